@@ -57,7 +57,7 @@ run: build nixlring ## Run the Collector on a directory: make run [DIR=...] [SIM
 	@scripts/run.sh
 
 .PHONY: demo
-demo: build nixlring ## Show simulated agents in a browser: make demo [SCENARIO=straggler] [PORT=...] [AGENTS=8]
+demo: nixlring ## Show simulated agents in a browser: make demo [SCENARIO=straggler] [PORT=...] [AGENTS=8]
 	@scripts/demo.sh
 
 ##@ Test

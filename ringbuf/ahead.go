@@ -6,7 +6,6 @@ package ringbuf
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 )
 
 // aheadSlots is the number of slots that a reader remembers after the last event that it
@@ -32,22 +31,9 @@ func (r *Reader) MayHaveDiscarded() bool {
 	unchanged := false
 	err := r.guard(func() {
 		now, err := r.appendAhead(nil)
-		if err == nil {
-			// Slots beyond the end of a file that has shrunk, and the first one if the agent's new header
-			// covers it, may be zero, as before the agent wrote them.
-			if _, err = r.stat(); errors.Is(err, ErrRestarted) && !r.covered(int(r.next)) {
-				err = nil
-			}
-		}
 		unchanged, r.err = bytes.Equal(now, r.ahead.slots), err
 	})
 	return err != nil || !unchanged
-}
-
-// covered reports whether the read position of a larger header is in a slot.
-func (r *Reader) covered(slot int) bool {
-	at := int64(padded.readPos)
-	return r.offset(0) < int64(padded.size) && r.offset(slot) <= at && at < r.offset(slot+1)
 }
 
 // caughtUp is called when there are no unread events.

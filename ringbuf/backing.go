@@ -21,6 +21,8 @@ type FileState struct {
 	Size    int64 // bytes
 	Changed int64 // st_ctime, in nanoseconds since the epoch
 	Age     int64 // nanoseconds since Changed, by the same clock
+
+	Dev, Ino uint64 // identify the file; 0 for memory
 }
 
 // checkMemory returns an error if mem can't hold a ring of the layout.

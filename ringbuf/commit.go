@@ -36,24 +36,20 @@ func (r *Reader) CommitTo(position uint64) error {
 }
 
 func (r *Reader) guardedCommit() {
-	_, err := r.look()
-	if err == nil && !r.sameRun() {
-		err = ErrRestarted
-	}
+	s, err := r.look()
 	done := false
 	if err == nil {
-		done, err = r.swap(r.committed, r.position)
+		done, err = r.swap(s.write, r.position)
 	}
 	if err == nil && !done {
 		// Another process moved readPos after look loaded it. A second look
 		// finds out which one.
-		if _, err = r.look(); err == nil {
-			err = foreignRead(r.committed, r.committed)
+		if s, err = r.look(); err == nil {
+			err = r.followForeign(s)
 		}
 	}
 	if r.err = err; err == nil {
-		r.previous, r.committed = r.committed, r.position
-		r.seen, r.seenTo = 0, 0
+		r.committed, r.seen, r.seenTo = r.position, 0, 0
 		if r.committed == 0 {
 			if now, err := r.stat(); err == nil {
 				r.firstChanged = now.Changed
@@ -94,8 +90,7 @@ func (r *Reader) skip(position uint64) error {
 // Fingerprint returns a checksum of the slots between two positions: of all slots
 // from position 0, because a restarted agent also begins there, or else of the
 // newest 64. The checksum changes when an agent overwrites these slots. The error
-// wraps [ErrRestarted] if that has already begun, [ErrShrunk], [ErrInvalid] or
-// [ErrClosed].
+// wraps [ErrShrunk], [ErrInvalid] or [ErrClosed].
 func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 	switch {
 	case r.mem == nil:
@@ -105,10 +100,6 @@ func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
 	}
 	err = r.guard(func() {
 		if r.err = r.checkWritten(from, r.distance(from, to)); r.err != nil {
-			return
-		}
-		if !r.sameRun() {
-			r.err = ErrRestarted
 			return
 		}
 		if sum = r.seen; r.committed != 0 || from != 0 || to != r.seenTo {

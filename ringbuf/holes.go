@@ -83,18 +83,3 @@ func (r *Reader) recheck(file fileBacking) error {
 func (r *Reader) offset(slot int) int64 {
 	return int64(r.layout.HeaderSize()) + int64(slot)*int64(r.layout.EventSize())
 }
-
-// ending returns the slots that tail remembers, in place if they were written and as a copy
-// otherwise. It returns nil if the file has shrunk.
-func (r *Reader) ending() []byte {
-	n := len(r.tail)
-	file, ok := r.backing.(fileBacking)
-	if !ok || int64(len(r.mem)) <= r.extent.end {
-		return r.slots[len(r.slots)-n:]
-	}
-	b, err := file.readAt(int64(len(r.mem)-n), int64(n)) // read(2) doesn't allocate pages
-	if err != nil {
-		return nil
-	}
-	return b
-}

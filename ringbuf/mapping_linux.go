@@ -72,7 +72,7 @@ func (m *mapping) Stat() (s FileState, err error) {
 
 func stateOf(st *unix.Stat_t) FileState {
 	changed := st.Ctim.Nano()
-	return FileState{Size: st.Size, Changed: changed, Age: time.Now().UnixNano() - changed}
+	return FileState{Size: st.Size, Changed: changed, Age: time.Now().UnixNano() - changed, Dev: st.Dev, Ino: st.Ino}
 }
 
 // memoryFault is the panic that the runtime raises for a bad address when

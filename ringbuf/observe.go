@@ -3,7 +3,10 @@
 
 package ringbuf
 
-import "sync/atomic"
+import (
+	"bytes"
+	"sync/atomic"
+)
 
 // maxCopy limits the number of bytes that an observer copies at once, and so its
 // memory use, independently of the ring's size.
@@ -30,17 +33,11 @@ func (r *Reader) deliverCopies(n, seen int) error {
 			r.moveTo(write)
 			return ErrLapped
 		}
-		whole, err := r.written(slots)
-		if err != nil {
+		if err := r.written(slots); err != nil {
 			return err
 		}
-		if whole > 0 {
-			r.fn(Batch{layout: r.layout, slots: slots[:whole*size]})
-		}
+		r.fn(Batch{layout: r.layout, slots: slots})
 		r.moveTo((r.next + uint64(run)) & r.mask)
-		if whole < run {
-			return ErrLapped
-		}
 		n, seen = n-run, ahead-run
 	}
 	return nil
@@ -59,4 +56,56 @@ func (r *Reader) loadBoth(read uint64) (s state) {
 		}
 	}
 	return s
+}
+
+// checkObserved detects restarts for an observer, which has no position in the
+// header. Unless ctime proves that no agent has restarted, the slots must prove
+// that the same run continues: the end of the ring must have changed if the agent
+// has wrapped since the last look; otherwise the last slots that were read must be
+// the same. A new ctime is believed once it is a second old: the agent may change it
+// before it resets the header.
+func (r *Reader) checkObserved(s state, now FileState) error {
+	wrapped := s.write < r.next
+	switch { // on arm64, a slot can be visible before an earlier one, but not for long
+	case now.Changed == r.sampled:
+	case wrapped && !r.wroteToTheEnd(), !wrapped && r.checksum(0, r.seenTo) != r.seen:
+		return ErrRestarted
+	case now.Age >= settleTime:
+		r.sampled = now.Changed
+	}
+	return nil
+}
+
+// tailSlots is the number of slots at the end of a ring that an observer remembers: those of
+// one transfer. Its last events are usually the same, its size and the number 1.
+const tailSlots = 4
+
+// rememberTail copies the slots at the end of the ring when an observer passes them. If
+// the file has shrunk, the copy is empty.
+func (r *Reader) rememberTail() {
+	r.tail = r.tail[:cap(r.tail)]
+	if r.backing.Guard(r.runTail) != nil {
+		r.tail = r.tail[:0]
+	}
+}
+
+func (r *Reader) copyTail() { r.tail = r.tail[:copy(r.tail, r.ending())] }
+
+// ending returns the slots that tail remembers, or nil if the file has shrunk.
+func (r *Reader) ending() []byte {
+	n := len(r.tail) / r.layout.EventSize()
+	b, _ := r.peek(r.Capacity()-n, n)
+	return b
+}
+
+// wroteToTheEnd reports whether the agent has written the slots from the next one to the
+// end of the ring since the observer passed them. Zeros don't count: truncating and extending
+// the file produces them.
+func (r *Reader) wroteToTheEnd() bool {
+	unread := (r.Capacity() - int(r.next)) * r.layout.EventSize()
+	before, now := r.tail[max(0, len(r.tail)-unread):], r.ending()
+	if len(now) < len(before) || len(before) == 0 || isZero(now[len(now)-r.layout.EventSize():]) {
+		return false
+	}
+	return !bytes.Equal(now[len(now)-len(before):], before)
 }

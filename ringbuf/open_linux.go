@@ -53,7 +53,7 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 	}
 	// Read the header again under the lock: until now, another consumer of this
 	// project may have moved readPos.
-	head, _, st, err := identifyFile(f)
+	head, h, st, err := identifyFile(f)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +70,11 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkWritten(r.next, r.distance(r.next, r.lastWrite)); err != nil {
+	if err := r.checkWritten(r.next, r.distance(r.next, h.WritePos)); err != nil {
 		return nil, err
 	}
-	size := int64(len(r.tail))
-	if r.tail, err = readAt(f, st.Size-size, size); err != nil {
-		return nil, err
-	}
-	r.path, r.dev, r.ino = path, st.Dev, st.Ino
+	r.rememberTail()
+	r.path = path
 	return r, nil
 }
 

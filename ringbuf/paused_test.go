@@ -4,7 +4,6 @@
 package ringbuf
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -280,7 +279,7 @@ func TestSwapFromZeroIsUndoneAfterARestart(t *testing.T) {
 				t.Fatal(got, err)
 			}
 			c.do(t, p, w)
-			done, err := r.swap(0, 30) // as Commit does after its look
+			done, err := r.swap(30, 30) // as Commit does after its look
 			if done != (c.want == nil) || !errors.Is(err, c.want) {
 				t.Errorf("swapped: %v, error %v, want %v", done, err, c.want)
 			}
@@ -291,25 +290,35 @@ func TestSwapFromZeroIsUndoneAfterARestart(t *testing.T) {
 	}
 }
 
-// The agent resets readPos between the swap and the check that follows.
-func TestSwapToZeroLeavesTheResetOfARestart(t *testing.T) {
-	for steps := 3; steps <= 7; steps++ {
-		p, w := plainRing(t, V4, 64)
-		r := p.reader(t, Consume)
-		fill(t, w, 1, 61)
-		drain(t, r)
-		fill(t, w, 61, 65)
-		if _, err := values(r); err != nil {
-			t.Fatal(err)
-		}
-		if done, err := r.swap(60, 0); !done || err != nil {
-			t.Fatal(done, err)
-		}
-		restartTo(p, steps)
-		_ = r.holds(60, 0)
-		if h := headerOf(w); h.ReadPos != 0 {
-			t.Errorf("read position %d after %d steps", h.ReadPos, steps)
-		}
+// statting calls a function before each Stat.
+type statting struct {
+	*plain
+	before func()
+}
+
+func (s *statting) Stat() (FileState, error) {
+	s.before()
+	return s.plain.Stat()
+}
+
+// Until the slots are compared, the agent can't overwrite them.
+func TestCommitFromZeroFirstReturnsOneSlot(t *testing.T) {
+	p, w := plainRing(t, V4, 64)
+	s := &statting{p, func() {}}
+	r, err := NewReader(p.mem, s, Consume)
+	must.OK(t, err)
+	fill(t, w, 1, 31)
+	if got, err := values(r); len(got) != 30 || err != nil {
+		t.Fatal(got, err)
+	}
+	restartTo(p, 2)
+	var returned []uint64
+	s.before = func() { returned = append(returned, headerOf(w).ReadPos) }
+	if _, err := r.swap(30, 30); !errors.Is(err, ErrRestarted) {
+		t.Errorf("error %v", err)
+	}
+	if !slices.Equal(returned, []uint64{1}) {
+		t.Errorf("read positions %d", returned)
 	}
 }
 
@@ -317,31 +326,6 @@ func TestSwapToZeroLeavesTheResetOfARestart(t *testing.T) {
 func restartTo(p *plain, steps int) {
 	for _, s := range restart(V4)[:steps] {
 		s.do(p)
-	}
-}
-
-// After a swap from 0, the agent reuses the slots and wraps before the reader checks.
-// The last slot, or ctime, proves that it is the same run.
-func TestSwapFromZeroSurvivesAWrap(t *testing.T) {
-	for _, touched := range []bool{false, true} {
-		p, w := plainRing(t, V4, 64)
-		r := p.reader(t, Consume)
-		for v := uint64(1); v <= 64; v++ {
-			fill(t, w, v, v+1)
-			drain(t, r)
-		}
-		fill(t, w, 100, 163)
-		if got, err := values(r); len(got) != 63 || err != nil {
-			t.Fatal(got, err)
-		}
-		binary.LittleEndian.PutUint64(p.mem[8:], 63) // the swap
-		fill(t, w, 200, 210)
-		if touched {
-			p.touch()
-		}
-		if !r.continued(63) {
-			t.Errorf("touched %v: the same run was taken for a new one", touched)
-		}
 	}
 }
 

@@ -14,7 +14,6 @@ type Reader struct {
 	words
 	next      uint64 // the slot after the last event that was read
 	committed uint64 // the value of readPos, as far as this reader knows
-	previous  uint64 // the value of readPos before this reader's last commit
 	mask      uint64 // checked when the ring was opened; used instead of the header's
 	mode      Mode
 	layout    Layout
@@ -26,15 +25,15 @@ type Reader struct {
 	copy    []uint64 // an observer's copy of slots
 	ahead   ahead    // see ahead.go
 
-	// See restart.go.
-	sampled   stamp
-	lastWrite uint64 // writePos at the last look
-	tail      []byte
-	seen      uint32
-	seenTo    uint64
+	// See checksum.go.
+	seen   uint32
+	seenTo uint64
+	// See observe.go.
+	sampled int64
+	tail    []byte
 	// firstChanged is the file's ctime when events were last read while committed was 0,
 	// endChanged when the agent had written the events up to the end of the ring. endChanged
-	// is 0 if it is unknown or next isn't 0.
+	// is 0 if it is unknown, or once the reader has moved from 0.
 	firstChanged, endChanged int64
 	mayHaveRestarted         bool
 
@@ -92,13 +91,18 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 	if err := checkMemory(mem, l, h.Capacity); err != nil {
 		return nil, err
 	}
-	r := &Reader{
-		words: wordsOf(mem, layouts[l].header), next: h.ReadPos, committed: h.ReadPos, previous: h.ReadPos, mask: h.Mask,
-		lastWrite: h.WritePos, mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
+	if mode == Consume && h.WritePos == 0 && h.ReadPos != 0 && state.Age < settleTime {
+		return nil, fmt.Errorf("%w: the agent is restarting, or has just written the last slot", ErrNotReady)
 	}
-	r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
-	if r.sampled, err = firstStamp(&h, state, mode); err != nil {
-		return nil, err
+	r := &Reader{
+		words: wordsOf(mem, layouts[l].header), next: h.ReadPos, committed: h.ReadPos, mask: h.Mask,
+		sampled: state.Changed, dev: state.Dev, ino: state.Ino, mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
+	}
+	if mode == Observe {
+		if h.WritePos == 0 {
+			r.endChanged = state.Changed
+		}
+		r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
 	}
 	r.runIdle, r.runRead, r.runCommit = r.guardedIdle, r.guardedRead, r.guardedCommit
 	r.runTail = r.copyTail
@@ -213,8 +217,9 @@ func (r *Reader) guardedRead() {
 		r.err = err
 		return
 	}
-	if r.next == 0 {
-		r.startLap()
+	if r.next == 0 && r.endChanged != 0 {
+		now, err := r.stat()
+		r.mayHaveRestarted = err == nil && now.Changed != r.endChanged
 	}
 	n := s.pending
 	if r.limit > 0 && n > r.limit {
@@ -240,18 +245,12 @@ func (r *Reader) deliver(n int) error {
 		run := r.contiguous(n)
 		at := int(r.next) * size
 		slots := r.slots[at : at+run*size]
-		whole, err := r.written(slots)
-		if err != nil {
+		if err := r.written(slots); err != nil {
 			return err
 		}
-		if whole > 0 {
-			r.fn(Batch{layout: r.layout, slots: slots[:whole*size]})
-		}
+		r.fn(Batch{layout: r.layout, slots: slots})
 		r.moveTo((r.next + uint64(run)) & r.mask)
 		n -= run
-		if whole < run {
-			return ErrLapped
-		}
 	}
 	return nil
 }
@@ -261,11 +260,10 @@ func (r *Reader) contiguous(n int) int { return min(n, r.Capacity()-int(r.next))
 
 // moveTo sets next. All changes of next go through it.
 func (r *Reader) moveTo(next uint64) {
-	wrapped := next < r.next
-	r.next, r.ahead.slots = next, r.ahead.slots[:0]
-	if wrapped {
+	if r.mode == Observe && next < r.next {
 		r.rememberTail()
 	}
+	r.next, r.ahead.slots = next, r.ahead.slots[:0]
 	if next != 0 {
 		r.endChanged = 0
 	}

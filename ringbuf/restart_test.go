@@ -189,21 +189,6 @@ func TestRestartIsDetectedByChangedEvents(t *testing.T) {
 	}
 }
 
-// Without the check, the fingerprint would be of the new run's slots.
-func TestFingerprintFailsAfterARestart(t *testing.T) {
-	w := newRing(t, V4, 16)
-	push(t, w, 0, 4)
-	r := open(t, w.Path(), Consume)
-	read(t, r)
-	if _, err := r.Fingerprint(r.Committed(), r.Position()); err != nil {
-		t.Fatal(err)
-	}
-	push(t, create(t, w.Path(), V4, 16), 100, 105)
-	if _, err := r.Fingerprint(r.Committed(), r.Position()); !errors.Is(err, ErrRestarted) {
-		t.Errorf("error %v", err)
-	}
-}
-
 // A restart is undetectable if nothing was committed and the new run begins with the
 // same events that were read before. The reader misses these, but counts none twice.
 func TestUndetectableRestartCountsNothingTwice(t *testing.T) {
@@ -255,24 +240,6 @@ func nextTick(tb testing.TB, path string) {
 		must.OK(tb, unix.Stat(path+".tick", &probe))
 		if probe.Ctim != file.Ctim {
 			return
-		}
-	}
-}
-
-// The part of a page beyond the end of a file is zero, like a slot that was never written. So may be
-// the read position of layout v5, which is in slot 13 of layout v4.
-func TestRingOfAnotherSizeMayHaveDiscardedEvents(t *testing.T) {
-	for _, c := range []struct {
-		by, read int
-		may      bool
-	}{{-1, 3, true}, {0, 3, false}, {0, 13, false}, {512, 3, false}, {512, 12, false}, {512, 13, true}, {512, 14, false}} {
-		p, w := plainRing(t, V4, 32)
-		r := p.reader(t, Consume)
-		fill(t, w, 1, uint64(c.read)+1)
-		drain(t, r)
-		p.size += int64(c.by)
-		if got := r.MayHaveDiscarded(); got != c.may {
-			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

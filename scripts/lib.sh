@@ -30,6 +30,14 @@ if command -v setpriv >/dev/null; then
   unset PARENT
 fi
 
+# make_temporary AGENTS makes the directory $temporary for the rings of this many agents; stop removes it. Without TMPDIR, it is
+# in memory, as real agents' rings should be. A container's /dev/shm often has only 64 MiB, enough for 1,000 rings.
+make_temporary() {
+  local dir=/dev/shm
+  [[ -w $dir && $1 -le 500 ]] || dir=/tmp
+  temporary=$(mktemp -d "${TMPDIR:-$dir}/nixl-simulate.XXXXXX")
+}
+
 # start NAME COMMAND runs COMMAND in the background, in its own process group. Ctrl-C
 # therefore reaches only the script, which then stops the processes in the order in
 # which it started them.

@@ -24,10 +24,7 @@ check_port "$port"
 if [[ -n $agents$scenario ]]; then
   if [[ -n $scenario ]]; then traffic=(--scenario "$scenario"); else traffic=(--rate 1000); fi
   [[ -z $agents ]] || traffic+=(--agents "$agents")
-  # In memory, as real agents' rings should be. A container's /dev/shm often has only 64 MiB, enough for 1,000 rings.
-  memory=/dev/shm
-  [[ -w $memory && ${agents:-1} -le 500 ]] || memory=${TMPDIR:-/tmp}
-  temporary=$(mktemp -d "$memory/nixl-simulate.XXXXXX")
+  make_temporary "${agents:-1}"
   dir=$temporary
   say "simulating ${agents:+$agents }agents in $dir"
   # The simulator stops before the Collector, which then drains the rings one last time.

@@ -63,12 +63,12 @@ const (
 	Receive  = "receive"
 )
 
-// Values of [TransferSizeClass].
+// Values of [TransferSizeClass], which [SizeClasses] returns.
 const (
-	SizeClassTo64KiB   = "le_64KiB"
-	SizeClassTo1MiB    = "le_1MiB"
-	SizeClassTo16MiB   = "le_16MiB"
-	SizeClassOver16MiB = "gt_16MiB"
+	sizeClassTo64KiB   = "le_64KiB"
+	sizeClassTo1MiB    = "le_1MiB"
+	sizeClassTo16MiB   = "le_16MiB"
+	sizeClassOver16MiB = "gt_16MiB"
 )
 
 // Values of [MemoryOperation].

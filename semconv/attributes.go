@@ -31,16 +31,15 @@ func ResourceAttributes() []Attribute {
 		{
 			Key: ServiceName, Type: "string", OpenTelemetry: true,
 			Description: "Name of the service that the agent belongs to.",
-			Note: "The name in the process context, in `OTEL_SERVICE_NAME` or in `OTEL_RESOURCE_ATTRIBUTES` of the agent's process, if the " +
-				"process was discovered and sets one. Otherwise the receiver's `service_name`, `nixl` by default.",
+			Note: "From the process context, `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` of a discovered process. Otherwise the " +
+				"receiver's `service_name`.",
 			Examples: []string{ServiceNameNIXL, "inference"},
 		},
 		{
 			Key: ServiceInstanceID, Type: "string", OpenTelemetry: true,
 			Description: "UUID that identifies the agent.",
-			Note: "Derived from the host name and from what identifies the agent on its host, by default the path of its ring. It stays the " +
-				"same when the agent restarts.",
-			Examples: []string{"3b0aaebc-76a3-5e4c-9bd8-4d3c9cf8b6a1"},
+			Note:        "Derived from the host name and from what identifies the agent on its host. It stays the same when the agent restarts.",
+			Examples:    []string{"3b0aaebc-76a3-5e4c-9bd8-4d3c9cf8b6a1"},
 		},
 		{
 			Key: HostName, Type: "string", OpenTelemetry: true,
@@ -50,9 +49,8 @@ func ResourceAttributes() []Attribute {
 		{
 			Key: AgentName, Type: "string",
 			Description: "Name of the agent, as its application chose it.",
-			Note: "For a ring, the path of the ring within the telemetry directory. Go programs whose resource describes several agents set " +
-				"it on data points instead.",
-			Examples: []string{"decode-0", "prefill/worker-3"},
+			Note:        "For a ring, its path within the telemetry directory. Go programs with several agents set it on data points instead.",
+			Examples:    []string{"decode-0", "prefill/worker-3"},
 		},
 		{
 			Key: LocalRank, Type: "string",
@@ -65,14 +63,13 @@ func ResourceAttributes() []Attribute {
 			Key: TelemetryLayout, Type: "string",
 			OptIn:       true,
 			Description: "Layout of the agent's ring, or of its stores.",
-			Note:        "The layout depends on the NIXL release.",
 			Values: []Value{
-				{"v1", "Rings of NIXL 0.5.1 to 1.0.1."},
-				{"v2", "Rings of NIXL 1.1.0 and 1.2.0."},
-				{"v2-named", "Rings of NIXL's main branch from 15 to 21 April 2026."},
-				{"v3", "Rings of NIXL 1.3.0 and 1.3.2."},
-				{"v4", "Rings of NIXL 1.3.1, 1.4.0 and the main branch."},
-				{"v5", "Rings of the pull request ai-dynamo/nixl#2018."},
+				{"v1", "NIXL 0.5.1 to 1.0.1."},
+				{"v2", "NIXL 1.1.0 and 1.2.0."},
+				{"v2-named", "NIXL's main branch from 15 to 21 April 2026."},
+				{"v3", "NIXL 1.3.0 and 1.3.2."},
+				{"v4", "NIXL 1.3.1, 1.4.0 and the main branch."},
+				{"v5", "The pull request ai-dynamo/nixl#2018."},
 				{LayoutStore, "Stores of NIXL's `prometheus_mp` exporter."},
 			},
 		},
@@ -104,30 +101,29 @@ func discoveredAttributes() []Attribute {
 			Key: ContainerID, Type: "string", OpenTelemetry: true,
 			OptIn:       true,
 			Description: "ID of the container that the agent runs in.",
-			Note:        "Log records have it if the agent was discovered in a container. Metrics also have it if it identifies the agent.",
+			Note:        "On log records, and on metrics if it identifies the agent.",
 			Examples:    []string{"a3bf90e006b2"},
 		},
 		{
 			Key: ProcessPID, Type: "int", OpenTelemetry: true,
 			OptIn:       true,
 			Description: "PID of the agent's process in the Collector's PID namespace.",
-			Note:        "Log records have it if the process was discovered.",
+			Note:        "On log records.",
 			Examples:    []string{"4711"},
 		},
 		{
 			Key: ProcessExecutableName, Type: "string", OpenTelemetry: true,
 			OptIn:       true,
 			Description: "Name of the executable of the agent's process.",
-			Note:        "Log records have it if the process was discovered.",
+			Note:        "On log records.",
 			Examples:    []string{"python3.12"},
 		},
 		{
 			Key: NIXLVersion, Type: "string",
 			OptIn:       true,
 			Description: "Version of NIXL that the agent's process has loaded.",
-			Note: "Only for processes that were discovered and use NIXL's Python package, from the name of the package's directory. " +
-				"Absent if the process has loaded several versions, or NIXL from elsewhere.",
-			Examples: []string{"1.4.0"},
+			Note:        "Only for discovered processes that use one version of NIXL's Python package.",
+			Examples:    []string{"1.4.0"},
 		},
 	}
 }
@@ -143,7 +139,6 @@ func nixlPointAttributes() []Attribute {
 		{
 			Key: Direction, Type: "string",
 			Description: "Direction of the transfer, as seen from the agent.",
-			Note:        "Not `network.io.direction`, because NIXL also transfers to and from storage.",
 			Values: []Value{
 				{Transmit, "The agent wrote data to the other side."},
 				{Receive, "The agent read data from the other side."},
@@ -153,13 +148,12 @@ func nixlPointAttributes() []Attribute {
 			Key: TransferSizeClass, Type: "string",
 			OptIn:       true,
 			Description: "Size class of the transfer.",
-			Note: "It shows small transfers that wait behind large ones. A duration whose size isn't known, because events " +
-				"of its transfer are missing, has no size class.",
+			Note:        "Absent if the size isn't known, because events of the transfer are missing.",
 			Values: []Value{
-				{SizeClassTo64KiB, "At most 64 KiB."},
-				{SizeClassTo1MiB, "More than 64 KiB, at most 1 MiB."},
-				{SizeClassTo16MiB, "More than 1 MiB, at most 16 MiB."},
-				{SizeClassOver16MiB, "More than 16 MiB."},
+				{sizeClassTo64KiB, "At most 64 KiB."},
+				{sizeClassTo1MiB, "More than 64 KiB, at most 1 MiB."},
+				{sizeClassTo16MiB, "More than 1 MiB, at most 16 MiB."},
+				{sizeClassOver16MiB, "More than 16 MiB."},
 			},
 		},
 		{
@@ -189,21 +183,20 @@ func nixlPointAttributes() []Attribute {
 		{
 			Key: EventName, Type: "string",
 			Description: "Name of the event, or `unknown_event_N` for an unknown type N.",
-			Note: "The same event has the same name in every layout. Names in rings of the layouts v1 and v2-named come from the agent: they " +
-				"end at the first NUL, are converted to valid UTF-8, and are limited in number.",
+			Note: "The same event has the same name in every layout. In the layouts v1 and v2-named, the agent chooses the names: they " +
+				"end at the first NUL, and are converted to valid UTF-8.",
 			Examples: []string{"agent_tx_bytes", "agent_err_backend", "unknown_event_21"},
 		},
 		{
 			Key: PeerAgentName, Type: "string",
 			Description: "Name of the agent on the other side of the transfer.",
-			Note: "Go agents can set it; NIXL's events don't contain it. The name follows `service.peer.name`. For the address of a peer, use " +
-				"`network.peer.address`.",
-			Examples: []string{"prefill-3"},
+			Note:        "Only Go agents can set it.",
+			Examples:    []string{"prefill-3"},
 		},
 		{
 			Key: BackendName, Type: "string",
 			Description: "NIXL backend that ran the transfer, as NIXL spells it.",
-			Note:        "Go agents can set it; NIXL's events don't contain it.",
+			Note:        "Only Go agents can set it.",
 			Examples:    []string{"UCX", "GDS", "POSIX"},
 		},
 	}
@@ -330,8 +323,8 @@ func SharedAttributes() []Attribute {
 		{
 			Key: MetricOverflow, Type: "boolean",
 			Description: "True on the one series that counts everything beyond the limit on the number of series.",
-			Note:        "The specification of OpenTelemetry's SDKs defines it; the OpenTelemetry registry doesn't list it.",
-			Condition:   "on the series beyond the limit, which has none of the attributes that the limit applies to",
+			Note:        "That series has none of the attributes that the limit applies to.",
+			Condition:   "on that series",
 			Examples:    []string{"true"},
 		},
 	}

@@ -70,7 +70,7 @@ func Throughput(bytes, micros uint64) uint64 {
 
 // SizeClasses returns the values of [TransferSizeClass], smallest size first.
 func SizeClasses() []string {
-	return []string{SizeClassTo64KiB, SizeClassTo1MiB, SizeClassTo16MiB, SizeClassOver16MiB}
+	return []string{sizeClassTo64KiB, sizeClassTo1MiB, sizeClassTo16MiB, sizeClassOver16MiB}
 }
 
 // SizeClass returns the index in [SizeClasses] of the class of a transfer.

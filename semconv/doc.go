@@ -19,9 +19,10 @@
 // also the namespace of another.
 //
 // The directory registry has the catalog in the format of OpenTelemetry Weaver,
-// and docs/metrics.md has it as tables. Both are generated from this package.
+// and docs/metrics.md and bridge/README.md have it as tables. All are generated from this
+// package.
 //
 // The package imports nothing, so that every other package can import it.
 package semconv
 
-//go:generate go run ../internal/registry registry ../docs/metrics.md ../receiver/nixlshmreceiver/metadata.yaml
+//go:generate go run ../internal/registry registry ../docs/metrics.md ../bridge/README.md ../receiver/nixlshmreceiver/metadata.yaml

@@ -27,14 +27,13 @@ func NIXLEvents() []Event {
 		{
 			Name: EventTransferSlow, Severity: "WARN",
 			Description: "A transfer that was slow.",
-			Note: "The receiver's `logs::slow_transfer`, `logs::min_throughput` and `logs::p99_factor` define the limits. The body is a " +
-				"sentence that names the condition that the transfer met.",
-			Attributes: []string{Direction, TransferSizeBytes, TransferSeconds, TransferPostSeconds, TransferBytesPerSecond},
+			Note:        "The receiver's `logs` define the limits. The body names the condition that the transfer met.",
+			Attributes:  []string{Direction, TransferSizeBytes, TransferSeconds, TransferPostSeconds, TransferBytesPerSecond},
 		},
 		{
 			Name: EventError, Severity: "ERROR",
 			Description: "An operation that ended with an error.",
-			Note:        "The body is a sentence that names the error. The events don't contain which operation it was.",
+			Note:        "The body names the error. The events don't contain which operation it was.",
 			Attributes:  []string{ErrorType},
 		},
 	}

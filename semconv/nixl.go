@@ -7,8 +7,8 @@ package semconv
 var AgentUp = Metric{
 	Name: "nixl.agent.up", Kind: UpDownCounter, Number: Int64, Unit: "1",
 	Description: "Whether a process other than the reader has the agent's ring or store open: 1 if so, 0 if not.",
-	Note: "The kernel reports it, not the agent. Absent if the kernel can't: it needs the owner of the file or `CAP_LEASE`, " +
-		"and a file system with leases. A Go agent that reports through a MeterProvider is 1 until it is closed.",
+	Note: "Absent if the kernel can't report it: this needs the owner of the file or `CAP_LEASE`, and a file system with leases. " +
+		"A Go agent that reports through a MeterProvider is 1 until it is closed.",
 }
 
 // Metrics of the events of a NIXL agent.
@@ -27,7 +27,7 @@ var (
 	TransferSize = Metric{
 		Name: "nixl.transfer.size", Kind: Histogram, Number: Float64, Unit: "By", Bounds: sizes,
 		Description: "Size of each completed transfer.",
-		Note:        "Absent for stores, which contain no sizes of single transfers.",
+		Note:        "Absent for stores.",
 		Attributes:  []string{Direction},
 	}
 	TransferDuration = Metric{
@@ -45,9 +45,8 @@ var (
 	TransferThroughput = Metric{
 		Name: "nixl.transfer.throughput", Kind: Histogram, Number: Float64, Unit: "By/s", Bounds: throughputs,
 		Description: "Size of each completed transfer divided by its duration.",
-		Note: "Includes only transfers whose four events were all read in order. A duration of 0 µs counts as 1 µs. Absent for " +
-			"stores.",
-		Attributes: []string{Direction},
+		Note:        "Only of transfers whose four events were all read in order. 0 µs counts as 1 µs. Absent for stores.",
+		Attributes:  []string{Direction},
 	}
 	TransferLastSize = Metric{
 		Name: "nixl.transfer.last.size", Kind: Gauge, Number: Int64, Unit: "By",
@@ -73,8 +72,7 @@ var (
 	MemoryUsage = Metric{
 		Name: "nixl.memory.usage", Kind: UpDownCounter, Number: Int64, Unit: "By",
 		Description: "Bytes of memory that are registered with the agent.",
-		Note: "Registered minus deregistered since the agent started. Absent if some of these events were missed, until the agent " +
-			"restarts. Never negative.",
+		Note:        "Never negative. Absent if some events since the agent's start were missed.",
 	}
 	MemoryLastSize = Metric{
 		Name: "nixl.memory.last.size", Kind: Gauge, Number: Int64, Unit: "By",
@@ -84,14 +82,14 @@ var (
 	Errors = Metric{
 		Name: "nixl.errors", Kind: Counter, Number: Int64, Unit: "{error}",
 		Description: "Operations that ended with an error.",
-		Note:        "Every status of NIXL is reported from 0 on, so that an alert can fire on the first error.",
+		Note:        "Every status of NIXL is reported from 0 on.",
 		Attributes:  []string{ErrorType},
 	}
 	Events = Metric{
 		Name: "nixl.events", Kind: Counter, Number: Int64, Unit: "{event}",
 		Description: "Telemetry events of the agent.",
-		Note: "Includes events of every kind. Events beyond the limit on names (`max_event_names`) count together, with " +
-			"`otel.metric.overflow`. Absent for stores.",
+		Note: "Includes events of every kind. Events beyond `max_event_names` count together, with `otel.metric.overflow`. " +
+			"Absent for stores.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},
 		OptIn:       true,
@@ -99,14 +97,14 @@ var (
 	EventValue = Metric{
 		Name: "nixl.event.value", Kind: Counter, Number: Int64, Unit: "{value}",
 		Description: "Sum of the values of connection, backend, system and custom events.",
-		Note:        "Only rings of the layouts v1, v2 and v2-named have such events. What a value means depends on the event.",
+		Note:        "Only the layouts v1, v2 and v2-named have such events. What a value means depends on the event.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},
 	}
 	EventLastValue = Metric{
 		Name: "nixl.event.last_value", Kind: Gauge, Number: Int64, Unit: "{value}",
 		Description: "Value of the newest connection, backend, system or custom event.",
-		Note:        "Only rings of the layouts v1, v2 and v2-named have such events.",
+		Note:        "Only the layouts v1, v2 and v2-named have such events.",
 		Attributes:  []string{EventCategory, EventName},
 	}
 )
@@ -117,7 +115,7 @@ var (
 	TelemetryEventsDropped = Metric{
 		Name: "nixl.telemetry.events.dropped", Kind: Counter, Number: Int64, Unit: "{event}",
 		Description: "Events that the agent dropped before they reached its ring.",
-		Note:        "The agent reports the number in an event, from layout v4 on. That event can itself be lost.",
+		Note:        "From layout v4 on, the agent reports the number in an event, which can itself be lost.",
 	}
 	RingCapacity = Metric{
 		Name: "nixl.telemetry.ring.capacity", Kind: UpDownCounter, Number: Int64, Unit: "{event}",
@@ -132,7 +130,7 @@ var (
 	RingSaturations = Metric{
 		Name: "nixl.telemetry.ring.saturations", Kind: Counter, Number: Int64, Unit: "{drain}",
 		Description: "Drains that found the ring full.",
-		Note:        "The agent has most likely lost events. Set a shorter `run_interval`, or give the agent a larger buffer.",
+		Note:        "The agent has most likely lost events.",
 	}
 	RingRestarts = Metric{
 		Name: "nixl.telemetry.ring.restarts", Kind: Counter, Number: Int64, Unit: "{restart}",
@@ -151,8 +149,7 @@ var (
 	RingTornGroups = Metric{
 		Name: "nixl.telemetry.ring.torn_groups", Kind: Counter, Number: Int64, Unit: "{group}",
 		Description: "Transfers with missing events.",
-		Note: "Reported for the layouts v4 and v5. The ring has lost events. A type of event that the agent never sends isn't " +
-			"missing.",
+		Note:        "Reported for the layouts v4 and v5. A type of event that the agent never sends isn't missing.",
 	}
 )
 

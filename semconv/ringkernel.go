@@ -67,7 +67,7 @@ var (
 	}
 )
 
-// RingKernel returns the metrics of ring kernels, in the order of docs/metrics.md.
+// RingKernel returns the metrics of ring kernels, in the order of bridge/README.md.
 func RingKernel() []Metric {
 	return []Metric{
 		KernelMessagesReceived, KernelMessagesSent, KernelMessagesProcessed, KernelMessagesDropped,

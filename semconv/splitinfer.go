@@ -46,7 +46,7 @@ var (
 )
 
 // SplitInference returns the metrics of split-inference sessions, in the order of
-// docs/metrics.md.
+// bridge/README.md.
 func SplitInference() []Metric {
 	return []Metric{
 		PacketDuration, Packets, PacketMemory, PacketFallbacks, ExpertSelections, Tokens,

@@ -25,8 +25,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// process holds the agents of this process.
-var process struct {
+// claims holds the agents of this process.
+var claims struct {
 	mu        sync.Mutex
 	open      []*core
 	lingering []lingering // closed, oldest first
@@ -50,14 +50,14 @@ const (
 // writes to the same ring or to the same series. The series of a closed agent that the
 // new one continues end.
 func (c *core) claim(cfg *config) error {
-	process.mu.Lock()
+	claims.mu.Lock()
 	err := c.open(cfg)
 	var ended lingering
-	if i := slices.IndexFunc(process.lingering, func(l lingering) bool { return c.sameSeries(l.core) }); i >= 0 && err == nil {
-		ended = process.lingering[i]
-		process.lingering = slices.Delete(process.lingering, i, i+1)
+	if i := slices.IndexFunc(claims.lingering, func(l lingering) bool { return c.sameSeries(l.core) }); i >= 0 && err == nil {
+		ended = claims.lingering[i]
+		claims.lingering = slices.Delete(claims.lingering, i, i+1)
 	}
-	process.mu.Unlock()
+	claims.mu.Unlock()
 	ended.end()
 	return err
 }
@@ -69,7 +69,7 @@ func (c *core) open(cfg *config) error {
 		path = filepath.Join(cfg.dir, c.name)
 		file, _ = os.Stat(path)
 	}
-	for _, o := range process.open {
+	for _, o := range claims.open {
 		switch {
 		case file != nil && o.file != nil && os.SameFile(file, o.file):
 			return fmt.Errorf("ring %s: the open agent %s of this process writes to it as %s; "+
@@ -86,7 +86,7 @@ func (c *core) open(cfg *config) error {
 	if err := c.openBuffer(cfg, path); err != nil {
 		return err
 	}
-	process.open = append(process.open, c)
+	claims.open = append(claims.open, c)
 	return nil
 }
 
@@ -103,25 +103,25 @@ func (c *core) sameSeries(o *core) bool {
 
 // release removes a closed agent from the open ones. Its series end after a while.
 func (c *core) release() {
-	process.mu.Lock()
-	process.open = slices.DeleteFunc(process.open, func(o *core) bool { return o == c })
+	claims.mu.Lock()
+	claims.open = slices.DeleteFunc(claims.open, func(o *core) bool { return o == c })
 	var ended lingering
 	if c.registration != nil {
-		process.lingering = append(process.lingering, lingering{c, time.AfterFunc(reportClosed, c.forget)})
+		claims.lingering = append(claims.lingering, lingering{c, time.AfterFunc(reportClosed, c.forget)})
 	}
-	if len(process.lingering) > maxLingering {
-		ended = process.lingering[0]
-		process.lingering = slices.Delete(process.lingering, 0, 1)
+	if len(claims.lingering) > maxLingering {
+		ended = claims.lingering[0]
+		claims.lingering = slices.Delete(claims.lingering, 0, 1)
 	}
-	process.mu.Unlock()
+	claims.mu.Unlock()
 	ended.end()
 }
 
 // forget ends the series of a closed agent.
 func (c *core) forget() {
-	process.mu.Lock()
-	process.lingering = slices.DeleteFunc(process.lingering, func(l lingering) bool { return l.core == c })
-	process.mu.Unlock()
+	claims.mu.Lock()
+	claims.lingering = slices.DeleteFunc(claims.lingering, func(l lingering) bool { return l.core == c })
+	claims.mu.Unlock()
 	c.unregister()
 }
 
@@ -132,7 +132,7 @@ func (l lingering) end() {
 	}
 }
 
-// unregister ends the agent's observed series. The caller must not hold process.mu,
+// unregister ends the agent's observed series. The caller must not hold claims.mu,
 // because the SDK waits for a running collection.
 func (c *core) unregister() {
 	if err := c.registration.Unregister(); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/internal/identity"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -38,7 +38,7 @@ func ResourceAttributes(name, dir string) ([]attribute.KeyValue, error) {
 		return nil, err
 	}
 	if dir == "" {
-		dir = nixlenv.Env(os.LookupEnv).Dir()
+		dir = process.Env(os.LookupEnv).Dir()
 	}
 	host, err := identity.HostName()
 	if err != nil {

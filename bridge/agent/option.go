@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -133,7 +133,7 @@ func newConfig(opts []Option) (config, error) {
 }
 
 func (c *config) setRingDefaults() error {
-	env := nixlenv.Env(os.LookupEnv)
+	env := process.Env(os.LookupEnv)
 	var errs [2]error
 	if c.dir == "" {
 		c.dir = env.Dir()
@@ -143,7 +143,7 @@ func (c *config) setRingDefaults() error {
 	}
 	if c.capacity == 0 {
 		c.capacity, errs[0] = env.BufferSize()
-	} else if !nixlenv.ValidBufferSize(c.capacity) {
+	} else if !process.ValidBufferSize(c.capacity) {
 		errs[0] = fmt.Errorf("capacity is %d: it must be a power of two from 2 to %d", c.capacity, ringbuf.MaxCapacity)
 	}
 	if c.runInterval == 0 {

@@ -71,8 +71,8 @@
 // A program can read its own telemetry: [Runtime.Telemetry] returns a snapshot of one
 // kernel, [Runtime.Summary] a snapshot of all kernels. Both marshal to JSON with
 // snake_case names. [Runtime.Reset] restarts snapshots at 0, but not counters, because
-// they never decrease. Package report prints summaries. Package byid records by kernel ID,
-// for code that can't keep a *Kernel.
+// they never decrease. Package report prints summaries. Code that can't keep a *Kernel
+// records with [Runtime.Kernel], which finds it by its ID.
 //
 // # Exemplars
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/identity"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -85,7 +85,7 @@ type Config struct {
 
 // withDefaults returns a valid configuration.
 func (c Config) withDefaults() (Config, error) {
-	env := nixlenv.Env(os.LookupEnv)
+	env := process.Env(os.LookupEnv)
 	var errs []error
 	require := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -126,7 +126,7 @@ func (c *Config) host() engine.Config {
 		return tally.HistogramConfig{Bounds: slices.Clone(bounds)}
 	}
 	return engine.Config{
-		Directories: c.Directories, Include: c.Include, Exclude: c.Exclude, Mode: c.Mode, RunInterval: c.RunInterval,
+		Directories: c.Directories, Include: c.Include, Exclude: c.Exclude, Observe: c.Mode == ringbuf.Observe, RunInterval: c.RunInterval,
 		MaxRings: c.MaxRings, StaleAfter: c.StaleAfter, Stores: true, Now: c.Now,
 		Tally: tally.Config{
 			Duration: histogram(c.DurationBounds), Size: histogram(c.SizeBounds), Throughput: histogram(c.ThroughputBounds),

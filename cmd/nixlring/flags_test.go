@@ -24,7 +24,7 @@ func TestFlagErrorsDoNotNameGoFunctions(t *testing.T) {
 		{"--follow perhaps: must be true or false", []string{"read", "x", "--follow=perhaps"}},
 		{"--output xml: must be one of text, json", []string{"inspect", "x", "-o", "xml"}},
 		{"unknown flag: --json; did you mean --output json?", []string{"read", "x", "--json"}},
-		{"unknown flag: --csv; did you mean --output csv?", []string{"ls", "--csv"}},
+		{"unknown flag: --csv; did you mean --output csv?", []string{"read", "x", "--csv"}},
 		{"unknown flag: --csv\n", []string{"inspect", "x", "--csv"}},
 		{"unknown flag: --json\n", []string{"record", "x", "--json"}},
 		{"unknown shorthand flag: 'z' in -z\n", []string{"ls", "-z"}},

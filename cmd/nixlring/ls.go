@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
 // lsFlags is the command line of nixlring ls.
@@ -72,7 +72,7 @@ With --require: 3 no ring and no store found.`,
 	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also list files that are neither rings nor stores")
 	cmd.Flags().BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
 	cmd.Flags().BoolVar(&f.require, "require", false, "exit with code 3 if there is no ring and no store")
-	f.output = addOutput(cmd, "text", "json", "csv")
+	f.output = addOutput(cmd, "text", "json")
 	return cmd
 }
 
@@ -135,18 +135,15 @@ func howToStart(dir string) string {
   %s=y %s=BUFFER %s=%s
 
 The directory must exist. To try without an agent: nixlring simulate %[4]s
-`, nixlenv.Enable, nixlenv.Exporter, nixlenv.Dir, dir)
+`, process.EnvEnable, process.EnvExporter, process.EnvDir, dir)
 }
 
 func (f *lsFlags) write(w world, list []listing.Entry) error {
 	now := time.Now()
-	switch f.output.value {
-	case "json":
+	switch {
+	case f.output.value == "json":
 		return writeListJSON(w.out, list, now)
-	case "csv":
-		return writeListCSV(w.out, list, now)
-	}
-	if len(list) == 0 {
+	case len(list) == 0:
 		return nil
 	}
 	return writeListText(w.out, list, now)

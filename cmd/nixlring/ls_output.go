@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// listed is a file in the JSON and CSV output of nixlring ls. The fields of rings and of
+// listed is a file in the JSON output of nixlring ls. The fields of rings and of
 // stores are empty for other files.
 type listed struct {
 	Path     string    `json:"path"`
@@ -63,25 +62,6 @@ func writeListJSON(w io.Writer, list []listing.Entry, now time.Time) error {
 	return writeJSON(w, all)
 }
 
-func writeListCSV(w io.Writer, list []listing.Entry, now time.Time) error {
-	out := csv.NewWriter(w)
-	rows := [][]string{{"path", "layout", "capacity", "pending", "fill", "agent_alive", "owner_uid", "modified", "notes"}}
-	for i := range list {
-		e := &list[i]
-		l := newListed(e, now)
-		row := []string{
-			l.Path, l.Layout, "", "", "", truth(l.Alive),
-			strconv.FormatUint(uint64(l.Owner), 10), l.Modified.Format(time.RFC3339Nano), note(e),
-		}
-		if l.Ring {
-			row[2], row[3] = strconv.Itoa(l.Capacity), strconv.Itoa(*l.Pending)
-			row[4] = strconv.FormatFloat(*l.Fill, 'g', 4, 64)
-		}
-		rows = append(rows, row)
-	}
-	return out.WriteAll(rows)
-}
-
 // note returns why a file can't be read, or the notes on a ring or store.
 func note(e *listing.Entry) string {
 	if e.Err != nil {
@@ -106,12 +86,4 @@ func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
 			strconv.FormatUint(uint64(e.Owner), 10), units.Age(now.Sub(e.Modified)), render.Printable(note(e)))
 	}
 	return t.write(w)
-}
-
-// truth formats v; nil is empty.
-func truth(v *bool) string {
-	if v == nil {
-		return ""
-	}
-	return strconv.FormatBool(*v)
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -118,24 +117,6 @@ func TestLsPrintsJSON(t *testing.T) {
 	}
 	if p, ok := got[1]["problem"].(string); !ok || !strings.HasPrefix(p, "ring not ready: ") || got[1]["ring"] != false {
 		t.Errorf("not ready: %v", got[1])
-	}
-}
-
-func TestLsPrintsCSV(t *testing.T) {
-	rings(t)
-	r := nixlring(t.Context(), nil, "ls", "--output", "csv", "--all", ".")
-	got, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
-	must.OK(t, err)
-	if r.code != exitOK || r.err != "" || len(got) != 5 {
-		t.Fatalf("%+v", r)
-	}
-	want := []string{"path", "layout", "capacity", "pending", "fill", "agent_alive", "owner_uid", "modified", "notes"}
-	if diff := cmp.Diff(want, got[0]); diff != "" {
-		t.Error(diff)
-	}
-	if got[4][0] != "pre\nfill" || got[4][3] != "6" || got[4][4] != "0.4" || got[4][5] != "false" ||
-		got[2][1] != "" || got[2][5] != "" || got[2][8] == "" {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/live"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
 func main() {
@@ -26,11 +26,12 @@ func main() {
 
 // world is the environment of the commands.
 type world struct {
-	out, err io.Writer
-	env      nixlenv.Env
-	now      func() time.Time
-	proc     string // the mount point of procfs
-	socket   string // of the Collector that is used by default; empty for none
+	out    io.Writer
+	err    io.Writer // safe for concurrent use
+	env    process.Env
+	now    func() time.Time
+	proc   string // the mount point of procfs
+	socket string // of the Collector that is used by default; empty for none
 }
 
 // run runs the program and returns its exit code.

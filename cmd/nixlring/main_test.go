@@ -4,12 +4,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,10 +43,28 @@ func nixlringAt(ctx context.Context, now time.Time, args ...string) result {
 }
 
 func runWith(ctx context.Context, w world, args ...string) result {
-	var out, errs bytes.Buffer
+	var out, errs messages
 	w.out, w.err = &out, &errs
 	code := run(ctx, w, args)
 	return result{code, out.String(), errs.String()}
+}
+
+// messages are what a program prints, from any goroutine, as to [os.Stderr].
+type messages struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (m *messages) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.text.Write(p)
+}
+
+func (m *messages) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.text.String()
 }
 
 // golden compares text with a golden file or, with -update, writes the file.
@@ -113,7 +131,7 @@ func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 		{`unknown command "frobnicate"`, []string{"frobnicate"}},
 		{"unknown flag: --what", []string{"--what"}},
 		{"unknown flag: --what", []string{"ls", "--what"}},
-		{"must be one of text, json, csv", []string{"ls", "--output", "xml"}},
+		{"must be one of text, json", []string{"ls", "--output", "xml"}},
 		{"must be one of text, json", []string{"simulate", dir, "--output", "csv"}},
 		{"missing PATH of a ring", []string{"read"}},
 		{`unknown category "LUCK"`, []string{"read", dir, "--category", "luck"}},
@@ -180,7 +198,7 @@ func TestShellCompletionOffersFlagValues(t *testing.T) {
 		{"127.0.0.1:9470\n", []string{"web", "--listen", ""}},
 		{"jsonl.zst\n:8\n", []string{"why", ""}},
 		{":16\n", []string{"ls", ""}},
-		{"text\njson\ncsv\n", []string{"ls", "--output", ""}},
+		{"text\njson\n", []string{"ls", "--output", ""}},
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"__complete"}, tt.args...)...)
 		if !strings.HasPrefix(r.out, tt.want) {

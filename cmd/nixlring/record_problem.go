@@ -21,7 +21,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // watch observes the rings of a directory, and writes recordings of problems, until ctx is done.
@@ -57,7 +56,7 @@ func (f *recordFlags) watch(ctx context.Context, w world, to, dir string) (err e
 	})
 	none := tally.HistogramConfig{Kind: tally.NoHistogram}
 	rings, err := engine.New(engine.Config{
-		Directories: []string{dir}, Include: top.Patterns(nil, f.recursive), Mode: ringbuf.Observe, Report: report,
+		Directories: []string{dir}, Include: top.Patterns(nil, f.recursive), Observe: true, Report: report,
 		RunInterval: max(2*f.interval, time.Millisecond), // the engine polls at least twice per run interval
 		Handler:     box.Handler(),
 		Tally:       tally.Config{Duration: tally.HistogramConfig{Bounds: top.Bounds()}, Size: none, Throughput: none},

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -32,31 +31,28 @@ func TestRecordOnProblemWritesARecordingThatWhyExplains(t *testing.T) {
 	go func() {
 		done <- nixlring(ctx, nil, "record", "--on-problem", to, dir, "--slow-transfer", "50ms")
 	}()
-	must.Eventually(t, func() string { // it has begun
-		if _, err := os.Stat(to); err != nil {
-			return err.Error()
+	var files []string
+	must.Eventually(t, func() string { // the transfers go on until they are recorded
+		for i, w := range writers {
+			took := uint64(10_000)
+			if i == 3 {
+				took = 100_000
+			}
+			_, err := w.PushBatch([]ringbuf.Event{
+				ringbuf.NewEvent(ringbuf.TypeXferPostTime, 10), ringbuf.NewEvent(ringbuf.TypeXferTime, took),
+				ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+			})
+			must.OK(t, err)
+		}
+		if files, _ = filepath.Glob(filepath.Join(to, "nixl-*-slow_transfer-agent-3.jsonl.zst")); len(files) != 1 {
+			return fmt.Sprintf("%q", files)
 		}
 		return ""
 	})
-	for i, w := range writers {
-		took := uint64(10_000)
-		if i == 3 {
-			took = 100_000
-		}
-		_, err := w.PushBatch(slices.Repeat([]ringbuf.Event{
-			ringbuf.NewEvent(ringbuf.TypeXferPostTime, 10), ringbuf.NewEvent(ringbuf.TypeXferTime, took),
-			ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
-		}, 30))
-		must.OK(t, err)
-	}
 	cancel()
 	if r := <-done; r.code != exitOK || !strings.Contains(r.err, `because of a slow transfer of agent "agent-3": transmitting 1.05 MB took 100ms`) ||
 		!strings.HasSuffix(r.err, "Recorded 1 problem\n") {
 		t.Errorf("%+v", r)
-	}
-	files, _ := filepath.Glob(filepath.Join(to, "nixl-*-slow_transfer-agent-3.jsonl.zst"))
-	if len(files) != 1 {
-		t.Fatalf("%q", files)
 	}
 	r := nixlring(t.Context(), nil, "why", files[0])
 	if r.code != exitError || !strings.Contains(r.err, "Recorded because of a slow transfer of agent-3 at ") ||

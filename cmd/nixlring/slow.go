@@ -57,7 +57,7 @@ agent and quarter of a second; slow says how many more there were.
 The columns are the time, the direction, the size, the transfer time, the post
 time, the throughput, the condition, and the agent. Only layout v1 has timestamps;
 for other layouts, TIME is when the events were read. JSON has one object per
-line; CSV has the same fields.
+line.
 
 The receiver can log slow transfers by the same conditions; see its setting logs.
 
@@ -68,12 +68,7 @@ The receiver can log slow transfers by the same conditions; see its setting logs
   nixlring slow --min-throughput 1e9 --min-size 16777216 --include 'decode-*'`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeDirs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.complete(cmd, w, args); err != nil {
-				return err
-			}
-			return f.run(cmd.Context(), w)
-		},
+		RunE:              watching(&f, w),
 	}
 	f.register(cmd)
 	return cmd
@@ -87,7 +82,7 @@ func (f *slowFlags) register(cmd *cobra.Command) {
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to observe; 0 for no limit")
 	f.watchFlags.register(cmd, "observe")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print slow transfers only")
-	f.output = addOutput(cmd, "text", "json", "csv")
+	f.output = addOutput(cmd, "text", "json")
 }
 
 // complete sets the values that come from the command line or the environment, and rejects

@@ -4,12 +4,10 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
@@ -56,14 +54,10 @@ func (w *slowWriter) enough() bool { return w.most > 0 && w.written >= w.most }
 
 // head writes the line above the transfers.
 func (w *slowWriter) head() error {
-	switch w.format {
-	case "csv":
-		return w.row("path", "agent", "timestamp_us", "time_of_reading", "direction", "bytes", "duration_seconds",
-			"post_seconds", "throughput_bytes_per_second", "cause")
-	case "text":
-		return w.line("TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "WHY", "AGENT")
+	if w.format == "json" {
+		return nil
 	}
-	return nil
+	return w.line("TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "WHY", "AGENT")
 }
 
 func (w *slowWriter) write(list []slowTransfer) error {
@@ -80,15 +74,10 @@ func (w *slowWriter) write(list []slowTransfer) error {
 }
 
 func (w *slowWriter) one(t *slowTransfer) error {
-	switch w.format {
-	case "json":
+	if w.format == "json" {
 		enc := json.NewEncoder(w.out)
 		enc.SetEscapeHTML(false)
 		return enc.Encode(t)
-	case "csv":
-		seconds := func(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
-		return w.row(t.Path, t.Agent, strconv.FormatUint(t.Micros, 10), strconv.FormatBool(t.Read), t.Direction,
-			strconv.FormatUint(t.Bytes, 10), seconds(t.Duration), seconds(t.Post), strconv.FormatUint(t.Throughput, 10), t.Cause)
 	}
 	return w.line(time.UnixMicro(int64(min(t.Micros, math.MaxInt64))).Format("2006-01-02 15:04:05.000000"), t.Direction,
 		units.Bytes(t.Bytes), units.Duration(t.Duration), units.Duration(t.Post), units.Throughput(float64(t.Throughput)), t.Cause,
@@ -105,13 +94,4 @@ func (w *slowWriter) summarize(say io.Writer, transfers uint64, agents int) {
 func (w *slowWriter) line(at, direction, size, took, post, throughput, cause, agent string) error {
 	_, err := fmt.Fprintf(w.out, "%-26s  %-9s  %8s  %8s  %8s  %10s  %-14s  %s\n", at, direction, size, took, post, throughput, cause, agent)
 	return err
-}
-
-func (w *slowWriter) row(cells ...string) error {
-	c := csv.NewWriter(w.out)
-	if err := c.Write(cells); err != nil {
-		return err
-	}
-	c.Flush()
-	return c.Error()
 }

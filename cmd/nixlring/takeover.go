@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -31,7 +31,7 @@ const forceUsage = "take over rings even if an agent may still be writing to the
 func createsRings(n int) cobra.PositionalArgs {
 	return usage(func(cmd *cobra.Command, args []string) error {
 		if len(args) == n-1 {
-			return fmt.Errorf("missing DIR to create rings in; it doesn't default to %s, because real agents may use that directory", nixlenv.Dir)
+			return fmt.Errorf("missing DIR to create rings in; it doesn't default to %s, because real agents may use that directory", process.EnvDir)
 		}
 		return cobra.ExactArgs(n)(cmd, args)
 	})

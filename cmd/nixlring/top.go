@@ -20,7 +20,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top/screen"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
 // topFlags is the command line of nixlring top.
@@ -92,12 +92,7 @@ To turn off colors, set NO_COLOR=1.
   kubectl exec -it ds/nixl-otel -- nixlring top`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeSources,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.complete(cmd, w, args); err != nil {
-				return err
-			}
-			return f.run(cmd.Context(), w)
-		},
+		RunE:              watching(&f, w),
 	}
 	f.register(cmd)
 	return cmd
@@ -111,7 +106,7 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	f.watchFlags.register(cmd, "show")
 	flags.StringVarP(&f.sort, "sort", "s", string(top.ByProblems), "sort by `COLUMN`; see above")
 	flags.BoolVar(&f.once, "once", false, "print one measurement and exit")
-	f.output = addOutput(cmd, "text", "json", "csv")
+	f.output = addOutput(cmd, "text", "json")
 	complete(cmd, "sort", sortKeys())
 }
 
@@ -165,7 +160,7 @@ func (f *topFlags) empty(name string, excluded int) string {
 	default:
 		text := fmt.Sprintf("no agent %s is running\n", f.where(name))
 		if f.socket != "" || f.processes {
-			return text + "Agents need " + nixlenv.Enable + "=y; see docs/deploy.md for the other variables.\n"
+			return text + "Agents need " + process.EnvEnable + "=y; see docs/deploy.md for the other variables.\n"
 		}
 		return text + howToStart(f.dir)
 	}

@@ -5,13 +5,9 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,21 +40,17 @@ func (f *topFlags) measure(ctx context.Context, w world, source top.Source) erro
 	if err := board.Err(); err != nil {
 		return err
 	}
-	switch f.output.value {
-	case "json":
+	switch {
+	case f.output.value == "json":
 		return writeTopJSON(w.out, rows)
-	case "csv":
-		return writeTopCSV(w.out, rows)
-	}
-	if len(rows) == 0 {
+	case len(rows) == 0:
 		fmt.Fprint(w.err, f.empty(source.Name(), board.Excluded()))
 		return nil
 	}
 	return writeTopText(w.out, rows)
 }
 
-// measured is an agent in the JSON and CSV output of nixlring top. Unknown values are null
-// or empty.
+// measured is an agent in the JSON output of nixlring top. Unknown values are null.
 type measured struct {
 	Path          string   `json:"path"`
 	Agent         string   `json:"agent"`
@@ -128,15 +120,6 @@ func newMeasured(r *top.Row) measured {
 	return m
 }
 
-// pairs returns attributes as text.
-func pairs(attributes map[string]string) string {
-	list := make([]string, 0, len(attributes))
-	for _, key := range slices.Sorted(maps.Keys(attributes)) {
-		list = append(list, key+"="+attributes[key])
-	}
-	return strings.Join(list, "; ")
-}
-
 // number returns nil for NaN, which JSON doesn't have.
 func number(v float64) *float64 {
 	if math.IsNaN(v) {
@@ -151,45 +134,6 @@ func writeTopJSON(w io.Writer, rows []*top.Row) error {
 		all[i] = newMeasured(r)
 	}
 	return writeJSON(w, all)
-}
-
-func writeTopCSV(w io.Writer, rows []*top.Row) error {
-	all := [][]string{{
-		"path", "agent", "layout", "transmit_bytes_per_second", "receive_bytes_per_second", "transfers_per_second",
-		"transfer_p50_seconds", "transfer_p99_seconds", "post_p50_seconds", "post_p99_seconds",
-		"throughput_p10_bytes_per_second", "throughput_p50_bytes_per_second", "speed_bytes_per_second", "findings", "errors_per_second",
-		"memory_bytes", "ring_capacity", "ring_fill", "agent_alive", "reader", "last_event_age_seconds",
-		"ring_saturations", "ring_torn_groups", "events_dropped", "misses", "restarts", "problems",
-		"transmit_bytes", "receive_bytes", "transfers", "transfer_time_seconds", "post_time_seconds", "errors", "attributes",
-	}}
-	float := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return strconv.FormatFloat(*v, 'g', 6, 64)
-	}
-	memory := func(n *int64) string {
-		if n == nil {
-			return ""
-		}
-		return strconv.FormatInt(*n, 10)
-	}
-	seconds := func(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
-	whole := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	for _, r := range rows {
-		m := newMeasured(r)
-		all = append(all, []string{
-			m.Path, m.Agent, m.Layout, float(&m.Transmit), float(&m.Receive), float(&m.Transfers),
-			float(m.TransferP50), float(m.TransferP99), float(m.PostP50), float(m.PostP99),
-			float(m.ThroughputP10), float(m.ThroughputP50), float(m.Speed), strings.Join(m.Findings, "; "), float(&m.Errors),
-			memory(m.Memory), strconv.Itoa(m.Capacity), float(&m.Fill), truth(m.Alive), m.Reader, float(m.Age),
-			whole(m.Saturations), whole(m.Torn), whole(m.Dropped), whole(m.Missed), whole(m.Restarts),
-			strings.Join(m.Problems, "; "),
-			whole(m.TransmitTotal), whole(m.ReceiveTotal), whole(m.TransferTotal), seconds(m.BusyTotal), seconds(m.PostTotal), whole(m.ErrorTotal),
-			pairs(m.Attributes),
-		})
-	}
-	return csv.NewWriter(w).WriteAll(all)
 }
 
 func writeTopText(w io.Writer, rows []*top.Row) error {

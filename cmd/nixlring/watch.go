@@ -54,6 +54,20 @@ func (f *watchFlags) register(cmd *cobra.Command, verb string) {
 	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
 }
 
+// watching returns the function of a command with watchFlags.
+func watching(f interface {
+	complete(cmd *cobra.Command, w world, args []string) error
+	run(ctx context.Context, w world) error
+}, w world,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f.complete(cmd, w, args); err != nil {
+			return err
+		}
+		return f.run(cmd.Context(), w)
+	}
+}
+
 // complete sets the values that come from the arguments or the environment, and rejects
 // invalid flags.
 func (f *watchFlags) complete(cmd *cobra.Command, w world, args []string) (err error) {

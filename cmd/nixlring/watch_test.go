@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/live/livetest"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
 // collecting is a world with a Collector, which counts 1,000 bytes per second of decode-0 and finds
@@ -78,7 +78,7 @@ func TestDirectoryOfTheArgumentsIsRead(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	w.env = func(name string) (string, bool) { // also in the environment of a Collector
-		if name == nixlenv.Dir {
+		if name == process.EnvDir {
 			return dir, true
 		}
 		return "", false

@@ -55,12 +55,7 @@ safer: ssh -L 9470:127.0.0.1:9470 HOST
   nixlring web /run/nixl --listen 127.0.0.1:0`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeSources,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.complete(cmd, w, args); err != nil {
-				return err
-			}
-			return f.run(cmd.Context(), w)
-		},
+		RunE:              watching(&f, w),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

@@ -14,8 +14,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
-	scan "github.com/nixl-otel/nixl-otel/internal/process"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/recording"
 )
 
@@ -68,12 +67,7 @@ agent.`,
   nixlring why --json`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeSources,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.complete(cmd, w, args); err != nil {
-				return err
-			}
-			return f.run(cmd.Context(), w)
-		},
+		RunE:              watching(&f, w),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -237,11 +231,11 @@ func (f *whyFlags) wait(ctx context.Context, add func()) {
 
 // processes returns the processes that use NIXL. Those that can't be examined are missing.
 func processes(w world) (list []diagnose.Process) {
-	found, _ := scan.New(scan.Config{Proc: w.proc}).Scan(w.now())
+	found, _ := process.New(process.Config{Proc: w.proc}).Scan(w.now())
 	for _, p := range found {
 		list = append(list, diagnose.Process{
 			PID: p.PID, Command: cmp.Or(p.Executable, "a process"),
-			Telemetry: len(p.Dirs)+len(p.Stores) > 0, Enable: p.Env[nixlenv.Enable],
+			Telemetry: len(p.Dirs)+len(p.Stores) > 0, Enable: p.Env[process.EnvEnable],
 		})
 	}
 	return list

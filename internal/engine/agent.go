@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 )
@@ -55,9 +54,9 @@ const (
 // Where totals are stored.
 type (
 	// Storage stores checkpoints.
-	Storage = checkpoint.Storage
+	Storage = drain.Storage
 	// Op is an operation of a [Storage].
-	Op = checkpoint.Op
+	Op = drain.Op
 )
 
 // Defaults of an empty [IdentifyBy], of a zero [Budget], and of the attributes that

@@ -15,7 +15,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Defaults of a [Config]. The run interval is NIXL's own.
@@ -41,7 +40,7 @@ type Config struct {
 	Resource    discover.Resource   // attributes of all agents
 	Include     []string            // doublestar patterns, relative to the directory; * if empty
 	Exclude     []string
-	Mode        ringbuf.Mode
+	Observe     bool          // leave the rings unchanged
 	RunInterval time.Duration // initial estimate of the interval at which agents write events
 	MaxRings    int
 	Budget      discover.Budget // of each container or pod; discover.DefaultBudget if zero

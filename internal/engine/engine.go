@@ -7,19 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Telemetry receives measurements of discovering, draining and saving. Its functions
@@ -38,8 +35,7 @@ type Engine struct {
 	cfg      Config
 	shape    *tally.Shape
 	reporter *notice.Reporter
-	saver    *checkpoint.Saver // nil without storage
-	loop     *drain.Loop       // nil before Start
+	loop     *drain.Loop // nil before Start
 	sources  []source
 	watchers map[string]source // the sources that discover directories, by name
 
@@ -87,25 +83,15 @@ func (e *Engine) Report(n notice.Notice) { e.reporter.Report(n) }
 // Start starts to discover and drain rings. Problems with directories and rings are
 // reported and retried; Start doesn't return them. If storage isn't nil, totals
 // continue from the checkpoints in it.
-func (e *Engine) Start(storage checkpoint.Storage) error {
+func (e *Engine) Start(storage Storage) error {
 	e.reporter = notice.New(e.cfg.Report, e.cfg.Now)
-	if storage != nil && e.cfg.Mode == ringbuf.Consume { // an observer has no position to resume
-		e.saver = checkpoint.NewSaver(checkpoint.Config{
-			Storage: storage, StaleAfter: e.cfg.StaleAfter, Now: e.cfg.Now,
-			Report: func(text string, err error) {
-				e.reporter.Report(notice.Notice{Kind: notice.StoreUntidy, Level: slog.LevelWarn, Text: text, Err: err})
-			},
-			Applied: e.cfg.Telemetry.Saved,
-		})
-		e.saver.Start()
-	}
 	e.loop = drain.NewLoop(drain.LoopConfig{
 		Config: drain.Config{
-			Shape: e.shape, Mode: e.cfg.Mode, RunInterval: e.cfg.RunInterval, StaleAfter: e.cfg.StaleAfter, Handler: e.cfg.Handler,
+			Shape: e.shape, Observe: e.cfg.Observe, RunInterval: e.cfg.RunInterval, StaleAfter: e.cfg.StaleAfter, Handler: e.cfg.Handler,
 			Stream: e.cfg.Stream,
 		},
-		Saver: e.saver, Report: e.reporter.Report, Now: e.cfg.Now,
-		ObserveLag: e.cfg.Telemetry.Lag, ObserveEvents: e.cfg.Telemetry.Events,
+		Storage: storage, Report: e.reporter.Report, Now: e.cfg.Now,
+		ObserveLag: e.cfg.Telemetry.Lag, ObserveEvents: e.cfg.Telemetry.Events, ObserveSave: e.cfg.Telemetry.Saved,
 	})
 	for _, w := range e.watches {
 		e.loop.Watch(w)
@@ -113,11 +99,9 @@ func (e *Engine) Start(storage checkpoint.Storage) error {
 	rings := discover.NewRings(e.cfg.MaxRings)
 	rings.Budget = e.cfg.Budget
 	common := discover.Config{
-		Include: e.cfg.Include, Exclude: e.cfg.Exclude, Mode: e.cfg.Mode,
+		Include: e.cfg.Include, Exclude: e.cfg.Exclude, Observe: e.cfg.Observe,
 		AllowedUIDs: e.cfg.AllowedUIDs, Resource: e.cfg.Resource, Rings: rings, Now: e.cfg.Now, OpenDir: e.cfg.OpenDir,
-	}
-	if e.saver != nil {
-		common.Stored = func(id string) (stored, known bool) { return e.saver.Stored(checkpoint.Key(id)) }
+		Stored: e.loop.Stored,
 	}
 	if e.cfg.Stores {
 		common.Stores = &discover.StoreConfig{StaleAfter: e.cfg.StaleAfter, Uptime: e.cfg.Uptime}
@@ -131,7 +115,7 @@ func (e *Engine) Start(storage checkpoint.Storage) error {
 	}
 	if k := e.cfg.Kubelet; k != nil {
 		volumes := common
-		volumes.CloseExited = e.cfg.Mode == ringbuf.Consume
+		volumes.CloseExited = !e.cfg.Observe
 		e.addWatcher("kubelet", volumes, k.Finder(e.cfg.IdentifyBy), discover.DefaultInterval)
 	}
 	if p := e.cfg.Processes; p != nil {
@@ -253,16 +237,14 @@ func (e *Engine) Stop(ctx context.Context) error {
 	if e.loop == nil {
 		return nil
 	}
-	// Stop directories and the saver concurrently, because each may take until ctx ends.
+	// Stop directories and saving concurrently, because each may take until ctx ends.
 	errs := make([]error, 2+len(e.sources))
 	errs[0] = e.loop.Stop(ctx)
 	var ends sync.WaitGroup
 	for i, s := range e.sources {
 		ends.Go(func() { errs[2+i] = s.Stop(ctx) })
 	}
-	if e.saver != nil {
-		ends.Go(func() { errs[1] = e.saver.Stop(ctx) })
-	}
+	ends.Go(func() { errs[1] = e.loop.StopSaving(ctx) })
 	ends.Wait()
 	e.reporter.Close()
 	return errors.Join(errs...)

@@ -103,7 +103,6 @@ func (x *twins) run(storage checkpoint.Storage, fn func(*Engine)) {
 	x.t.Helper()
 	h, err := New(Config{
 		Processes: &discover.Processes{Proc: x.machine.Proc, Cgroups: x.t.TempDir(), Interval: time.Hour},
-		Mode:      ringbuf.Consume,
 	})
 	if err != nil {
 		x.t.Fatal(err)

@@ -15,5 +15,4 @@
 //   - name.go: the names of stores, and of other files in their directory
 //   - layout.go: the format
 //   - store.go: an open store
-//   - file.go: reading one store once, for tools
 package mpstore

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // The layout of a store is storeLayout in NIXL's mp_store_layout.h. Numbers are
@@ -46,15 +45,16 @@ const (
 	// The values are the part of a store that its process updates. They exclude the
 	// buckets of the types after the post time, which aren't used, and the sums of the
 	// histograms, which equal the counters of their types.
-	histogramTypes = int(ringbuf.TypeXferPostTime) + 1
-	maxValues      = 2*8*maxSlots + 8*bucketsPerType*histogramTypes
+	maxValues = 2*8*maxSlots + 8*bucketsPerType*tally.DistributionTypes
 )
 
 // sizeOf returns the size of a store.
 func sizeOf(slots int) int { return headerSize + slots*slotSize }
 
 // valuesSize returns the number of bytes after the header that contain the values.
-func valuesSize(slots int) int { return 2*8*slots + 8*bucketsPerType*min(histogramTypes, slots) }
+func valuesSize(slots int) int {
+	return 2*8*slots + 8*bucketsPerType*min(tally.DistributionTypes, slots)
+}
 
 // Reasons why a file can't be read as a store.
 var (
@@ -151,14 +151,10 @@ func (h *Header) decode(b []byte, into *tally.Values) *tally.Values {
 			continue
 		}
 		v.Last[i] = last
-		switch t := ringbuf.Type(i); t {
-		case ringbuf.TypeXferTime:
-			v.Duration.Sum = sum
-			decodeCounts(v.Duration.Counts, buckets[8*bucketsPerType*i:])
-		case ringbuf.TypeXferPostTime:
-			v.Post.Sum = sum
-			decodeCounts(v.Post.Counts, buckets[8*bucketsPerType*i:])
-		default:
+		if d := v.Distribution(i); d != nil {
+			d.Sum = sum
+			decodeCounts(d.Counts, buckets[8*bucketsPerType*i:])
+		} else {
 			v.Sums[i] = sum
 		}
 	}
@@ -175,7 +171,7 @@ func (h *Header) newValues() *tally.Values {
 }
 
 // others returns the number of types that aren't in the catalog.
-func (h *Header) others() int { return max(h.slots-ringbuf.Types, 0) }
+func (h *Header) others() int { return max(h.slots-len(tally.Values{}.Sums), 0) }
 
 func decodeCounts(counts []uint64, b []byte) {
 	for i := range counts {

@@ -63,7 +63,7 @@ func TestInvalidStoresAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), storetest.Real)
 			must.OK(t, os.WriteFile(path, c.change(storetest.Bytes(t)), 0o600))
-			if _, err := ReadFile(path); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			if _, err := read(path); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("error is %v, want %q", err, c.text)
 			}
 		})
@@ -85,19 +85,19 @@ func TestNumberOfSlotsComesFromTheHeader(t *testing.T) {
 			w.Count(slots-1, 4)
 			want[map[int]string{22: "unknown_event_21", maxSlots: "unknown_event_63"}[slots]] = 34
 		}
-		f, err := ReadFile(w.Path())
+		totals, err := read(w.Path())
 		must.OK(t, err)
 		bytes, transfers := int64(5), uint64(0)
 		if slots > 7 {
 			bytes, transfers = 15, 1
 		}
-		if got := f.Totals.Size(tally.Transmit).Total().Int64(); got != bytes {
+		if got := totals.Size(tally.Transmit).Total().Int64(); got != bytes {
 			t.Errorf("%d slots: %d bytes, want %d", slots, got, bytes)
 		}
-		if got := f.Totals.Duration().Count(); got != transfers {
+		if got := totals.Duration().Count(); got != transfers {
 			t.Errorf("%d slots: %d transfers, want %d", slots, got, transfers)
 		}
-		for _, s := range f.Totals.Series() {
+		for _, s := range totals.Series() {
 			if s.Sum.Int64() != want[s.Name] || s.Last() != 4 || !s.Valued || s.Category != "unknown" {
 				t.Errorf("%d slots: series %+v, want %v", slots, s, want)
 			}
@@ -107,6 +107,28 @@ func TestNumberOfSlotsComesFromTheHeader(t *testing.T) {
 			t.Errorf("%d slots: %v is missing", slots, want)
 		}
 	}
+}
+
+// read returns the totals in a store.
+func read(path string) (*tally.Totals, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Open(file, filepath.Base(path))
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	values, err := s.Read(new(Buffer), nil)
+	if err != nil {
+		return nil, err
+	}
+	shape, err := tally.ImportShape(s.Bounds, true)
+	if err != nil {
+		return nil, err
+	}
+	return shape.Import(values, &tally.Values{}, nil), nil
 }
 
 func TestOtherFilesOfNIXLAreRecognized(t *testing.T) {

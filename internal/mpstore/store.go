@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
@@ -25,26 +24,21 @@ type Store struct {
 	last []byte // the values as of the last Read
 }
 
-// Open opens the store with a name in a directory. If there are owners, the store must
-// belong to one of them. The error wraps [ErrInvalid] or [ErrVersion], or is one of
-// [files.Dir.OpenFile].
-func Open(in *files.Dir, name string, owners ...uint32) (*Store, error) {
-	parsed, ok := parseName(name)
-	if !ok {
-		return nil, fmt.Errorf("%w: file name isn't nixl.PID.START.INSTANCE.mmap", ErrInvalid)
-	}
-	file, err := in.OpenFile(name, os.O_RDONLY, owners...)
-	if err != nil {
-		return nil, err
-	}
-	h, err := readHeader(file, parsed)
+// Open reads the header of the store in a file with a name, and takes over the file. It closes
+// the file if there is an error, which wraps [ErrInvalid] or [ErrVersion].
+func Open(file *os.File, name string) (*Store, error) {
+	h, err := readHeader(file, name)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return &Store{Header: h, file: file}, nil
 }
 
-func readHeader(file *os.File, name fileName) (Header, error) {
+func readHeader(file *os.File, name string) (Header, error) {
+	parsed, ok := parseName(name)
+	if !ok {
+		return Header{}, fmt.Errorf("%w: file name isn't nixl.PID.START.INSTANCE.mmap", ErrInvalid)
+	}
 	info, err := file.Stat()
 	if err != nil {
 		return Header{}, err
@@ -53,7 +47,7 @@ func readHeader(file *os.File, name fileName) (Header, error) {
 	if _, err := file.ReadAt(b[:min(info.Size(), headerSize)], 0); err != nil {
 		return Header{}, ended(err)
 	}
-	return parseHeader(b[:], info.Size(), name)
+	return parseHeader(b[:], info.Size(), parsed)
 }
 
 // ended replaces the error of reading beyond the end of a file.

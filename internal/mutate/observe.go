@@ -16,8 +16,8 @@ var observerMutations = []mutation{
 		"",
 	},
 	{
-		"ringbuf/restart.go", "the slots show an observer that the agent has restarted",
+		"ringbuf/observe.go", "the slots show an observer that the agent has restarted",
 		"case wrapped && !r.wroteToTheEnd(), !wrapped && r.checksum(0, r.seenTo) != r.seen:",
-		"case false:",
+		"case wrapped && false:",
 	},
 }

@@ -121,6 +121,7 @@ func (o *Oracle) Restarted() {
 // Missed states that events are missing.
 func (o *Oracle) Missed() {
 	o.usage = nil
+	o.torn.skip()
 	o.Known = append(o.Known, Event{})
 }
 

@@ -80,6 +80,9 @@ func (t *Torn) end() {
 	t.group = nil
 }
 
+// skip discards the group, because events are missing.
+func (t *Torn) skip() { t.group, t.begun = nil, false }
+
 // missing reports whether the group lacks an event that the agent writes, for every
 // direction that the group may have.
 func (t *Torn) missing() bool {

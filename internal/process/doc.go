@@ -13,6 +13,8 @@
 //     to os.environ later.
 //   - it has libnixl*.so, a ring or a store mapped.
 //
+// [Env] reads the environment of agents, for programs that run in the same one.
+//
 // # Trust
 //
 // A container controls its environment, its mappings, its mounts and its files. It

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 )
 
 // Config configures a [Scanner].
@@ -72,15 +70,15 @@ func (c Config) variables() map[string]int {
 	for _, name := range c.Env {
 		names[name] = MaxAttribute
 	}
-	for _, name := range []string{nixlenv.Enable, nixlenv.Exporter, nixlenv.RankEnv, serviceName} {
+	for _, name := range []string{EnvEnable, EnvExporter, EnvRank, serviceName} {
 		names[name] = MaxAttribute
 	}
-	names[nixlenv.Dir], names[nixlenv.MultiprocDir], names[resourceAttributes] = maxPath, maxPath, lineSize
+	names[EnvDir], names[EnvMultiprocDir], names[resourceAttributes] = maxPath, maxPath, lineSize
 	return names
 }
 
 // env returns the environment that the process was started with.
-func (p Process) env() nixlenv.Env {
+func (p Process) env() Env {
 	return func(name string) (string, bool) {
 		v, ok := p.Env[name]
 		return v, ok
@@ -97,7 +95,7 @@ const (
 	// next scan. A process can delay each read by almost examineTimeout.
 	maxBusy = time.Second
 	// minInterval and maxInterval limit the interval between two examinations of a
-	// process. maxIntervalNIXL applies to a process that has libnixl.so mapped, because
+	//  maxIntervalNIXL applies to a process that has libnixl.so mapped, because
 	// it is likely to create a ring.
 	minInterval, maxInterval, maxIntervalNIXL = time.Second, time.Minute, 5 * time.Second
 	// execInterval is the interval between checks for an exec in processes that are

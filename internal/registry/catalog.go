@@ -12,6 +12,7 @@ const stability = "alpha"
 type part struct {
 	name       string
 	title      string
+	goOnly     bool                // whether only packages in bridge emit it
 	resource   []semconv.Attribute // nil without an entity
 	attributes []semconv.Attribute
 	metrics    []semconv.Metric
@@ -25,9 +26,9 @@ func parts() []part {
 			resource: semconv.ResourceAttributes(), attributes: semconv.NIXLAttributes(),
 			metrics: semconv.NIXL(), events: semconv.NIXLEvents(),
 		},
-		{name: "ringkernel", title: "ring kernels", attributes: semconv.RingKernelAttributes(), metrics: semconv.RingKernel()},
+		{name: "ringkernel", title: "ring kernels", goOnly: true, attributes: semconv.RingKernelAttributes(), metrics: semconv.RingKernel()},
 		{
-			name: "splitinfer", title: "split-inference sessions",
+			name: "splitinfer", title: "split-inference sessions", goOnly: true,
 			attributes: semconv.SplitInferenceAttributes(), metrics: semconv.SplitInference(),
 		},
 		{name: "shared", title: "several parts", attributes: semconv.SharedAttributes()},

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command registry writes what is generated from package semconv: the registry in
-// OpenTelemetry Weaver's format, the tables of docs/metrics.md, and the receiver's
-// metadata.yaml.
+// OpenTelemetry Weaver's format, the tables of docs/metrics.md and bridge/README.md, and
+// the receiver's metadata.yaml.
 //
-//	registry DIRECTORY DOCUMENT METADATA
+//	registry DIRECTORY DOCUMENT BRIDGE METADATA
 package main
 
 import (
@@ -23,15 +23,16 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 3 {
-		return errors.New("usage: registry DIRECTORY DOCUMENT METADATA")
+	if len(args) != 4 {
+		return errors.New("usage: registry DIRECTORY DOCUMENT BRIDGE METADATA")
 	}
 	for name, content := range files() {
 		if err := os.WriteFile(filepath.Join(args[0], name), []byte(content), 0o644); err != nil {
 			return err
 		}
 	}
-	return errors.Join(inMarkdown.fillFile(args[1], sections()), inMetadata.fillFile(args[2], metadata()))
+	document, bridge := sections()
+	return errors.Join(inMarkdown.fillFile(args[1], document), inMarkdown.fillFile(args[2], bridge), inMetadata.fillFile(args[3], metadata()))
 }
 
 func (m markers) fillFile(path string, sections map[string]string) error {

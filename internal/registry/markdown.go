@@ -53,11 +53,16 @@ func (m markers) fill(document string, sections map[string]string) (string, erro
 	return out.String(), nil
 }
 
-// sections returns the generated sections of docs/metrics.md by their names.
-func sections() map[string]string {
+// sections returns the generated sections of docs/metrics.md and of bridge/README.md by
+// their names.
+func sections() (document, bridge map[string]string) {
 	all := byKey()
-	out := map[string]string{"buckets": buckets()}
+	document, bridge = map[string]string{"buckets": buckets()}, make(map[string]string)
 	for _, p := range parts() {
+		out := document
+		if p.goOnly {
+			out = bridge
+		}
 		out[p.name+" attributes"] = attributes(p.attributes)
 		if len(p.metrics) > 0 {
 			out[p.name+" metrics"] = metrics(p.metrics, all)
@@ -69,7 +74,7 @@ func sections() map[string]string {
 			out[p.name+" events"] = events(p.events, all)
 		}
 	}
-	return out
+	return document, bridge
 }
 
 func metrics(list []semconv.Metric, all map[string]semconv.Attribute) string {
@@ -173,11 +178,21 @@ func bounds(m semconv.Metric) string {
 		return "ten per decade (1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8) from 1 µs to 60 s"
 	}
 	format := map[string]func(float64) string{"s": seconds, "By": bytes, "By/s": perSecond}[m.Unit]
-	var values []string
+	var out strings.Builder
+	last := "" // unit
 	for _, b := range m.Bounds {
-		values = append(values, format(b))
+		number, unit, _ := strings.Cut(format(b), " ")
+		switch last {
+		case unit:
+			out.WriteString(", ")
+		case "":
+		default:
+			out.WriteString(" " + last + "; ")
+		}
+		out.WriteString(number)
+		last = unit
 	}
-	return strings.Join(values, ", ")
+	return out.String() + " " + last
 }
 
 func seconds(v float64) string   { return scaled(v*1e9, 1000, "ns", "µs", "ms", "s") }

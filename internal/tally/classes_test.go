@@ -5,15 +5,12 @@ package tally_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -65,68 +62,6 @@ func compareClasses(t *testing.T, want *oracle.Oracle, got *tally.Agent, c tally
 var classConfigs = map[string]tally.HistogramConfig{
 	"explicit":    {},
 	"exponential": {Kind: tally.Exponential, MaxSize: 20},
-}
-
-func TestSizeClassesOfRealRingsMatchTheirJSON(t *testing.T) {
-	for kind, config := range classConfigs {
-		for _, c := range ringtest.Cases(t) {
-			if !c.Readable() {
-				continue
-			}
-			t.Run(kind+"/"+c.Name, func(t *testing.T) {
-				file, err := os.ReadFile(c.File)
-				must.OK(t, err)
-				mem := memory(len(file))
-				copy(mem, file)
-				r := openRing(t, mem)
-				agent := tally.NewAgent(shape(t, tally.Config{Duration: config, SizeClasses: true}))
-				if _, err := r.Read(0, agent.Add); err != nil {
-					t.Fatal(err)
-				}
-				want, _ := oracle.OfRing(&c)
-				compareClasses(t, want, agent, config)
-			})
-		}
-	}
-}
-
-func TestSizeClassesOfRandomEventsMatchTheModel(t *testing.T) {
-	for kind, config := range classConfigs {
-		s := shape(t, tally.Config{Duration: config, SizeClasses: true, MaxNames: 100_000})
-		for _, l := range ringbuf.Layouts() {
-			t.Run(kind+"/"+l.String(), func(t *testing.T) {
-				r := newRing(t, l, 512)
-				for seed := range uint64(10) {
-					g := generator{rand.New(rand.NewPCG(seed, 11)), l}
-					agent, want := tally.NewAgent(s), oracle.New()
-					for range 1 + g.IntN(4) {
-						events := g.events(g.IntN(1000))
-						r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
-						for i := range events {
-							want.Add(l, events[i])
-						}
-						switch g.IntN(6) {
-						case 0:
-							agent.Restarted(true)
-							want.Restarted()
-						case 1:
-							agent.ForeignRead()
-							want.Missed()
-						case 2:
-							agent.Missed()
-							want.Missed()
-						default:
-							agent = storeAndRestore(t, agent, s)
-						}
-					}
-					compareClasses(t, want, agent, config)
-					if t.Failed() {
-						t.Fatalf("with seed %d", seed)
-					}
-				}
-			})
-		}
-	}
 }
 
 func TestCheckpointRejectsAChangeOfSizeClasses(t *testing.T) {

@@ -7,6 +7,7 @@ package tally
 // each agent. It is not safe for concurrent use. A nil *Names has no limit.
 type Names struct {
 	limit, used int
+	agents      int
 	exceeded    bool
 	reported    bool // by Exceeded
 }
@@ -14,8 +15,8 @@ type Names struct {
 // NewNames returns a Names without agents.
 func NewNames(limit int) *Names { return &Names{limit: limit} }
 
-// Max returns the limit.
-func (n *Names) Max() int { return n.limit }
+// Unused reports whether n limits no agent.
+func (n *Names) Unused() bool { return n.agents == 0 }
 
 // Exceeded reports whether events were counted as overflow because of this limit. It
 // returns true only once, until an agent is released.
@@ -40,6 +41,7 @@ func (n *Names) full() bool {
 func (a *Agent) Limit(n *Names) {
 	if n != nil {
 		n.used += len(a.Series())
+		n.agents++
 	}
 	a.names.shared = n
 }
@@ -48,6 +50,7 @@ func (a *Agent) Limit(n *Names) {
 func (a *Agent) Release() {
 	if n := a.names.shared; n != nil {
 		n.used -= len(a.Series())
+		n.agents--
 		n.exceeded, n.reported = false, false
 	}
 	a.names.shared = nil

@@ -115,36 +115,62 @@ func (g generator) value() uint64 {
 	}
 }
 
-// The events come in random batches, with restarts and checkpoints in between.
+// The events come in random batches, with gaps, restarts and checkpoints in between.
 func TestTotalsOfRandomEventsMatchTheModel(t *testing.T) {
-	for _, l := range ringbuf.Layouts() {
-		t.Run(l.String(), func(t *testing.T) {
-			r := newRing(t, l, 512)
-			s := shape(t, tally.Config{MaxNames: 100_000})
-			for seed := range uint64(30) {
-				g := generator{rand.New(rand.NewPCG(seed, 7)), l}
-				agent, want := tally.NewAgent(s), oracle.New()
-				for range 1 + g.IntN(3) {
-					events := g.events(g.IntN(1000))
-					r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
-					for i := range events {
-						want.Add(l, events[i])
+	for kind, config := range map[string]tally.Config{
+		"totals":              {},
+		"classes":             {SizeClasses: true, Duration: classConfigs["explicit"]},
+		"exponential classes": {SizeClasses: true, Duration: classConfigs["exponential"]},
+	} {
+		config.MaxNames = 100_000
+		s := shape(t, config)
+		for _, l := range ringbuf.Layouts() {
+			t.Run(kind+"/"+l.String(), func(t *testing.T) {
+				r := newRing(t, l, 512)
+				for seed := range uint64(25) {
+					g := generator{rand.New(rand.NewPCG(seed, 7)), l}
+					agent, want := tally.NewAgent(s), oracle.New()
+					for events := g.events(g.IntN(2500)); len(events) > 0; {
+						part := events[:min(1+g.IntN(1000), len(events))] // may end within a transfer
+						events = events[len(part):]
+						r.feed(agent, part, g.IntN(500), g.IntN(20), g.IntN(2))
+						for i := range part {
+							want.Add(l, part[i])
+						}
+						agent = g.interrupt(t, agent, want, s)
 					}
-					if g.IntN(3) == 0 {
-						agent = storeAndRestore(t, agent, s)
+					if config.SizeClasses {
+						compareClasses(t, want, agent, config.Duration)
+					} else {
+						compare(t, want, agent)
 					}
-					if g.IntN(3) == 0 {
-						agent.Restarted(true)
-						want.Restarted()
+					if t.Failed() {
+						t.Fatalf("with seed %d", seed)
 					}
 				}
-				compare(t, want, agent)
-				if t.Failed() {
-					t.Fatalf("with seed %d", seed)
-				}
-			}
-		})
+			})
+		}
 	}
+}
+
+// interrupt makes the agent restart, makes events go missing, or stores and restores the totals.
+func (g generator) interrupt(t *testing.T, agent *tally.Agent, want *oracle.Oracle, s *tally.Shape) *tally.Agent {
+	t.Helper()
+	switch g.IntN(8) {
+	case 0, 1:
+		agent.Restarted(true)
+		want.Restarted()
+	case 2:
+		agent.ForeignRead()
+		want.Missed()
+	case 3:
+		agent.Missed()
+		want.Missed()
+	case 4, 5:
+		agent = storeAndRestore(t, agent, s)
+	default:
+	}
+	return agent
 }
 
 // storeAndRestore returns a new agent with the totals of a.

@@ -4,7 +4,6 @@
 package tally
 
 import (
-	"bytes"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -62,42 +61,6 @@ func transferOf() []ringbuf.TypedEvent {
 	}
 }
 
-// The events of a transfer may be read in two drains, with a restart of the Collector in
-// between.
-func TestThroughputNeedsAllEventsOfATransfer(t *testing.T) {
-	restore := func(a *Agent) *Agent {
-		b := NewAgent(newTestShape(t, Config{}))
-		must.OK(t, b.RestoreTotals(a.AppendTotals(nil)))
-		return b
-	}
-	for _, c := range []struct {
-		name    string
-		between func(a *Agent) *Agent
-		count   uint64
-	}{
-		{"two drains", func(a *Agent) *Agent { return a }, 1},
-		{"a checkpoint", restore, 1},
-		{"the agent restarted", func(a *Agent) *Agent { a.Restarted(true); return a }, 0},
-		{"another consumer read", func(a *Agent) *Agent { a.ForeignRead(); return a }, 0},
-		{"events were missed", func(a *Agent) *Agent { a.Missed(); return a }, 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			for _, l := range []ringbuf.Layout{ringbuf.V3, ringbuf.V4} {
-				for part := 1; part < groupSize; part++ {
-					a := NewAgent(newTestShape(t, Config{}))
-					a.typed(transferOf()[:part], l)
-					a = c.between(a)
-					a.typed(transferOf()[part:], l)
-					h := a.Throughput(Transmit)
-					if h.Count() != c.count || h.Sum() != float64(c.count)*1e9 {
-						t.Errorf("%v, %d events first: %d transfers, sum %v", l, part, h.Count(), h.Sum())
-					}
-				}
-			}
-		})
-	}
-}
-
 func TestThroughputIsNotMeasuredWithoutItsHistogram(t *testing.T) {
 	a := NewAgent(newTestShape(t, Config{Throughput: HistogramConfig{Kind: NoHistogram}}))
 	a.typed(transferOf(), ringbuf.V4)
@@ -113,27 +76,4 @@ func newTestShape(t *testing.T, c Config) *Shape {
 	s, err := NewShape(c)
 	must.OK(t, err)
 	return s
-}
-
-func TestRunsAndSingleEventsGiveTheSameTotals(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	var events []ringbuf.TypedEvent
-	for range 500 {
-		d := ringbuf.Type(random.IntN(2))
-		events = append(events,
-			ringbuf.TypedEvent{Type: ringbuf.TypeXferPostTime, Value: random.Uint64N(100)},
-			ringbuf.TypedEvent{Type: ringbuf.TypeXferTime, Value: random.Uint64N(1 << 20)},
-			ringbuf.TypedEvent{Type: ringbuf.TypeTxBytes + d, Value: random.Uint64() >> random.IntN(64)},
-			ringbuf.TypedEvent{Type: ringbuf.TypeTxRequests + d, Value: 1})
-	}
-	for _, l := range []ringbuf.Layout{ringbuf.V3, ringbuf.V4} {
-		runs, single := NewAgent(newTestShape(t, Config{})), NewAgent(newTestShape(t, Config{}))
-		runs.typed(events, l)
-		for i := range events {
-			single.typed(events[i:i+1], l)
-		}
-		if !bytes.Equal(runs.AppendTotals(nil), single.AppendTotals(nil)) {
-			t.Errorf("%v: totals differ", l)
-		}
-	}
 }

@@ -4,7 +4,6 @@
 package tally_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -104,26 +103,6 @@ func TestTornGroupsOfEverySubsetMatchTheModel(t *testing.T) {
 	}
 }
 
-func TestTornGroupsOfRandomEventsMatchTheModel(t *testing.T) {
-	r := newRing(t, ringbuf.V4, 64)
-	s := shape(t, tally.Config{})
-	random := rand.New(rand.NewPCG(4, 2))
-	for range 2000 {
-		var types []ringbuf.Type
-		for len(types) < 40 {
-			switch random.IntN(4) {
-			case 0:
-				types = append(types, ringbuf.Type(random.IntN(ringbuf.Types+2)))
-			case 1:
-				types = append(types, wholeGroups[random.IntN(2)][random.IntN(4)])
-			default:
-				types = append(types, wholeGroups[random.IntN(2)]...)
-			}
-		}
-		checkTorn(t, s, r, types[random.IntN(4):], []int{random.IntN(40)})
-	}
-}
-
 // checkTorn compares the count with the model's, for each split into two batches.
 func checkTorn(t *testing.T, s *tally.Shape, r *ring, types []ringbuf.Type, splits []int) {
 	t.Helper()
@@ -206,33 +185,6 @@ func TestFullRingCausesTornGroups(t *testing.T) {
 	}
 }
 
-func TestGapsAreNotTornGroups(t *testing.T) {
-	gaps := map[string]func(*tally.Agent){
-		"foreign read": (*tally.Agent).ForeignRead,
-		"missed":       (*tally.Agent).Missed,
-		"restart":      func(a *tally.Agent) { a.Restarted(true) },
-	}
-	for name, gap := range gaps {
-		t.Run(name, func(t *testing.T) {
-			r := newRing(t, ringbuf.V4, 64)
-			agent := tally.NewAgent(shape(t, tally.Config{}))
-			r.feed(agent, typed(post, took, txSize, txReq, took, txSize, txReq, post, took))
-			if got := agent.TornGroups(); got != 1 {
-				t.Fatalf("%d torn groups before, want 1", got)
-			}
-			gap(agent)
-			r.feed(agent, typed(rxSize, rxReq, post, took, txSize, txReq))
-			if got := agent.TornGroups(); got != 1 {
-				t.Errorf("%d torn groups, want still 1", got)
-			}
-			r.feed(agent, typed(ringbuf.TypeMemoryRegistered, took, txSize, txReq))
-			if got := agent.TornGroups(); got != 2 {
-				t.Errorf("%d torn groups, want 2", got)
-			}
-		})
-	}
-}
-
 // An event that doesn't belong to a transfer separates groups, so the next group is seen
 // from its beginning.
 func TestOtherEventEndsAGap(t *testing.T) {
@@ -243,38 +195,5 @@ func TestOtherEventEndsAGap(t *testing.T) {
 	r.feed(agent, typed(ringbuf.TypeMemoryRegistered, took, txSize, txReq))
 	if got := agent.TornGroups(); got != 1 {
 		t.Errorf("%d torn groups, want 1", got)
-	}
-}
-
-// After a restart, the agent may be configured to omit events.
-func TestRestartResetsTheKnownEvents(t *testing.T) {
-	r := newRing(t, ringbuf.V4, 64)
-	agent := tally.NewAgent(shape(t, tally.Config{}))
-	r.feed(agent, typed(post, took, txSize, txReq))
-	agent.Restarted(true)
-	r.feed(agent, typed(txSize, txReq, txSize, txReq))
-	if got := agent.TornGroups(); got != 0 {
-		t.Errorf("%d torn groups, want none", got)
-	}
-}
-
-// Only in layouts V4 and V5, the events of a transfer are next to each other.
-func TestTornGroupsAreCountedOnlyInV4AndV5(t *testing.T) {
-	for _, l := range ringbuf.Layouts() {
-		t.Run(fmt.Sprint(l), func(t *testing.T) {
-			agent := tally.NewAgent(shape(t, tally.Config{}))
-			var events []ringbuf.Event
-			for _, kind := range []ringbuf.Type{post, took, txSize, txReq, took, txReq, post, took, txSize, txReq} {
-				events = append(events, ringbuf.NewEvent(kind, 1))
-			}
-			newRing(t, l, 64).feed(agent, events)
-			want := uint64(0)
-			if l >= ringbuf.V4 {
-				want = 1
-			}
-			if got := agent.TornGroups(); got != want {
-				t.Errorf("%d torn groups, want %d", got, want)
-			}
-		})
 	}
 }

@@ -39,6 +39,21 @@ type Distribution struct {
 	Sum    Sum
 }
 
+// DistributionTypes is the number of types up to the last one that has a distribution.
+const DistributionTypes = int(ringbuf.TypeXferPostTime) + 1
+
+// Distribution returns the distribution of a type, or nil if the type has only a sum.
+func (v *Values) Distribution(t int) *Distribution {
+	switch ringbuf.Type(t) {
+	case ringbuf.TypeXferTime:
+		return &v.Duration
+	case ringbuf.TypeXferPostTime:
+		return &v.Post
+	default:
+		return nil
+	}
+}
+
 // Add adds the values of a process that is newer than all others in v. The histograms
 // must have the same bounds, unless v has none.
 func (v *Values) Add(w *Values) {
@@ -106,11 +121,8 @@ func (v *Values) Raise(w *Values) {
 // occurred reports whether there was an event of a type.
 func (v *Values) occurred(t int) bool {
 	sum := v.Sums[t]
-	switch ringbuf.Type(t) {
-	case ringbuf.TypeXferTime:
-		sum = v.Duration.Sum
-	case ringbuf.TypeXferPostTime:
-		sum = v.Post.Sum
+	if d := v.Distribution(t); d != nil {
+		sum = d.Sum
 	}
 	return sum != Sum{} || v.Last[t] != 0
 }

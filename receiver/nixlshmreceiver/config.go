@@ -14,8 +14,8 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/flight"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -196,7 +196,7 @@ const defaultCollectionInterval = 10 * time.Second
 func createDefaultConfig() *Config {
 	controller := scraperhelper.NewDefaultControllerConfig()
 	controller.CollectionInterval = defaultCollectionInterval
-	agents := nixlenv.Env(os.LookupEnv) // the Collector may have the agents' variables, too
+	agents := process.Env(os.LookupEnv) // the Collector may have the agents' variables, too
 	runInterval, err := agents.RunInterval()
 	return &Config{
 		ControllerConfig:     ControllerConfig(controller),
@@ -268,7 +268,7 @@ func (c *Config) engine(report func(notice.Notice)) engine.Config {
 		Resource:    c.Resource,
 		Include:     c.Include,
 		Exclude:     c.Exclude,
-		Mode:        c.Mode,
+		Observe:     c.Mode == ringbuf.Observe,
 		RunInterval: c.RunInterval,
 		MaxRings:    c.MaxRings,
 		Budget:      engine.Budget(c.Budget),

@@ -125,11 +125,12 @@ func (r *ringReceiver) open(ctx context.Context, collector component.Host) error
 	if r.flight != nil {
 		r.rings.Watch(r.flight.Watch(r.cfg.Logs.slow(), r.cfg.Logs.Errors))
 	}
-	if err := errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings)); err != nil {
-		return err
-	}
-	if r.flight != nil {
+	err := r.rings.Start(store)
+	if r.flight != nil { // also after an error, because shutdown stops it
 		r.flight.Start()
+	}
+	if err = errors.Join(err, r.telemetry.observe(r.rings)); err != nil {
+		return err
 	}
 	if r.cfg.Socket != "" {
 		r.socket = r.openSocket()

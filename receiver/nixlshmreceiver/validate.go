@@ -13,7 +13,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/flight"
 	"github.com/nixl-otel/nixl-otel/internal/live"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -77,7 +77,7 @@ func (c *Config) checkFlightRecorder() error {
 
 // fromEnvironment names the variable that a directory comes from, if any.
 func fromEnvironment(dir string) string {
-	for _, name := range []string{nixlenv.Dir, nixlenv.OutputPath} {
+	for _, name := range []string{process.EnvDir, process.EnvOutputPath} {
 		if os.Getenv(name) == dir {
 			return fmt.Sprintf(" (from %s)", name)
 		}

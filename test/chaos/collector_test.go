@@ -6,15 +6,14 @@
 package chaos
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -41,7 +40,7 @@ service:
 func (s setup) command(t *testing.T) (args []string) {
 	t.Helper()
 	if s.sample != "" {
-		args = append(args, "--config="+filepath.Join(root, "examples/collector", s.sample))
+		args = append(args, "--config="+filepath.Join(built.Root, "examples/collector", s.sample))
 	}
 	for i, overlay := range append([]string{quiet}, s.overlays...) {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("overlay-%d.yaml", i))
@@ -57,7 +56,7 @@ type collector struct{ *proc.Process }
 // launch starts a Collector without waiting until it is ready.
 func launch(t *testing.T, args, env []string) collector {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), collectorBin, args...)
+	cmd := exec.CommandContext(t.Context(), built.Collector, args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HEALTH_PORT=0"}, env...)
 	return collector{proc.Start(t, cmd)}
 }
@@ -68,36 +67,4 @@ func (s setup) start(t *testing.T) collector {
 	c := launch(t, s.command(t), s.env)
 	c.WaitFor(t, ready)
 	return c
-}
-
-// entry is a line of a Collector's log.
-type entry struct {
-	Level   string `json:"level"`
-	Message string `json:"msg"`
-	Path    string `json:"path"`
-	Error   string `json:"error"`
-
-	line string
-}
-
-// entries returns the lines of the log so far.
-func (c collector) entries() (list []entry) {
-	for _, line := range c.Stderr.Lines() {
-		e := entry{line: line}
-		if json.Unmarshal([]byte(line), &e) == nil {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
-// complaints returns the warnings and errors in the log, except that the test's directory
-// is on a disk.
-func (c collector) complaints() (list []entry) {
-	for _, e := range c.entries() {
-		if e.Level != "info" && e.Level != "debug" && !strings.Contains(e.Message, "rings are on a disk") {
-			list = append(list, e)
-		}
-	}
-	return list
 }

@@ -12,13 +12,16 @@ import (
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// disk is a directory whose writes hang while it is locked.
+// disk is a directory whose writes hang while it is locked. Reads hang while reads is
+// locked, except those of the beginning of a file.
 type disk struct {
 	path string // equals data if FUSE file systems can't be mounted here
 	data string // has the same files; this process must not map those at path, because it serves them
 	sync.RWMutex
+	reads sync.RWMutex
 }
 
 // newDisk mounts a disk.
@@ -65,4 +68,17 @@ func (n *diskNode) Write(ctx context.Context, f fs.FileHandle, data []byte, off 
 		return 0, syscall.EBADF
 	}
 	return w.Write(ctx, data, off)
+}
+
+// Read implements [fs.NodeReader].
+func (n *diskNode) Read(ctx context.Context, f fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if off > 0 {
+		n.disk.reads.RLock()
+		defer n.disk.reads.RUnlock()
+	}
+	r, ok := f.(fs.FileReader)
+	if !ok {
+		return nil, syscall.EBADF
+	}
+	return r.Read(ctx, dest, off)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/backend"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )
 
 // killer runs Collectors one after the other with the same rings and the same storage, and kills
@@ -33,7 +34,7 @@ type killer struct {
 	stalls bool   // whether Collectors are sometimes suspended, as on a busy machine
 
 	kills      int
-	complaints []entry            // warnings and errors of all Collectors
+	complaints []built.Entry      // warnings and errors of all Collectors
 	unsaved    map[string]unsaved // by path
 }
 
@@ -113,7 +114,7 @@ func (k *killer) last(t *testing.T, missing func() string) {
 // note records the warnings and errors of a Collector that has ended, and what it hadn't saved.
 func (k *killer) note(t *testing.T, c collector) {
 	t.Helper()
-	k.complaints = append(k.complaints, c.complaints()...)
+	k.complaints = append(k.complaints, built.Complaints(c.Process)...)
 	k.findUnsaved(t)
 }
 
@@ -149,7 +150,7 @@ func (k *killer) check(t *testing.T) {
 	for _, e := range k.complaints {
 		// Rings fill up while no Collector runs, and the test truncates files.
 		if !strings.Contains(e.Message, "ring was full") && !strings.Contains(e.Error, "was it truncated?") {
-			t.Log(e.line)
+			t.Log(e.Line)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -100,7 +101,7 @@ func (f fleet) start(t *testing.T, rings string, seed uint64) *proc.Process {
 		"simulate", rings, "--no-consumer", "--output", "json", "--quiet", "--layout", "mixed", "--agents", "5",
 		"--name", f.name, "--error-rate", "0.02", "--seed", fmt.Sprint(seed + 1),
 	}, f.args...)
-	return proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, args...))
+	return proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, args...))
 }
 
 // stop stops a fleet, and returns the series of its agents' events.

@@ -134,14 +134,22 @@ func pod(n int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", n) 
 // The totals include the last events before a container stops.
 func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 	c := startCollector(t, 5*time.Minute)
+	volume := filepath.Join(t.TempDir(), pod(4), "volumes", "kubernetes.io~empty-dir", "rings")
+	must.OK(t, os.MkdirAll(volume, 0o777))
+	must.OK(t, os.Chmod(volume, 0o777)) // ignore the umask
 	var agents []*agent
-	for i, options := range [][]string{
-		{"--env=NIXL_TELEMETRY_DIR=/rings"},
-		{"--user=1001", "--tmpfs=/tmp:mode=1777", "--env=LOCAL_RANK=3"},
-		{"--user=1002", "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--env=OTEL_SERVICE_NAME=decode"},
-		{"--user=1003", "--env=NIXL_TELEMETRY_DIR=/var/run/nixl", "--tmpfs=/run/nixl:mode=1777"},
+	for i, s := range []spec{
+		{"", []string{"--env=NIXL_TELEMETRY_DIR=/rings", enable}, nil}, // in the container's layer
+		{"", []string{"--user=1001", "--tmpfs=/tmp:mode=1777", "--env=LOCAL_RANK=3", enable}, nil},
+		{"", []string{"--user=1002", "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--env=OTEL_SERVICE_NAME=decode", enable}, nil},
+		{"", []string{"--user=1003", "--env=NIXL_TELEMETRY_DIR=/var/run/nixl", "--tmpfs=/run/nixl:mode=1777", enable}, nil}, // a symlink
+		{"", []string{"--user=1003", "--env=NIXL_TELEMETRY_DIR=/run/nixl", "--volume=" + volume + ":/run/nixl", enable}, nil},
+		{"", []string{"--env=NIXL_TELEMETRY_DIR=shm", "--workdir=/dev", enable}, nil},
+		{"", []string{"--user=1004"}, []string{"-dir=/dev/shm"}}, // set after the start
+		{"", []string{"--env=NIXL_TELEMETRY_DIR=/dev/shm", "--read-only", "--cap-drop=all", enable}, nil},
 	} {
-		agents = append(agents, start(t, spec{pod(i), append(options, enable), nil}))
+		s.pod = pod(i)
+		agents = append(agents, start(t, s))
 	}
 	for range 3 {
 		for i, a := range agents {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )
 
 // alerting maps each alert to an agent, host or Collector of [fill] that it must
@@ -51,7 +52,7 @@ func TestAlertsFireOnlyOnTheirConditions(t *testing.T) {
 		{"check", "rules", "--lint-fatal", file(t, "dashboards", "alerts.yaml"), file(t, "dashboards", "rules.yaml")},
 		{"test", "rules", "alerts_test.yaml"},
 	} {
-		out, err := exec.CommandContext(t.Context(), program(t, "PROMTOOL"), args...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), built.Path(t, "PROMTOOL"), args...).CombinedOutput()
 		if err != nil {
 			t.Errorf("promtool %v: %v\n%s", args, err, out)
 		}

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )
 
 // alone runs the test in a PID namespace, because the Collector would otherwise discover all
@@ -100,8 +101,8 @@ func (l *life) exit(t *testing.T) int {
 
 // An agent that was discovered restarts, with another PID, and so does the Collector. Totals are exported with storage, with and without the PID on the resource, and as deltas.
 func TestBackendsAddUpWhatDiscoveredAgentsWrote(t *testing.T) {
-	program(t, "OTELCOL_NIXL")
-	program(t, "VICTORIA_METRICS")
+	built.Path(t, "OTELCOL_NIXL")
+	built.Path(t, "VICTORIA_METRICS")
 	t.Parallel()
 	if !alone(t) {
 		return

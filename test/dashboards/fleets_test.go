@@ -19,6 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )
 
 // alertOf maps each kind of finding to its alert.
@@ -48,7 +49,7 @@ func TestAlertsSayTheSameAsPackageDiagnose(t *testing.T) {
 				t.Parallel()
 				path := filepath.Join(t.TempDir(), "test.yaml")
 				must.OK(t, os.WriteFile(path, unitTest(t, &f, kind), 0o600))
-				out, err := exec.CommandContext(t.Context(), program(t, "PROMTOOL"), "test", "rules", path).CombinedOutput()
+				out, err := exec.CommandContext(t.Context(), built.Path(t, "PROMTOOL"), "test", "rules", path).CombinedOutput()
 				if err != nil {
 					t.Errorf("promtool: %v\n%s", err, out)
 				}

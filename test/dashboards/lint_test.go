@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )
 
 // The linter applies the exclusions in the file .lint next to the dashboards.
@@ -17,7 +19,7 @@ func TestDashboardLinterFindsNothing(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d dashboards, error %v", len(paths), err)
 	}
-	linter := program(t, "DASHBOARD_LINTER")
+	linter := built.Path(t, "DASHBOARD_LINTER")
 	for _, path := range paths {
 		if out, err := exec.CommandContext(t.Context(), linter, "lint", "--strict", path).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", filepath.Base(path), err, out)

@@ -22,19 +22,9 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
-
-// program returns the path of a program from an environment variable. It skips the
-// test if the variable isn't set.
-func program(t *testing.T, variable string) string {
-	t.Helper()
-	path := os.Getenv(variable)
-	if path == "" {
-		t.Skipf("%s isn't set to the path of a program; `make dashboards-test` sets it", variable)
-	}
-	return path
-}
 
 // file returns the path of a file in the repository.
 func file(t *testing.T, name ...string) string {
@@ -55,7 +45,7 @@ func startVictoriaMetrics(t *testing.T) backend {
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	b.url = "http://" + address
 	b.otlp = b.url + "/opentelemetry"
-	proc.Start(t, exec.CommandContext(t.Context(), program(t, "VICTORIA_METRICS"), "-storageDataPath="+t.TempDir(),
+	proc.Start(t, exec.CommandContext(t.Context(), built.Path(t, "VICTORIA_METRICS"), "-storageDataPath="+t.TempDir(),
 		"-httpListenAddr="+address, "-opentelemetry.usePrometheusNaming", "-search.latencyOffset=0s", "-loggerLevel=WARN"))
 	b.wait(t)
 	b.recordRules(t)
@@ -88,7 +78,7 @@ func startPrometheus(t *testing.T, promoted ...string) backend {
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	b.url = "http://" + address
 	b.otlp = b.url + "/api/v1/otlp"
-	proc.Start(t, exec.CommandContext(t.Context(), program(t, "PROMETHEUS"), "--config.file="+config,
+	proc.Start(t, exec.CommandContext(t.Context(), built.Path(t, "PROMETHEUS"), "--config.file="+config,
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--web.enable-otlp-receiver",
 		"--query.lookback-delta=10s", // so that series of an exited agent end sooner
 		"--enable-feature=otlp-native-delta-ingestion", "--log.level=warn"))

@@ -17,6 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -194,5 +195,5 @@ exporters:
 
 func runCollector(t *testing.T, config string) *proc.Process {
 	t.Helper()
-	return proc.Start(t, exec.CommandContext(t.Context(), program(t, "OTELCOL_NIXL"), "--config="+config))
+	return proc.Start(t, exec.CommandContext(t.Context(), built.Path(t, "OTELCOL_NIXL"), "--config="+config))
 }

@@ -63,6 +63,9 @@ func TestSeriesOfAllAttributesAddUpToTheTotals(t *testing.T) {
 			}
 			c.Stop(t, syscall.SIGTERM)
 			backend.Stop(t, syscall.SIGTERM)
+			if names := otlpfile.Cumulative(backend.collections(t)); name == "delta" && len(names) > 0 {
+				t.Errorf("cumulative metrics: %v", names)
+			}
 			if got, want := sums(backend.totals(t)[a.Path()]), sums(a.want()); !maps.Equal(got, want) {
 				t.Errorf("sums %v, want %v", got, want)
 			}
@@ -109,35 +112,4 @@ func (c *collector) awaitSums(t *testing.T, a *agent) {
 		}
 		return ""
 	})
-}
-
-// Each restart uses the layout of another NIXL release. A restart discards the events in the ring, so
-// the rings are drained often.
-func TestTotalsContinueWhenAgentsRestart(t *testing.T) {
-	t.Parallel()
-	const long = 6 * time.Second
-	dir := t.TempDir()
-	c := setup{
-		sample:   "local.yaml",
-		overlays: []string{every(time.Second), exportTo("file"), "receivers: {nixl_shm: {run_interval: 10ms}}"},
-		env:      []string{rings(dir), "PORT=0"},
-	}.start(t)
-	report := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "500",
-		"--restart-every", "900ms", "--seed", "2", "--duration", long.String()).wait(t, long)
-	nothingDropped(t, report)
-	c.Stop(t, syscall.SIGTERM)
-	for path, a := range report.Agents {
-		if a.Starts < 6 {
-			t.Errorf("%s started %d times, want 6 or more", path, a.Starts)
-		}
-	}
-	// The series of torn groups exists only if the newest life has layout V4 or a
-	// group was torn. At the end of a life, its memory is released.
-	got := c.totals(t)
-	mustEqual(t, wantReport(t, report), got, lossyRestarts, tornGroups, memoryUsage)
-	for path, series := range got {
-		if n := series[tornGroups].Int; n != 0 {
-			t.Errorf("%s: %d torn groups, want 0", path, n)
-		}
-	}
 }

@@ -18,30 +18,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
-	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// runExample runs one of the project's examples until it exits, and returns the process.
+// runExample runs a program of examples until it ends.
 func runExample(t *testing.T, name string, env []string, args ...string) *proc.Process {
 	t.Helper()
-	p := startExample(t, name, env, args...)
+	program := filepath.Join(t.TempDir(), name)
+	must.OK(t, built.Program(program, "examples/"+name))
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	p := proc.Start(t, cmd)
 	if code := p.Wait(t); code != 0 {
 		t.Fatalf("example %s ended with code %d:\n%s", name, code, p.Stderr.Text())
 	}
 	return p
-}
-
-func startExample(t *testing.T, name string, env []string, args ...string) *proc.Process {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), name)
-	must.OK(t, build(program, "examples/"+name))
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
-	return proc.Start(t, cmd)
 }
 
 // shipTo returns the environment of a program that exports to a Collector. By default, short programs
@@ -105,147 +99,25 @@ func TestCollectorReceivesRingKernelMetrics(t *testing.T) {
 	backend.noComplaints(t)
 }
 
-// A Go agent has the same resource attributes and series with a ring and with OTLP, except series
-// that only a ring has.
-func TestGoAgentHasTheSameSeriesByRingAndByOTLP(t *testing.T) {
+// A Collector receives what the example of a Go agent prints.
+func TestCollectorReceivesMetricsOfAGoAgent(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	c := setup{overlays: []string{fmt.Sprintf(`
-receivers:
-  nixl_shm: {directories: [%q], collection_interval: 500ms}
-  otlp: {protocols: {grpc: {endpoint: %q}}}
-service:
-  pipelines: {metrics: {receivers: [nixl_shm, otlp], exporters: [file]}}
-`, dir, anyPort)}}.start(t)
-	common := []string{"-duration", "2s", "-rate", "2000"}
-	printed := map[string]*proc.Process{
-		"ring": runExample(t, "agent", nil, append(common, "-name", "ring", "-ring", dir)...),
-		"otlp": runExample(t, "agent", append(shipTo(c.otlpAddress(t)), rings(dir)), append(common, "-name", "otlp")...),
-	}
-	c.Stop(t, syscall.SIGTERM)
-
-	totals := c.totals(t)
-	names := make(map[string][]string)
-	for agent, p := range printed {
-		var writes, reads, bytes, missing int64
-		if _, err := fmt.Sscanf(p.Stdout.Text(), "%d writes, %d reads, %d bytes, %d not found",
-			&writes, &reads, &bytes, &missing); err != nil {
-			t.Fatalf("%q: %v", p.Stdout.Text(), err)
-		}
-		for series, want := range map[string]int64{
-			"nixl.transfer.requests{nixl.transfer.direction=transmit}": writes,
-			"nixl.transfer.requests{nixl.transfer.direction=receive}":  reads,
-			"nixl.errors{error.type=not_found}":                        missing,
-		} {
-			if v := totals[agent][series].Int; v != want {
-				t.Errorf("%s: %s is %d, want %d", agent, series, v, want)
-			}
-		}
-		for series := range totals[agent] {
-			if !strings.HasPrefix(series, "nixl.telemetry.ring.") && !strings.HasPrefix(series, semconv.Events.Name+"{") {
-				names[agent] = append(names[agent], series)
-			}
-		}
-		slices.Sort(names[agent])
-	}
-	if d := cmp.Diff(names["ring"], names["otlp"]); d != "" {
-		t.Errorf("series (-ring +OTLP):\n%s", d)
-	}
-	host, err := identity.HostName()
-	must.OK(t, err)
-	for agent, got := range c.resources(t) {
-		if d := cmp.Diff(map[string]any{
-			semconv.ServiceName:       semconv.ServiceNameNIXL,
-			semconv.ServiceInstanceID: identity.InstanceID(host, filepath.Join(dir, agent)),
-			semconv.AgentName:         agent,
-			semconv.HostName:          host,
-		}, got); d != "" {
-			t.Errorf("resource attributes of agent %q (-want +got):\n%s", agent, d)
-		}
-	}
-	c.noComplaints(t)
-}
-
-// resources returns the resource attributes of each agent. They must not change.
-func (c *collector) resources(t *testing.T) map[string]map[string]any {
-	t.Helper()
-	all := make(map[string]map[string]any)
-	for _, collection := range c.collections(t) {
-		for _, rm := range collection.ResourceMetrics().All() {
-			agent, attributes := otlpfile.Agent(rm.Resource()), rm.Resource().Attributes().AsRaw()
-			if all[agent] == nil {
-				all[agent] = attributes
-			}
-			if d := cmp.Diff(all[agent], attributes); d != "" {
-				t.Errorf("resource attributes of agent %q change (-before +after):\n%s", agent, d)
-			}
-		}
-	}
-	return all
-}
-
-// otlpAddress returns the address of a Collector's OTLP receiver.
-func (c *collector) otlpAddress(t *testing.T) string {
-	t.Helper()
-	for _, e := range c.entries() {
-		if strings.HasPrefix(e.Message, "Starting ") && strings.HasSuffix(e.Message, " server") {
-			return e.Endpoint
-		}
-	}
-	t.Fatal("the Collector's log doesn't contain its address")
-	return ""
-}
-
-// byAgent groups the series of one resource by the nixl.agent.name attribute of their points.
-func byAgent(all otlpfile.Series) otlpfile.Totals {
-	name := regexp.MustCompile(`nixl\.agent\.name=([^,}]*),?`)
-	totals := make(otlpfile.Totals)
-	for series, v := range all {
-		agent := ""
-		if m := name.FindStringSubmatch(series); m != nil {
-			agent = m[1]
-		}
-		series = name.ReplaceAllString(series, "")
-		series = strings.ReplaceAll(strings.ReplaceAll(series, ",}", "}"), "{}", "")
-		if totals[agent] == nil {
-			totals[agent] = make(otlpfile.Series)
-		}
-		totals[agent][series] = v
-	}
-	return totals
-}
-
-// The example program reads the rings and exports their metrics over OTLP.
-func TestProgramExportsRingsWithoutTheReceiver(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
 	backend, address := sink(t, "grpc", anyPort)
-	shipper := startExample(t, "rings", shipTo(address), "-dir", dir)
-	printed := runExample(t, "agent", nil, "-ring", dir, "-name", "a", "-duration", "1s", "-rate", "2000")
-	shipper.WaitFor(t, "ring opened")
-	shipper.Stop(t, syscall.SIGINT) // drains the ring and exports the last events
+	printed := runExample(t, "agent", shipTo(address), "-duration", "2s", "-rate", "2000", "-name", "otlp")
 	backend.Stop(t, syscall.SIGTERM)
-
 	var writes, reads, bytes, missing int64
-	if _, err := fmt.Sscanf(printed.Stdout.Text(), "%d writes, %d reads, %d bytes, %d not found",
-		&writes, &reads, &bytes, &missing); err != nil {
+	if _, err := fmt.Sscanf(printed.Stdout.Text(), "%d writes, %d reads, %d bytes, %d not found", &writes, &reads, &bytes, &missing); err != nil {
 		t.Fatalf("%q: %v", printed.Stdout.Text(), err)
 	}
-	got := byAgent(backend.totals(t)[""])["a"]
+	got := backend.totals(t)["otlp"]
 	for series, want := range map[string]int64{
 		"nixl.transfer.requests{nixl.transfer.direction=transmit}": writes,
 		"nixl.transfer.requests{nixl.transfer.direction=receive}":  reads,
 		"nixl.errors{error.type=not_found}":                        missing,
-		"nixl.telemetry.ring.capacity":                             4096,
-		"nixl.telemetry.ring.saturations":                          0,
-		"nixl.memory.usage":                                        0,
 	} {
 		if v := got[series].Int; v != want {
 			t.Errorf("%s is %d, want %d", series, v, want)
 		}
-	}
-	if v := got["nixl.transfer.io{nixl.transfer.direction=transmit}"].Int + got["nixl.transfer.io{nixl.transfer.direction=receive}"].Int; v != bytes {
-		t.Errorf("%d bytes arrived, printed %d", v, bytes)
 	}
 	backend.noComplaints(t)
 }

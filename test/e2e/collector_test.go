@@ -7,7 +7,6 @@ package e2e
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -37,7 +37,7 @@ type setup struct {
 	overlays []string // YAML
 	env      []string
 	file     string    // output of the file exporter; default: a new file
-	program  string    // program; default: collectorBin
+	program  string    // program; default: built.Collector
 	uid      uint32    // user to run as; default: the test's user
 	caps     []uintptr // capabilities of that user
 }
@@ -65,14 +65,14 @@ func (s setup) launch(t *testing.T) *collector {
 	}
 	var args []string
 	if s.sample != "" {
-		args = append(args, "--config="+filepath.Join(root, "examples/collector", s.sample))
+		args = append(args, "--config="+filepath.Join(built.Root, "examples/collector", s.sample))
 	}
 	for i, overlay := range append([]string{quiet(c.file.Path())}, s.overlays...) {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("overlay-%d.yaml", i))
 		must.OK(t, os.WriteFile(path, []byte(overlay), 0o644))
 		args = append(args, "--config="+path)
 	}
-	cmd := exec.CommandContext(t.Context(), cmp.Or(s.program, collectorBin), args...)
+	cmd := exec.CommandContext(t.Context(), cmp.Or(s.program, built.Collector), args...)
 	cmd.Dir = t.TempDir()
 	if s.uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -129,7 +129,7 @@ receivers:
 service:
   pipelines: {metrics: {receivers: [otlp], exporters: [file]}}
 `, protocol, address)}}.start(t)
-	for _, e := range c.entries() {
+	for _, e := range built.Entries(c.Process) {
 		if strings.HasPrefix(e.Message, "Starting ") && strings.HasSuffix(e.Message, " server") {
 			listening = e.Endpoint
 		}
@@ -143,36 +143,12 @@ service:
 // anyPort lets the kernel choose a port.
 const anyPort = "127.0.0.1:0"
 
-// entry is a line of a Collector's log.
-type entry struct {
-	Level    string `json:"level"`
-	Message  string `json:"msg"`
-	Path     string `json:"path"`
-	Error    string `json:"error"`
-	Endpoint string `json:"endpoint"`
-
-	line string
-}
-
-// entries returns the lines of the log so far.
-func (c *collector) entries() (list []entry) {
-	for _, line := range c.Stderr.Lines() {
-		e := entry{line: line}
-		if json.Unmarshal([]byte(line), &e) == nil {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
 // noComplaints fails the test if the log contains warnings or errors, except that the test's
 // directory is on a disk.
 func (c *collector) noComplaints(t *testing.T) {
 	t.Helper()
-	for _, e := range c.entries() {
-		if e.Level != "info" && e.Level != "debug" && !strings.Contains(e.Message, "rings are on a disk") {
-			t.Errorf("warning or error in the log: %s", e.line)
-		}
+	for _, e := range built.Complaints(c.Process) {
+		t.Errorf("warning or error in the log: %s", e.Line)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )
 
 // nobody is an unprivileged user.
@@ -32,7 +33,7 @@ func forNobody(t *testing.T, dir string) (program string) {
 	program = filepath.Join(dir, "otelcol-nixl")
 	// A child that another test starts at this time would inherit a file that is open for writing, and a
 	// program that is open for writing can't be started. So another process copies it.
-	if out, err := exec.CommandContext(t.Context(), "install", "-m", "755", collectorBin, program).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "install", "-m", "755", built.Collector, program).CombinedOutput(); err != nil {
 		t.Fatalf("copy the Collector: %v\n%s", err, out)
 	}
 	return program
@@ -64,9 +65,14 @@ func TestCollectorOfAnotherUserMayOnlyObserve(t *testing.T) {
 	c.WaitFor(t, "no permission to consume")
 	c.awaitTotals(t, want(theirs))
 	c.Stop(t, syscall.SIGTERM)
-	entries := c.about(a.Path())
+	var entries []built.Entry
+	for _, e := range built.Entries(c.Process) {
+		if e.Path == a.Path() {
+			entries = append(entries, e)
+		}
+	}
 	if len(entries) != 1 || !strings.Contains(entries[0].Error, "run as uid 0 or root, or observe instead") {
-		t.Errorf("want one entry with the uid:\n%s", lines(entries))
+		t.Errorf("want one entry with the uid: %v", entries)
 	}
 
 	run.overlays = append(run.overlays, "receivers: {nixl_shm: {mode: observe, include: [agent]}}")

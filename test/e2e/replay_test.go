@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -55,7 +56,7 @@ func TestReplayedRecordingGivesTheSameTotals(t *testing.T) {
 // before aren't in the recording.
 func startRecorder(t *testing.T, dir, file string, rings int) *proc.Process {
 	t.Helper()
-	p := proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, "record", file, dir))
+	p := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "record", file, dir))
 	must.Eventually(t, func() string {
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.PID()))
 		if err != nil {
@@ -113,7 +114,7 @@ type replayed struct {
 // replay replays a recording at twice the speed.
 func replay(t *testing.T, file, dir string) (r replayed) {
 	t.Helper()
-	p := proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, "replay", file, dir, "--speed", "2", "--output", "json"))
+	p := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "replay", file, dir, "--speed", "2", "--output", "json"))
 	if code := p.Wait(t); code != 0 {
 		t.Fatalf("the replay ended with code %d, want 0", code)
 	}

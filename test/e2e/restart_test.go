@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -91,50 +90,6 @@ func TestChangeOfTheResourceCountsEventsOnce(t *testing.T) {
 			t.Errorf("%s: %d start times, want one for each change of the cluster", path, len(starts))
 		}
 	}
-}
-
-// The rings are large enough for the events during a restart of the Collector.
-func TestCollectorRestartUnderLoadLosesNothing(t *testing.T) {
-	t.Parallel()
-	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
-	run := setup{
-		sample:   "local.yaml",
-		overlays: []string{every(200 * time.Millisecond), exportTo("file")},
-		env:      []string{rings(dir), "PORT=0"},
-		file:     file,
-	}
-	c := run.start(t)
-	agents := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--capacity", "65536",
-		"--rate", "1000", "--seed", "3")
-	for _, transfers := range []int64{1000, 2000, 3000} {
-		c.await(t, func(got otlpfile.Totals) string { return enough(got, 5, transfers) })
-		c.Stop(t, syscall.SIGTERM)
-		c = run.start(t)
-	}
-	report := agents.stop(t)
-	nothingDropped(t, report)
-	c.Stop(t, syscall.SIGTERM)
-	got := c.totals(t)
-	// A Collector that starts later doesn't know the memory usage.
-	for path := range got {
-		if d := cmp.Diff(int64(0), got[path]["nixl.telemetry.ring.restarts"].Int); d != "" {
-			t.Errorf("%s: restarts (-want +got):\n%s", path, d)
-		}
-	}
-	mustEqual(t, wantReport(t, report), got, memoryUsage)
-}
-
-// enough returns a message until all agents have a number of transfers.
-func enough(got otlpfile.Totals, agents int, transfers int64) string {
-	if len(got) < agents {
-		return "not all agents are there"
-	}
-	for path, series := range got {
-		if n := int64(series["nixl.transfer.duration"].Count); n < transfers {
-			return path + ": too few transfers"
-		}
-	}
-	return ""
 }
 
 // instances returns the values of service.instance.id for each agent.

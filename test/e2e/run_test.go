@@ -6,11 +6,8 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/making"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -25,7 +23,7 @@ import (
 // makeRun starts `make run` with some variables, in a copy of the tree with the programs under test.
 func makeRun(t *testing.T, tmp string, variables ...string) *proc.Process {
 	t.Helper()
-	return making.Start(t, tmp, map[string]string{"dist/otelcol-nixl": collectorBin, "bin/nixlring": nixlringBin},
+	return making.Start(t, tmp, map[string]string{"dist/otelcol-nixl": built.Collector, "bin/nixlring": built.Nixlring},
 		[]string{"build", "nixlring"}, append([]string{"run"}, variables...)...)
 }
 
@@ -34,7 +32,6 @@ func TestMakeRunServesSimulatedAgentsUntilCtrlC(t *testing.T) {
 	t.Parallel()
 	tmp, port := t.TempDir(), proc.FreePort(t)
 	p := makeRun(t, tmp, "SIMULATE=2", fmt.Sprintf("PORT=%d", port))
-	simulated := simulatedIn(t, p, "simulating 2 agents in ")
 	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 	for _, agent := range []string{"sim-0", "sim-1"} {
 		must.Eventually(t, func() string {
@@ -42,7 +39,6 @@ func TestMakeRunServesSimulatedAgentsUntilCtrlC(t *testing.T) {
 		})
 	}
 	endByCtrlC(t, p, port, tmp)
-	isRemoved(t, simulated)
 	if text := p.Stdout.Text() + p.Stderr.Text(); !strings.Contains(text, "transfers/s of each agent") {
 		t.Errorf("the simulator doesn't print its totals:\n%s", text)
 	}
@@ -52,13 +48,11 @@ func TestMakeRunServesAScenario(t *testing.T) {
 	t.Parallel()
 	tmp, port := t.TempDir(), proc.FreePort(t)
 	p := makeRun(t, tmp, "SCENARIO=straggler", "SIMULATE=5", fmt.Sprintf("PORT=%d", port))
-	simulated := simulatedIn(t, p, "simulating 5 agents in ")
 	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 	must.Eventually(t, func() string {
 		return pageHas(t, port, "nixl_transfer_throughput_bytes_per_second_count", `nixl_agent_name="sim-4"`)
 	})
 	endByCtrlC(t, p, port, tmp)
-	isRemoved(t, simulated)
 }
 
 // The output explains what to set for an agent, and how to simulate agents. A new ring is discovered.
@@ -149,20 +143,6 @@ func endByCtrlC(t *testing.T, p *proc.Process, port int, tmp string) {
 		t.Error("the page is still served")
 	}
 	making.NothingLeft(t, p, tmp)
-}
-
-// simulatedIn returns the directory of the simulated agents, which may be in memory.
-func simulatedIn(t *testing.T, p *proc.Process, text string) string {
-	t.Helper()
-	_, dir, _ := strings.Cut(p.WaitLine(t, p.Stdout, text, contains(text)), text)
-	return strings.TrimSpace(dir)
-}
-
-func isRemoved(t *testing.T, dir string) {
-	t.Helper()
-	if _, err := os.Stat(dir); dir == "" || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%q is left: %v", dir, err)
-	}
 }
 
 func contains(text string) func(line string) bool {

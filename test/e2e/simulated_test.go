@@ -8,7 +8,6 @@ package e2e
 import (
 	"encoding/json"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -26,14 +26,7 @@ type simulator struct{ *proc.Process }
 func startSimulator(t *testing.T, dir string, args ...string) simulator {
 	t.Helper()
 	args = append([]string{"simulate", dir, "--no-consumer", "--output", "json"}, args...)
-	return simulator{proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, args...))}
-}
-
-// stop stops the simulator early, and returns its report.
-func (s simulator) stop(t *testing.T) simulate.Report {
-	t.Helper()
-	s.Stop(t, syscall.SIGTERM)
-	return s.report(t)
+	return simulator{proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, args...))}
 }
 
 // wait waits until the simulator, which runs for at least long, exits. It returns its report.

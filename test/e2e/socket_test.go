@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -36,7 +37,7 @@ type shown struct {
 // nixlring runs a command and decodes its output. Whether agents have problems doesn't matter.
 func nixlring(t *testing.T, result any, args ...string) {
 	t.Helper()
-	p := proc.Start(t, exec.CommandContext(t.Context(), nixlringBin, args...))
+	p := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, args...))
 	p.Wait(t)
 	if err := json.Unmarshal([]byte(p.Stdout.Text()), result); err != nil {
 		t.Fatalf("nixlring %v: %v\n%s", args, err, p.Stdout.Text())
@@ -107,7 +108,7 @@ func TestToolsShowWhatTheCollectorCounts(t *testing.T) {
 				t.Errorf("%s: %s: %v, want %v", a.Path, one.what, one.got, one.want)
 			}
 		}
-		if a.Attributes["nixl.agent.name"] != filepath.Base(a.Path) || a.Attributes["service.name"] != "nixl" || a.Reader != filepath.Base(collectorBin) {
+		if a.Attributes["nixl.agent.name"] != filepath.Base(a.Path) || a.Attributes["service.name"] != "nixl" || a.Reader != filepath.Base(built.Collector) {
 			t.Errorf("%+v", a)
 		}
 	}

@@ -6,178 +6,109 @@
 package parity
 
 import (
-	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.opentelemetry.io/collector/pdata/pcommon"
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// metric holds all OTLP fields of a metric except times.
-type metric struct {
-	Scope, ScopeVersion     string
-	SchemaURL               string
-	Name, Description, Unit string
-	Kind                    pmetric.MetricType
-	Monotonic               bool
-	Temporality             pmetric.AggregationTemporality
-	Points                  []point
-}
+// object is an object of OTLP in JSON.
+type object = map[string]any
 
-type point struct {
-	Attributes string // sorted, including the agent's name
-	Int        int64
-	Double     float64
-	Type       pmetric.NumberDataPointValueType
-
-	Count, ZeroCount        uint64
-	Sum, Min, Max           float64
-	HasSum, HasMin, HasMax  bool
-	Bounds                  []float64
-	Buckets                 []uint64
-	Scale, Offset           int32
-	Exemplars               int
-	Flags                   pmetric.DataPointFlags
-	HasStart, StartsInOrder bool // has a start time; the start time isn't after the time
-}
-
-// normalize returns the metrics of a batch in a fixed order, without the resource
-// and without metrics whose names have one of the omitted prefixes. It always
-// omits nixl.agent.up: an agent that reports itself doesn't export it, and for a
+// normalize returns the metrics of a batch with all OTLP fields, by name. Each point has the name
+// of its agent instead of the resource, and no times. It omits metrics whose names have one of some
+// prefixes, and nixl.agent.up: an agent that reports itself doesn't export it, and for a
 // ring the value depends on the time of the check.
-func normalize(t *testing.T, batch pmetric.Metrics, omit ...string) []metric {
+func normalize(t *testing.T, batch pmetric.Metrics, omit ...string) map[string]object {
 	t.Helper()
 	omit = append(omit, semconv.AgentUp.Name)
-	var list []metric
+	all := make(map[string]object)
 	for _, rm := range batch.ResourceMetrics().All() {
-		name, ok := rm.Resource().Attributes().Get(semconv.AgentName)
-		if !ok {
+		if _, ok := rm.Resource().Attributes().Get(semconv.AgentName); !ok {
 			t.Error("a resource without the agent's name")
 		}
-		for _, sm := range rm.ScopeMetrics().All() {
-			for _, m := range sm.Metrics().All() {
-				if !slices.ContainsFunc(omit, func(p string) bool { return strings.HasPrefix(m.Name(), p) }) {
-					one := normalizeMetric(t, m, name.Str())
-					one.Scope, one.ScopeVersion, one.SchemaURL = sm.Scope().Name(), sm.Scope().Version(), sm.SchemaUrl()
-					list = append(list, one)
+	}
+	text, err := new(pmetric.JSONMarshaler).MarshalMetrics(batch)
+	must.OK(t, err)
+	var data object
+	must.OK(t, json.Unmarshal(text, &data))
+	for _, rm := range list(data, "resourceMetrics") {
+		resource, _ := rm["resource"].(object)
+		for _, sm := range list(rm, "scopeMetrics") {
+			for _, m := range list(sm, "metrics") {
+				name, _ := m["name"].(string)
+				if slices.ContainsFunc(omit, func(p string) bool { return strings.HasPrefix(name, p) }) {
+					continue
 				}
+				m["scope"], m["schemaUrl"] = sm["scope"], sm["schemaUrl"]
+				for _, kind := range []string{"sum", "gauge", "histogram", "exponentialHistogram"} {
+					if data, ok := m[kind].(object); ok {
+						data["dataPoints"] = points(list(data, "dataPoints"), list(resource, "attributes"))
+					}
+				}
+				all[name] = m
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b metric) int { return cmp.Compare(a.Name, b.Name) })
-	return list
+	return all
 }
 
-func normalizeMetric(t *testing.T, m pmetric.Metric, agent string) metric {
-	t.Helper()
-	out := metric{Name: m.Name(), Description: m.Description(), Unit: m.Unit(), Kind: m.Type()}
-	switch m.Type() {
-	case pmetric.MetricTypeSum:
-		out.Monotonic, out.Temporality = m.Sum().IsMonotonic(), m.Sum().AggregationTemporality()
-		out.Points = numbers(m.Sum().DataPoints(), agent)
-	case pmetric.MetricTypeGauge:
-		out.Points = numbers(m.Gauge().DataPoints(), agent)
-	case pmetric.MetricTypeHistogram:
-		out.Temporality = m.Histogram().AggregationTemporality()
-		for _, dp := range m.Histogram().DataPoints().All() {
-			out.Points = append(out.Points, histogram(dp, agent))
-		}
-	case pmetric.MetricTypeExponentialHistogram:
-		out.Temporality = m.ExponentialHistogram().AggregationTemporality()
-		for _, dp := range m.ExponentialHistogram().DataPoints().All() {
-			out.Points = append(out.Points, exponential(dp, agent))
-		}
-	default:
-		t.Errorf("%s is a %v", m.Name(), m.Type())
-	}
-	slices.SortFunc(out.Points, func(a, b point) int { return cmp.Compare(a.Attributes, b.Attributes) })
-	return out
-}
-
-func numbers(list pmetric.NumberDataPointSlice, agent string) (out []point) {
-	for _, dp := range list.All() {
-		p := point{
-			Attributes: attributes(dp.Attributes(), agent),
-			Type:       dp.ValueType(),
-			Exemplars:  dp.Exemplars().Len(), Flags: dp.Flags(),
-		}
-		p.times(dp.StartTimestamp(), dp.Timestamp())
-		switch p.Type {
-		case pmetric.NumberDataPointValueTypeInt:
-			p.Int = dp.IntValue()
-		case pmetric.NumberDataPointValueTypeDouble:
-			p.Double = dp.DoubleValue()
-		case pmetric.NumberDataPointValueTypeEmpty:
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-func histogram(dp pmetric.HistogramDataPoint, agent string) point {
-	p := point{
-		Attributes: attributes(dp.Attributes(), agent),
-		Count:      dp.Count(), Sum: dp.Sum(), Min: dp.Min(), Max: dp.Max(),
-		HasSum: dp.HasSum(), HasMin: dp.HasMin(), HasMax: dp.HasMax(),
-		Bounds: dp.ExplicitBounds().AsRaw(), Buckets: dp.BucketCounts().AsRaw(),
-		Exemplars: dp.Exemplars().Len(), Flags: dp.Flags(),
-	}
-	p.times(dp.StartTimestamp(), dp.Timestamp())
-	return p
-}
-
-func exponential(dp pmetric.ExponentialHistogramDataPoint, agent string) point {
-	p := point{
-		Attributes: attributes(dp.Attributes(), agent),
-		Count:      dp.Count(), Sum: dp.Sum(), Min: dp.Min(), Max: dp.Max(), ZeroCount: dp.ZeroCount(),
-		HasSum: dp.HasSum(), HasMin: dp.HasMin(), HasMax: dp.HasMax(),
-		Buckets: dp.Positive().BucketCounts().AsRaw(), Scale: dp.Scale(), Offset: dp.Positive().Offset(),
-		Exemplars: dp.Exemplars().Len(), Flags: dp.Flags(),
-	}
-	p.times(dp.StartTimestamp(), dp.Timestamp())
-	return p
-}
-
-func (p *point) times(start, at pcommon.Timestamp) {
-	p.HasStart, p.StartsInOrder = start != 0, start <= at
-}
-
-// attributes returns the attributes of a point. It adds the agent's name unless
-// the point has it.
-func attributes(m pcommon.Map, agent string) string {
-	all := map[string]string{semconv.AgentName: agent}
-	for k, v := range m.All() {
-		all[k] = fmt.Sprintf("%v %s", v.Type(), v.AsString())
-		if k == semconv.AgentName {
-			all[k] = v.Str()
+// list returns a list in an object.
+func list(o object, key string) (all []object) {
+	values, _ := o[key].([]any)
+	for _, v := range values {
+		if one, ok := v.(object); ok {
+			all = append(all, one)
 		}
 	}
-	keys := make([]string, 0, len(all))
-	for k, v := range all {
-		keys = append(keys, k+"="+v)
-	}
-	slices.Sort(keys)
-	return strings.Join(keys, ",")
+	return all
 }
 
-// roundedSums ignores the rounding errors of sums: the receiver adds integers and divides
-// once, and the SDK adds floating-point numbers.
-var roundedSums = gocmp.FilterPath(func(p gocmp.Path) bool { return p.Last().String() == ".Sum" }, cmpopts.EquateApprox(1e-9, 0))
+// points returns points by their attributes.
+func points(dataPoints, resource []object) object {
+	all := make(object)
+	for _, dp := range dataPoints {
+		var attributes []string
+		for _, a := range append(list(dp, "attributes"), resource...) {
+			if key, _ := a["key"].(string); key == semconv.AgentName || !slices.ContainsFunc(resource, func(r object) bool { return r["key"] == key }) {
+				attributes = append(attributes, fmt.Sprint(a))
+			}
+		}
+		slices.Sort(attributes)
+		start, at := number(dp["startTimeUnixNano"]), number(dp["timeUnixNano"])
+		dp["startTimeUnixNano"], dp["timeUnixNano"] = start != 0, start <= at
+		// The receiver adds integers and divides once, and the SDK adds floating-point numbers.
+		if sum, ok := dp["sum"].(float64); ok {
+			dp["sum"] = fmt.Sprintf("%.9g", sum)
+		}
+		delete(dp, "attributes")
+		all[strings.Join(slices.Compact(attributes), ",")] = dp
+	}
+	return all
+}
+
+// number returns a 64-bit integer, which JSON has as text.
+func number(v any) (n int64) {
+	text, _ := v.(string)
+	n, _ = strconv.ParseInt(text, 10, 64)
+	return n
+}
 
 // equal fails the test if two batches differ.
-func equal(t *testing.T, want, got []metric) {
+func equal(t *testing.T, want, got map[string]object) {
 	t.Helper()
 	if len(want) == 0 {
 		t.Error("nothing was exported")
 	}
-	if d := gocmp.Diff(want, got, roundedSums); d != "" {
+	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("metrics differ (-receiver +bridge):\n%s", d)
 	}
 }

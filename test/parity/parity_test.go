@@ -6,7 +6,6 @@
 package parity
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,37 +43,6 @@ func TestBridgeExportsTheSameMetricsAsTheReceiver(t *testing.T) {
 			ring := normalize(t, throughRing(t, c.layout, c.ops), ringOnly)
 			equal(t, ring, normalize(t, throughBridge(t, c.ops)))
 			equal(t, ring, normalize(t, throughBridge(t, c.ops, agent.WithNameInResource())))
-		})
-	}
-}
-
-// For the ring of a Go agent, the receiver exports the same metrics as the agent
-// itself.
-func TestReceiverExportsTheSameMetricsForAGoAgentsRing(t *testing.T) {
-	for _, layout := range ringbuf.Layouts() {
-		t.Run(layout.String(), func(t *testing.T) {
-			ops := stream(6, 500)
-			if layout == ringbuf.V4 {
-				ops = append(ops, dropped(7))
-			}
-			if layout.Named() {
-				ops = append(ops, ownEvents()...)
-				// NIXL's releases with this layout had other names for errors.
-				ops = slices.DeleteFunc(ops, func(op operation) bool { return op.events[0].Type.IsError() })
-			}
-			dir := t.TempDir()
-			a, err := agent.New(agentName, agent.WithRing(dir), agent.WithLayout(layout), agent.WithCapacity(capacity))
-			must.OK(t, err)
-			c := startReceiver(t, dir)
-			for _, op := range ops {
-				op.do(a)
-			}
-			must.OK(t, a.Close())
-			if dropped := a.RingTelemetry().DroppedStaging + a.RingTelemetry().DroppedRing; dropped > 0 {
-				t.Fatalf("%d events were dropped", dropped)
-			}
-			c.stop()
-			equal(t, normalize(t, only(t, c.all()), ringOnly), normalize(t, throughBridge(t, ops)))
 		})
 	}
 }

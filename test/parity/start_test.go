@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
@@ -20,117 +19,71 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-// The start time of each point is when the agent was discovered or created, even
+// The start time of each counter is when the agent was discovered or created, even
 // if the series began later. It doesn't change between collections.
 func TestStartTimesStayTheSameFromTheDiscoveryOfTheAgent(t *testing.T) {
-	ops := stream(7, 200)
-	for name, run := range map[string]func(*testing.T, []operation) (time.Time, []pmetric.Metrics){
-		"ring":   collectRingTwice,
-		"bridge": collectBridgeTwice,
-		"rings":  collectRingsTwice,
+	// Each function collects before the operations and after them, and returns the collections.
+	for name, run := range map[string]func(t *testing.T, do func(*agent.Agent, *ringbuf.Writer)) []pmetric.Metrics{
+		"receiver": func(t *testing.T, do func(*agent.Agent, *ringbuf.Writer)) []pmetric.Metrics {
+			dir := t.TempDir()
+			w := newRing(t, filepath.Join(dir, agentName), capacity)
+			c := startReceiver(t, dir, func(cfg *nixlshmreceiver.Config) { cfg.InitialDelay = 0 })
+			<-c.came
+			do(nil, w)
+			c.stop()
+			return c.all()
+		},
+		"agent": func(t *testing.T, do func(*agent.Agent, *ringbuf.Writer)) []pmetric.Metrics {
+			b := startBackend(t)
+			provider := pipeline(t, b)
+			a, err := agent.New(agentName, agent.WithMeterProvider(provider))
+			must.OK(t, err)
+			defer a.Close()
+			must.OK(t, provider.ForceFlush(t.Context()))
+			do(a, nil)
+			must.OK(t, provider.Shutdown(t.Context()))
+			return b.all()
+		},
+		"rings": func(t *testing.T, do func(*agent.Agent, *ringbuf.Writer)) []pmetric.Metrics {
+			dir, b := t.TempDir(), startBackend(t)
+			w := newRing(t, filepath.Join(dir, agentName), capacity)
+			p, err := rings.Open(rings.Config{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
+			must.OK(t, err)
+			defer p.Close()
+			provider := pipeline(t, b, sdkmetric.WithProducer(p))
+			must.OK(t, provider.ForceFlush(t.Context()))
+			do(nil, w)
+			must.OK(t, provider.Shutdown(t.Context()))
+			return b.all()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			var first time.Time // when the operations began
 			made := time.Now()
-			first, batches := run(t, ops)
-			if len(batches) != 2 {
-				t.Fatalf("%d collections, want 2", len(batches))
-			}
-			starts := make(map[string]pcommon.Timestamp)
-			for _, b := range batches {
-				eachStart(b, func(series string, start, at pcommon.Timestamp) {
-					if start >= at {
-						t.Errorf("%s starts at %v, which isn't before its time %v", series, start, at)
+			batches := run(t, func(a *agent.Agent, w *ringbuf.Writer) {
+				first = time.Now()
+				for _, op := range stream(7, 200) {
+					if a != nil {
+						op.do(a)
+					} else {
+						push(t, w, op.events...)
 					}
+				}
+			})
+			starts := otlpfile.Starts(batches)
+			if len(batches) != 2 || len(starts) != 1 {
+				t.Fatalf("%d collections of %d agents, want 2 of 1", len(batches), len(starts))
+			}
+			for _, list := range starts {
+				for _, start := range list { // the SDK has one for each instrument
 					if at := start.AsTime(); at.Before(made) || at.After(first) {
-						t.Errorf("%s starts at %v, want from %v to %v", series, at, made, first)
-					}
-					if old, ok := starts[series]; ok && old != start {
-						t.Errorf("the start time of %s changed from %v to %v", series, old, start)
-					}
-					starts[series] = start
-				})
-			}
-			if len(starts) < 30 {
-				t.Errorf("only %d series", len(starts))
-			}
-		})
-	}
-}
-
-// collectRingTwice collects before the first operation and after the last. It
-// returns the time of the first operation and the collections.
-func collectRingTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
-	t.Helper()
-	dir := t.TempDir()
-	w, err := ringbuf.Create(filepath.Join(dir, agentName), ringbuf.V4, capacity)
-	must.OK(t, err)
-	defer w.Close()
-	c := startReceiver(t, dir, func(cfg *nixlshmreceiver.Config) { cfg.InitialDelay = 0 })
-	<-c.came
-	first := time.Now()
-	for _, op := range ops {
-		if _, err := w.PushBatch(op.events); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.stop()
-	return first, c.all()
-}
-
-func collectBridgeTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
-	t.Helper()
-	b := startBackend(t)
-	provider := pipeline(t, b)
-	a, err := agent.New(agentName, agent.WithMeterProvider(provider))
-	must.OK(t, err)
-	defer a.Close()
-	must.OK(t, provider.ForceFlush(t.Context()))
-	first := time.Now()
-	for _, op := range ops {
-		op.do(a)
-	}
-	must.OK(t, provider.Shutdown(t.Context()))
-	return first, b.all()
-}
-
-func collectRingsTwice(t *testing.T, ops []operation) (time.Time, []pmetric.Metrics) {
-	t.Helper()
-	dir, b := t.TempDir(), startBackend(t)
-	w := newRing(t, filepath.Join(dir, agentName), capacity)
-	p, err := rings.Open(rings.Config{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
-	must.OK(t, err)
-	defer p.Close()
-	provider := pipeline(t, b, sdkmetric.WithProducer(p))
-	must.OK(t, provider.ForceFlush(t.Context()))
-	first := time.Now()
-	for _, op := range ops {
-		push(t, w, op.events...)
-	}
-	must.OK(t, provider.Shutdown(t.Context()))
-	return first, b.all()
-}
-
-func eachStart(m pmetric.Metrics, fn func(series string, start, at pcommon.Timestamp)) {
-	for _, rm := range m.ResourceMetrics().All() {
-		for _, sm := range rm.ScopeMetrics().All() {
-			for _, m := range sm.Metrics().All() {
-				switch m.Type() {
-				case pmetric.MetricTypeSum:
-					for _, dp := range m.Sum().DataPoints().All() {
-						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp(), dp.Timestamp())
-					}
-				case pmetric.MetricTypeGauge:
-					for _, dp := range m.Gauge().DataPoints().All() {
-						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp(), dp.Timestamp())
-					}
-				case pmetric.MetricTypeHistogram:
-					for _, dp := range m.Histogram().DataPoints().All() {
-						fn(m.Name()+attributes(dp.Attributes(), ""), dp.StartTimestamp(), dp.Timestamp())
+						t.Errorf("start time %v, want %v to %v", at, made, first)
 					}
 				}
 			}
-		}
+		})
 	}
 }

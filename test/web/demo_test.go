@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 	"syscall"
@@ -17,28 +16,16 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/browser"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/making"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// program returns the path of a program from an environment variable. It skips the
-// test if the variable isn't set.
-func program(t *testing.T, variable string) string {
-	t.Helper()
-	path := os.Getenv(variable)
-	if path == "" {
-		t.Skipf("%s isn't set to the path of a program; `make dashboards-test` sets it", variable)
-	}
-	return path
-}
-
 // makeDemo starts `make demo` with variables.
 func makeDemo(t *testing.T, tmp string, variables ...string) *proc.Process {
 	t.Helper()
-	return making.Start(t, tmp, map[string]string{
-		"dist/otelcol-nixl": program(t, "OTELCOL_NIXL"),
-		"bin/nixlring":      program(t, "NIXLRING"),
-	}, []string{"build", "nixlring"}, append([]string{"demo"}, variables...)...)
+	programs := map[string]string{"bin/nixlring": built.Path(t, "NIXLRING")}
+	return making.Start(t, tmp, programs, []string{"nixlring"}, append([]string{"demo"}, variables...)...)
 }
 
 // addressOf waits until a process prints the address of the page.
@@ -51,7 +38,7 @@ func addressOf(t *testing.T, p *proc.Process) string {
 // The test does what a new user does: run one command, open the page, press Ctrl-C. Two demos at
 // the same time don't disturb each other.
 func TestDemo(t *testing.T) {
-	chromium := program(t, "CHROMIUM")
+	chromium := built.Path(t, "CHROMIUM")
 	for range 2 {
 		tmp := t.TempDir()
 		p := makeDemo(t, tmp, "AGENTS=5")

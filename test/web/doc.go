@@ -5,10 +5,9 @@
 //
 // `make dashboards-test` builds the programs and sets these environment variables:
 //
-//	OTELCOL_NIXL  the Collector
-//	NIXLRING      the tool
-//	CHROMIUM      the browser
-//	SCREENSHOT    a directory for pictures of the pages; optional
+//	NIXLRING    the tool
+//	CHROMIUM    the browser
+//	SCREENSHOT  a directory for pictures of the pages; optional
 //
-// A test is skipped if one of the first three isn't set.
+// A test is skipped if one of the first two isn't set.
 package web

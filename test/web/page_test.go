@@ -17,6 +17,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/browser"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -40,7 +41,7 @@ var fleets = []struct {
 // serve simulates agents, and returns the address of a page about them.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
-	nixlring, dir := program(t, "NIXLRING"), t.TempDir()
+	nixlring, dir := built.Path(t, "NIXLRING"), t.TempDir()
 	proc.Start(t, exec.CommandContext(t.Context(), nixlring, append([]string{"simulate", dir, "--quiet"}, args...)...))
 	return addressOf(t, proc.Start(t, exec.CommandContext(t.Context(), nixlring, "web", dir, "--listen", "127.0.0.1:0")))
 }
@@ -114,7 +115,7 @@ const layoutScript = `({
 })`
 
 func TestPageInChromium(t *testing.T) {
-	chromium := program(t, "CHROMIUM")
+	chromium := built.Path(t, "CHROMIUM")
 	addresses := make([]string, len(fleets))
 	for i, f := range fleets { // all at once, because findings take some seconds
 		addresses[i] = serve(t, f.args...)

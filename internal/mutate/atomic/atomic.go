@@ -11,6 +11,9 @@ import "sync/atomic"
 // Before is called before each access. The simulation, which then has one goroutine, sets it.
 var Before = func() {}
 
+// BeforeSwap is called instead before each compare-and-swap.
+var BeforeSwap = func() {}
+
 // LoadUint64 is like the function in sync/atomic.
 func LoadUint64(addr *uint64) uint64 {
 	Before()
@@ -25,6 +28,6 @@ func LoadInt32(addr *int32) int32 {
 
 // CompareAndSwapUint64 is like the function in sync/atomic.
 func CompareAndSwapUint64(addr *uint64, from, to uint64) bool {
-	Before()
+	BeforeSwap()
 	return atomic.CompareAndSwapUint64(addr, from, to)
 }

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -143,7 +143,7 @@ func stores(dir string, n int) error {
 			_ = os.Remove(path)
 		}
 	})
-	return spawn(nixlenv.Exporter+"=prometheus_mp", nixlenv.MultiprocDir+"="+dir)
+	return spawn(process.EnvExporter+"=prometheus_mp", process.EnvMultiprocDir+"="+dir)
 }
 
 // mappings starts n processes, each with many mappings that change all the time.
@@ -188,7 +188,7 @@ func directories(dir string, n int) error {
 				return err
 			}
 		}
-		if err := spawn("GOMAXPROCS=1", nixlenv.Dir+"="+sub); err != nil {
+		if err := spawn("GOMAXPROCS=1", process.EnvDir+"="+sub); err != nil {
 			return err
 		}
 	}

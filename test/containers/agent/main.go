@@ -19,12 +19,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 )
 
 func main() {
-	dir := flag.String("dir", nixlenv.Env(os.LookupEnv).Dir(), "create the ring in this `directory`")
+	dir := flag.String("dir", process.Env(os.LookupEnv).Dir(), "create the ring in this `directory`")
 	hostile := flag.String("attack", "", "do this instead")
 	n := flag.Int("n", 1, "do it this often")
 	flag.Parse()

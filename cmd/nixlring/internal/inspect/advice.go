@@ -11,7 +11,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
+	"github.com/nixl-otel/nixl-otel/internal/process"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -67,7 +68,7 @@ func (r *Report) advise(cfg Config, mode fs.FileMode) {
 			"run nixlring inspect as uid %d or as root, outside of any container.", r.File.Owner)
 	case full && r.consumed():
 		r.advice("The ring is full although it is consumed: the agent loses events. Set %s=%d (now %d) or a shorter %s for the agent.",
-			nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
+			process.EnvBufferSize, tally.EnoughSlots(c.Capacity, c.Dropped), c.Capacity, process.EnvRunInterval)
 	case full && r.hidden:
 		r.advice("The ring is full: its agent, if it is running, loses all new events. Check the log of the Collector, if there is one.")
 	case full:
@@ -85,14 +86,14 @@ func (r *Report) adviseSize() {
 	switch {
 	case c.Dropped > 0:
 		r.advice("The agent reports %d dropped events, which didn't fit its own queue. Set %s=%d (now %d) or a shorter %s for the agent.",
-			c.Dropped, nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, c.Dropped), c.Capacity, nixlenv.RunInterval)
+			c.Dropped, process.EnvBufferSize, tally.EnoughSlots(c.Capacity, c.Dropped), c.Capacity, process.EnvRunInterval)
 	case r.Burst == nil:
 	case r.Burst.PeakFill >= c.Capacity-1:
 		r.advice("The ring was full while it was watched: the agent loses events. Set %s=%d (now %d) or a shorter %s for the agent.",
-			nixlenv.BufferSize, nixlenv.EnoughSlots(c.Capacity, 0), c.Capacity, nixlenv.RunInterval)
+			process.EnvBufferSize, tally.EnoughSlots(c.Capacity, 0), c.Capacity, process.EnvRunInterval)
 	case r.Burst.Most > uint64(c.Capacity/2):
 		r.advice("Up to %d events arrived within a run interval, more than half of the ring's capacity. Larger bursts can overflow it. "+
-			"Set %s=%d (now %d) for the agent.", r.Burst.Most, nixlenv.BufferSize, nixlenv.SlotsFor(r.Burst.Most), c.Capacity)
+			"Set %s=%d (now %d) for the agent.", r.Burst.Most, process.EnvBufferSize, tally.SlotsFor(r.Burst.Most), c.Capacity)
 	}
 }
 

@@ -59,7 +59,7 @@ func (r *Report) named() bool { return mpstore.IsName(filepath.Base(r.Path)) }
 
 // readStore reads the file as a store.
 func (r *Report) readStore() error {
-	f, err := mpstore.ReadFile(r.Path)
+	f, err := procs.ReadStore(r.Path)
 	if err != nil {
 		r.Error = reason(err)
 		return err
@@ -71,14 +71,14 @@ func (r *Report) readStore() error {
 	}
 	r.Store.count(f.Totals)
 	r.idle = idle(f)
-	r.alive = procs.OfStore(f)
+	r.alive = f.Alive
 	r.Alive = r.alive.Bool()
 	return nil
 }
 
 // idle returns how long ago a store was updated, or a negative number if that was before the
 // machine was started.
-func idle(f *mpstore.File) time.Duration {
+func idle(f *procs.Store) time.Duration {
 	uptime, err := mpstore.Uptime()
 	if err != nil {
 		return 0

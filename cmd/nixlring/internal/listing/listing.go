@@ -31,8 +31,8 @@ type Entry struct {
 	Capacity int // slots
 	Pending  int // events not consumed yet
 
-	Store *mpstore.File // nil unless the file is a readable store
-	Alive procs.Alive   // whether the agent of the ring, or the process of the store, is running
+	Store *procs.Store // nil unless the file is a readable store
+	Alive procs.Alive  // whether the agent of the ring, or the process of the store, is running
 
 	Err   error // why the file isn't a readable ring or store
 	Other bool  // whether the file seems unrelated to telemetry
@@ -133,8 +133,8 @@ func look(path string, d fs.DirEntry) (e Entry) {
 		defer func() { e.Other = e.Err != nil && foreign(path, e.Err, info) }()
 	}
 	if mpstore.IsName(filepath.Base(path)) {
-		if e.Store, e.Err = mpstore.ReadFile(path); e.Err == nil {
-			e.Alive = procs.OfStore(e.Store)
+		if e.Store, e.Err = procs.ReadStore(path); e.Err == nil {
+			e.Alive = e.Store.Alive
 		}
 		return e
 	}

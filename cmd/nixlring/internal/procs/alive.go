@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 )
 
 // Alive is whether the agent of a ring, or the process of a store, is running.
@@ -78,17 +77,5 @@ func (u *Users) Alive(a Attended) Alive {
 		return No
 	default: // a process that can't be inspected has it open
 		return Unknown
-	}
-}
-
-// OfStore returns whether the process of a store is running.
-func OfStore(f *mpstore.File) Alive {
-	switch {
-	case !f.Known:
-		return Unknown
-	case f.Running:
-		return Yes
-	default:
-		return No
 	}
 }

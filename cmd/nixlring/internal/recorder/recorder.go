@@ -74,7 +74,7 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	}
 	none := tally.HistogramConfig{Kind: tally.NoHistogram}
 	r.host, err = engine.New(engine.Config{
-		Directories: []string{cfg.Dir}, Include: cfg.Include, Mode: ringbuf.Observe, Report: cfg.Report,
+		Directories: []string{cfg.Dir}, Include: cfg.Include, Observe: true, Report: cfg.Report,
 		RunInterval: max(2*cfg.Interval, time.Millisecond), // the engine polls at least twice per run interval
 		Handler:     engine.Handler{Opened: r.opened, Events: r.events, Missed: r.missed, Full: r.full, Closed: r.closed},
 		Tally:       tally.Config{Duration: none, Size: none, Throughput: none},

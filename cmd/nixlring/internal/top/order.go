@@ -36,114 +36,94 @@ const (
 	ByProblems      Key = "problems"
 )
 
-// Keys returns all keys.
-func Keys() []Key {
-	return []Key{
-		ByName, ByOut, ByIn, ByTransfers, ByP50, ByP99, ByPostP50, ByPostP99,
-		ByThroughputP10, ByThroughputP50, BySpeed,
-		ByErrors, ByMemory, ByFill, ByAge, ByLayout, ByAlive, ByReader, ByProblems,
-	}
+// order is how rows are sorted by a key: by a number or by a text.
+type order struct {
+	key        Key
+	descending bool
+	number     func(*Row) float64 // NaN is last
+	text       func(*Row) string
 }
 
-// Descending reports whether the default order of this key starts with the highest value.
-func (k Key) Descending() bool {
-	switch k {
-	case ByName, ByLayout, ByReader, ByThroughputP10, ByThroughputP50, BySpeed:
-		return false
-	default:
-		return true
-	}
-}
-
-// value returns the value of a numeric key.
-func (k Key) value(r *Row) float64 {
-	switch k {
-	case ByOut:
-		return r.Out
-	case ByIn:
-		return r.In
-	case ByTransfers:
-		return r.Transfers
-	case ByP50:
-		return r.P50
-	case ByP99:
-		return r.P99
-	case ByPostP50:
-		return r.PostP50
-	case ByPostP99:
-		return r.PostP99
-	case ByThroughputP10:
-		return r.ThroughputP10
-	case ByThroughputP50:
-		return r.ThroughputP50
-	case BySpeed:
-		return r.Speed
-	case ByErrors:
-		return r.Errors
-	case ByMemory:
+// orders has all keys, in the order of the columns.
+var orders = []order{
+	{key: ByName},
+	{key: ByOut, descending: true, number: func(r *Row) float64 { return r.Out }},
+	{key: ByIn, descending: true, number: func(r *Row) float64 { return r.In }},
+	{key: ByTransfers, descending: true, number: func(r *Row) float64 { return r.Transfers }},
+	{key: ByP50, descending: true, number: func(r *Row) float64 { return r.P50 }},
+	{key: ByP99, descending: true, number: func(r *Row) float64 { return r.P99 }},
+	{key: ByPostP50, descending: true, number: func(r *Row) float64 { return r.PostP50 }},
+	{key: ByPostP99, descending: true, number: func(r *Row) float64 { return r.PostP99 }},
+	{key: ByThroughputP10, number: func(r *Row) float64 { return r.ThroughputP10 }},
+	{key: ByThroughputP50, number: func(r *Row) float64 { return r.ThroughputP50 }},
+	{key: BySpeed, number: func(r *Row) float64 { return r.Speed }},
+	{key: ByErrors, descending: true, number: func(r *Row) float64 { return r.Errors }},
+	{key: ByMemory, descending: true, number: func(r *Row) float64 {
 		if r.MemoryUnknown {
 			return math.NaN()
 		}
 		return float64(r.Memory)
-	case ByFill:
-		return r.Fill
-	case ByAge:
-		return r.Age.Seconds()
-	case ByAlive:
-		return float64(r.Alive)
-	case ByProblems:
+	}},
+	{key: ByFill, descending: true, number: func(r *Row) float64 { return r.Fill }},
+	{key: ByAge, descending: true, number: func(r *Row) float64 { return r.Age.Seconds() }},
+	{key: ByLayout, text: func(r *Row) string { return r.Layout }},
+	{key: ByAlive, descending: true, number: func(r *Row) float64 { return float64(r.Alive) }},
+	{key: ByReader, text: (*Row).ReaderName},
+	{key: ByProblems, descending: true, number: func(r *Row) float64 {
 		if worst := r.Worst(); worst >= Warn { // information isn't a problem
 			return float64(worst)
 		}
 		return 0
-	default:
-		return 0
-	}
+	}},
 }
 
-// Sort sorts rows by a key in its default order, or in reverse. Rows with the same value are
-// sorted by name. Rows without a value are last.
+func (k Key) order() order {
+	return orders[max(0, slices.IndexFunc(orders, func(o order) bool { return o.key == k }))]
+}
+
+// Keys returns all keys.
+func Keys() (keys []Key) {
+	for i := range orders {
+		keys = append(keys, orders[i].key)
+	}
+	return keys
+}
+
+// Descending reports whether the default order is descending.
+func (k Key) Descending() bool { return k.order().descending }
+
+// Sort sorts rows by k and then by name.
 func Sort(rows []*Row, k Key, reverse bool) {
-	descending := k.Descending() != reverse
+	o := k.order()
+	sign := 1
+	if o.descending != reverse {
+		sign = -1
+	}
 	slices.SortStableFunc(rows, func(a, b *Row) int {
-		c := k.compare(a, b, descending)
-		if c == 0 {
-			c = Natural(a.Name, b.Name)
-			if k == ByName && descending {
-				c = -c
-			}
+		var c int
+		switch {
+		case o.number != nil:
+			c = compare(o.number(a), o.number(b), sign)
+		case o.text != nil:
+			c = sign * strings.Compare(o.text(a), o.text(b))
+		default:
+			c = sign * Natural(a.Name, b.Name)
 		}
-		return cmp.Or(c, strings.Compare(a.Path, b.Path))
+		return cmp.Or(c, Natural(a.Name, b.Name), strings.Compare(a.Path, b.Path))
 	})
 }
 
-func (k Key) compare(a, b *Row, descending bool) int {
-	sign := 1
-	if descending {
-		sign = -1
-	}
-	switch k {
-	case ByName:
-		return 0
-	case ByLayout:
-		return sign * strings.Compare(a.Layout, b.Layout)
-	case ByReader:
-		return sign * strings.Compare(a.ReaderName(), b.ReaderName())
-	}
-	x, y := k.value(a), k.value(b)
+// compare compares two numbers. NaN is last in both orders.
+func compare(x, y float64, sign int) int {
 	switch {
-	case math.IsNaN(x) || math.IsNaN(y):
-		return cmp.Compare(boolean(math.IsNaN(x)), boolean(math.IsNaN(y)))
-	default:
-		return sign * cmp.Compare(x, y)
-	}
-}
-
-func boolean(b bool) int {
-	if b {
+	case math.IsNaN(x) && math.IsNaN(y):
+		return 0
+	case math.IsNaN(x):
 		return 1
+	case math.IsNaN(y):
+		return -1
 	}
-	return 0
+	return sign * cmp.Compare(x, y)
 }
 
 // Natural compares names in natural order: agent-2 is before agent-10.

@@ -18,7 +18,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -111,7 +110,7 @@ func ownTally() tally.Config {
 
 // Observe returns the configuration of an engine that observes the rings.
 func (c *RingsConfig) Observe() engine.Config {
-	watched := engine.Config{Include: Patterns(c.Include, c.Recursive), Mode: ringbuf.Observe, RunInterval: c.RunInterval}
+	watched := engine.Config{Include: Patterns(c.Include, c.Recursive), Observe: true, RunInterval: c.RunInterval}
 	if !c.Processes {
 		watched.Directories = []string{c.Directory}
 		return watched

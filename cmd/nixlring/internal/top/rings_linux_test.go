@@ -485,23 +485,3 @@ func TestAgentHasTheServiceOfItsProcess(t *testing.T) {
 		t.Errorf("job %+v", got)
 	}
 }
-
-func TestSimulatedStragglerIsReported(t *testing.T) {
-	w := newWorld(t)
-	cfg := simulate.FleetConfig{Dir: w.dir, Prefix: "sim", Agents: 5, Layouts: ringbuf.Layouts(), Straggler: 0.1}
-	cfg.Agent = simulate.Config{Traffic: simulate.KVCache(), Rate: 100, Seed: 1, Now: func() time.Time { return w.now }}
-	fleet, err := simulate.NewFleet(cfg)
-	must.OK(t, err)
-	must.OK(t, fleet.Start())
-	t.Cleanup(func() { must.OK(t, fleet.Stop()) })
-	w.start()
-	board := NewBoard(5*time.Second, 3)
-	board.Add(w.source.Sample())
-	for range 3 {
-		w.second(fleet, nil)
-		board.Add(w.source.Sample())
-	}
-	if got := stragglers(board); got != "sim-2" {
-		t.Errorf("stragglers: %q, want sim-2", got)
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
 // Budget limits what each holder of rings may use: a container, or a pod if the container
@@ -65,8 +64,7 @@ func (b Budget) of(r resource) int64 {
 
 // account is what a holder uses.
 type account struct {
-	used  [resources]int64 // except names, which count themselves
-	names *tally.Names
+	used [resources]int64 // except names, which the owner counts
 }
 
 // budgetError means that a holder has no budget left.
@@ -129,17 +127,10 @@ func (s *Rings) freeLocked(h drain.Holder, r resource, n int64) {
 func (s *Rings) account(h drain.Holder) *account {
 	a := s.accounts[h]
 	if a == nil {
-		a = &account{names: tally.NewNames(int(s.limitOf(h, someNames)))}
+		a = &account{}
 		s.accounts[h] = a
 	}
 	return a
-}
-
-// names returns the limit of a holder's event names.
-func (s *Rings) names(h drain.Holder) *tally.Names {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.account(h).names
 }
 
 // admit returns an error if a holder can't have another agent, because of its budget or of

@@ -28,7 +28,7 @@ type Config struct {
 	Dir         string   // contains one ring per agent, named after the agent
 	Include     []string // doublestar patterns, relative to Dir; * if empty
 	Exclude     []string
-	Mode        ringbuf.Mode
+	Observe     bool         // open rings without locking or changing them
 	AllowedUIDs []uint32     // owners whose rings are opened; any if empty
 	Rings       *Rings       // shared by all sources of one owner; must not be nil
 	Holder      drain.Holder // whose budget the directory uses; Dir itself if empty

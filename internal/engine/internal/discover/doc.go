@@ -36,9 +36,9 @@
 // # Reading order
 //
 //   - record.go, rings.go, budget.go, refuse.go, open.go, check.go, throttle.go, probe.go,
-//     liveness.go: single paths, in whatever directory they are
+//     liveness.go, apart.go: single paths, in whatever directory they are
 //   - stores.go: the stores in a directory
-//   - config.go, worker.go, walk.go, notify.go, directory.go: one directory
+//   - config.go, resource.go, worker.go, walk.go, notify.go, directory.go: one directory
 //   - identify.go, watcher.go, processes.go, mapped.go, cgroups.go, kubelet.go:
 //     directories that come and go
 package discover

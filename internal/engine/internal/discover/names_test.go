@@ -26,7 +26,7 @@ func TestRenamedRingKeepsItsAgent(t *testing.T) {
 				x := newFixture(t)
 				ring := x.ring("agent", ringbuf.V4, 16)
 				push(t, ring, 1)
-				d := x.directory(func(c *Config) { c.Mode = mode })
+				d := x.directory(func(c *Config) { c.Observe = mode == ringbuf.Observe })
 				x.round(d)
 				renamed := x.path("renamed")
 				rename(t, ring.Path(), renamed)
@@ -151,7 +151,7 @@ func TestRingInTwoDirectoriesIsOneAgent(t *testing.T) {
 		if err := os.Link(ring.Path(), filepath.Join(other, "agent")); err != nil {
 			t.Skip(err)
 		}
-		config := func(c *Config) { c.Mode, c.Rings = mode, rings }
+		config := func(c *Config) { c.Observe, c.Rings = mode == ringbuf.Observe, rings }
 		first := x.directory(config)
 		second := x.directory(func(c *Config) { config(c); c.Dir = other })
 		x.round(first)

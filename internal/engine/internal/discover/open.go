@@ -62,7 +62,11 @@ func (t *tracker) tryOpen(f *files.Dir, r *record, info files.Info) {
 
 // open opens a ring for the owner.
 func (t *tracker) open(f *files.Dir, r *record) (*ringbuf.Reader, error) {
-	ring, err := ringbuf.OpenReaderWith(r.Path, t.cfg.Mode, func(flag int) (*os.File, error) {
+	mode := ringbuf.Consume
+	if t.cfg.Observe {
+		mode = ringbuf.Observe
+	}
+	ring, err := ringbuf.OpenReaderWith(r.Path, mode, func(flag int) (*os.File, error) {
 		return f.OpenFile(filepath.Base(r.Path), flag, t.cfg.AllowedUIDs...)
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ func TestProbeDetectsExitAndRestart(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			x := newFixture(t)
 			ring := x.ring("agent", ringbuf.V4, 8)
-			d := x.directory(func(c *Config) { c.Mode = mode })
+			d := x.directory(func(c *Config) { c.Observe = mode == ringbuf.Observe })
 			x.round(d)
 			x.round(d)
 			// A ring is probed when it is opened, and again by each walk.
@@ -93,7 +93,7 @@ func TestExitIsDetectedNextToAnotherReader(t *testing.T) {
 	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
 		x := newFixture(t)
 		x.dir = filepath.Dir(path)
-		dirs = append(dirs, x.directory(func(c *Config) { c.Mode = mode }))
+		dirs = append(dirs, x.directory(func(c *Config) { c.Observe = mode == ringbuf.Observe }))
 		readers = append(readers, x)
 	}
 	for _, want := range []string{"open", "exited", "open"} {

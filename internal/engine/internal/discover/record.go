@@ -131,7 +131,7 @@ func (t *tracker) record(name string) *record {
 			return nil
 		}
 		r = &record{Agent: drain.Agent{
-			ID: path, Name: name, Dir: t.cfg.Dir, Path: path, Holder: t.cfg.Holder, Names: t.cfg.Rings.names(t.cfg.Holder),
+			ID: path, Name: name, Dir: t.cfg.Dir, Path: path, Holder: t.cfg.Holder, MaxNames: int(t.cfg.Rings.limitOf(t.cfg.Holder, someNames)),
 		}}
 		t.records[path] = r
 	}

@@ -32,6 +32,10 @@ const (
 	// settleTimeout is the time after which a header that doesn't match its file is
 	// reported.
 	settleTimeout = time.Second
+	// lockTimeout is the time after which a ring that another consumer has locked is reported. This
+	// consumer may be here: another directory's goroutine has found the ring under another name, and
+	// is opening it.
+	lockTimeout = 100 * time.Millisecond
 	// storedTimeout is how long the ring of an agent that has exited waits for the list of
 	// checkpoints.
 	storedTimeout = 5 * time.Second
@@ -111,6 +115,11 @@ func (t *tracker) refuse(r *record, info files.Info, err error) {
 	switch {
 	case errors.Is(err, ringbuf.ErrNotReady):
 		first, quiet = firstRetryStarting, starting
+	case errors.Is(err, ringbuf.ErrLocked):
+		quiet = now.Sub(r.since) < lockTimeout
+		if quiet {
+			first = firstRetryStarting
+		}
 	case errors.Is(err, ringbuf.ErrInvalid) && changedWithin(settleTimeout, info, now):
 		first, quiet = firstRetryStarting, r.known
 	}

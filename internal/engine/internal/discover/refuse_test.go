@@ -166,6 +166,8 @@ func TestSecondConsumerOpensRingAfterFirstCloses(t *testing.T) {
 	first.walk()
 	second := y.directory(func(c *Config) { c.Dir = x.dir })
 	second.walk()
+	y.advance(lockTimeout)
+	second.walk()
 	if s := second.State(); s.Refused[x.path("agent")].Reason != "locked" {
 		t.Errorf("state of the second is %+v", s)
 	}
@@ -175,6 +177,25 @@ func TestSecondConsumerOpensRingAfterFirstCloses(t *testing.T) {
 	y.round(second)
 	if got := y.round(second)["agent"]; got != 1 || len(second.State().Refused) != 0 {
 		t.Errorf("after the first consumer closed the ring, the second counted %d events, want 1", got)
+	}
+}
+
+// Another directory's goroutine locks a ring that it finds under another name before it records this.
+func TestRingThatIsLockedForAMomentIsNotRefused(t *testing.T) {
+	x := newFixture(t)
+	push(t, x.ring("agent", ringbuf.V4, 8), 1)
+	r, err := ringbuf.OpenReader(x.path("agent"), ringbuf.Consume)
+	must.OK(t, err)
+	d := x.directory(nil)
+	x.round(d)
+	if s := d.State(); len(s.Refused) != 0 || len(x.noticesOf(d, notice.RingRefused)) != 0 {
+		t.Errorf("refused = %+v, notices = %v", s.Refused, x.noticesOf(d, notice.RingRefused))
+	}
+	must.OK(t, r.Close())
+	x.advance(d.untilDue())
+	d.wakeDue()
+	if got := x.round(d)["agent"]; got != 1 || len(x.noticesOf(d, notice.RingRefused)) != 0 {
+		t.Errorf("counted %d events, want 1; notices = %v", got, x.noticesOf(d, notice.RingRefused))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -127,7 +128,11 @@ func (s *stores) tryStore(in *files.Dir, f *storeFile) {
 // openStore opens a store and reads its values, if its agent is selected.
 func (s *stores) openStore(in *files.Dir, f *storeFile) error {
 	c := &s.tracker.cfg
-	store, err := mpstore.Open(in, f.name, c.AllowedUIDs...)
+	file, err := in.OpenFile(f.name, os.O_RDONLY, c.AllowedUIDs...)
+	if err != nil {
+		return err
+	}
+	store, err := mpstore.Open(file, f.name)
 	if err != nil {
 		return err
 	}

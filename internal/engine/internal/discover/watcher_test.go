@@ -62,9 +62,11 @@ func (p *pods) agent(pod, volume, name string) *ringbuf.Writer {
 	return p.ring(filepath.Join(dir, name), ringbuf.V4, 8)
 }
 
-// look searches and walks all directories.
+// look searches and walks all directories. It first lets some time pass: the watcher may have seen
+// a ring while agent was creating it, and tries it again after a while.
 func (p *pods) look() {
 	p.t.Helper()
+	p.advance(4 * firstRetryStarting)
 	done := make(chan struct{})
 	p.watcher.Refresh(func() { close(done) })
 	<-done

@@ -52,7 +52,8 @@ type agent struct {
 	exit exit
 	// restarts is set while a drain would find the first events of a restarted agent.
 	restarts bool
-	told     bool // whether the handler takes the ring to be open
+	// announced reports whether Handler.Opened was called since Handler.Closed.
+	announced bool
 
 	lastEvent time.Time // when events were last found, or the ring was opened, or closed to be opened again
 	shown     shown
@@ -75,7 +76,7 @@ func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
 			o.closed(a, ringbuf.ErrRestarted)
 			o.opened(a, a.reader)
 		}
-		if !a.told {
+		if !a.announced {
 			o.opened(a, a.reader)
 		}
 		a.fresh += b.Len()
@@ -84,7 +85,7 @@ func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
 			events(a.Agent, b)
 		}
 	}
-	a.tally.Limit(id.Names)
+	o.limit(a)
 	o.watch(a)
 	return a
 }

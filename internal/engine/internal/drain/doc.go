@@ -28,7 +28,7 @@
 // are refused when they are opened: a thread that waits for such a page would stop the
 // whole process at the next garbage collection.
 //
-// Read the files in this order: message.go, agent.go, pace.go, owner.go,
+// Read the files in this order: message.go, holder.go, agent.go, pace.go, owner.go,
 // open.go, stream.go, read.go, exit.go, stores.go, storestream.go, save.go, collect.go,
 // storecollect.go, look.go, retire.go, mailbox.go, loop.go.
 package drain

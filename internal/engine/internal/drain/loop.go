@@ -18,13 +18,22 @@ import (
 // LoopConfig configures a [Loop].
 type LoopConfig struct {
 	Config
-	Saver  *checkpoint.Saver   // nil to commit events without storing totals
-	Report func(notice.Notice) // must not block
-	Now    func() time.Time
+	Storage Storage             // nil to commit events without storing totals; an observer needs none
+	Report  func(notice.Notice) // must not block
+	Now     func() time.Time
 
-	ObserveLag    func(time.Duration) // receives how late a round of drains began; may be nil
-	ObserveEvents func(uint64)        // receives the number of events of a round; may be nil
+	ObserveLag    func(time.Duration)                 // receives how late a round of drains began; may be nil
+	ObserveEvents func(uint64)                        // receives the number of events of a round; may be nil
+	ObserveSave   func(took time.Duration, err error) // receives the duration and the error of a save; may be nil
 }
+
+// Where totals are stored.
+type (
+	// Storage stores checkpoints.
+	Storage = checkpoint.Storage
+	// Op is an operation of a [Storage].
+	Op = checkpoint.Op
+)
 
 func (c *LoopConfig) observeLag(lag time.Duration) {
 	if c.ObserveLag != nil {
@@ -38,11 +47,12 @@ func (c *LoopConfig) observeEvents(n uint64) {
 	}
 }
 
-// Loop runs an owner on its own goroutine. Its methods are safe for concurrent use. None
+// Loop runs an owner on its own goroutine, and a saver with storage. Its methods are safe for concurrent use. None
 // of them waits for a step that hangs, for example because of a failing disk.
 type Loop struct {
 	cfg   LoopConfig
 	owner *owner
+	saver *checkpoint.Saver // nil without storage
 	mail  *mailbox
 	ended chan struct{}
 
@@ -59,7 +69,16 @@ func NewLoop(cfg LoopConfig) *Loop {
 		cfg.Now = time.Now
 	}
 	l := &Loop{cfg: cfg, mail: newMailbox(), ended: make(chan struct{}), started: cfg.Now()}
-	l.owner = newOwner(&l.cfg.Config, cfg.Saver != nil)
+	if cfg.Storage != nil && !cfg.Observe { // an observer has no position to resume
+		l.saver = checkpoint.NewSaver(checkpoint.Config{
+			Storage: cfg.Storage, StaleAfter: cfg.StaleAfter, Now: cfg.Now, Applied: cfg.ObserveSave,
+			Report: func(text string, err error) {
+				l.report(notice.Notice{Kind: notice.StoreUntidy, Level: slog.LevelWarn, Text: text, Err: err})
+			},
+		})
+		l.saver.Start()
+	}
+	l.owner = newOwner(&l.cfg.Config, l.saver != nil)
 	go l.run()
 	return l
 }
@@ -235,6 +254,24 @@ func (l *Loop) Stop(ctx context.Context) error {
 	}
 }
 
+// StopSaving completes all saves, and waits for the storage until ctx ends. It must come after
+// [Loop.Stop].
+func (l *Loop) StopSaving(ctx context.Context) error {
+	if l.saver == nil {
+		return nil
+	}
+	return l.saver.Stop(ctx)
+}
+
+// Stored reports whether a checkpoint of an agent is stored or may be. known is false until
+// that is known. Without storage, none is.
+func (l *Loop) Stored(id string) (stored, known bool) {
+	if l.saver == nil {
+		return false, true
+	}
+	return l.saver.Stored(checkpoint.Key(id))
+}
+
 // hungAfter is the duration of a step after which the loop counts as hanging.
 const hungAfter = time.Second
 
@@ -258,16 +295,16 @@ func (l *Loop) reportHung() {
 // Loop implements env. None of these methods block.
 
 func (l *Loop) load(id, key string) {
-	l.cfg.Saver.Load(key, func(value []byte, err error) {
+	l.saver.Load(key, func(value []byte, err error) {
 		l.mail.put(loaded{id: id, value: value, err: err})
 	})
 }
 
 func (l *Loop) save(b *batch, ops []checkpoint.Op) {
-	l.cfg.Saver.Save(ops, func(err error) { l.mail.put(saved{batch: b, err: err}) })
+	l.saver.Save(ops, func(err error) { l.mail.put(saved{batch: b, err: err}) })
 }
 
-func (l *Loop) forget(key string) { l.cfg.Saver.Forget(key) }
+func (l *Loop) forget(key string) { l.saver.Forget(key) }
 
 func (l *Loop) reply(c *collect) { c.done(c.collected) }
 

@@ -8,7 +8,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -29,8 +28,8 @@ type Agent struct {
 	// the agent. It changes when the agent restarts.
 	Process attribute.Set
 	Holder  Holder
-	// Names limits the event names of all agents of Holder together; it may be nil.
-	Names *tally.Names
+	// MaxNames limits the event names of all agents of Holder together; 0 for no limit.
+	MaxNames int
 }
 
 // Source opens and closes rings. Its methods only forward the request: they never

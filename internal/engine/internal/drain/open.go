@@ -150,7 +150,7 @@ func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
 	}
 	a.tally.Release()
 	a.restore(state, c.Layout, start)
-	a.tally.Limit(a.Names)
+	o.limit(a)
 	o.watch(a)
 	return &c, nil
 }
@@ -248,7 +248,7 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 
 // opened tells the handler that the agent's ring was opened.
 func (o *owner) opened(a *agent, r *ringbuf.Reader) {
-	a.told = true
+	a.announced = true
 	if opened := o.cfg.Handler.Opened; opened != nil {
 		opened(a.Agent, r.Layout(), r.Capacity())
 	}
@@ -262,10 +262,10 @@ var errExited = errors.New("agent exited")
 
 // closed tells the handler that the agent's ring was closed, unless it knows.
 func (o *owner) closed(a *agent, err error) {
-	if closed := o.cfg.Handler.Closed; closed != nil && a.told {
+	if closed := o.cfg.Handler.Closed; closed != nil && a.announced {
 		closed(a.Agent, err)
 	}
-	a.told = false
+	a.announced = false
 }
 
 func (m Removed) apply(o *owner, _ time.Time) {

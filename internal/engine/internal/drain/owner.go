@@ -5,6 +5,7 @@ package drain
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 // Config configures how rings are drained.
 type Config struct {
 	Shape       *tally.Shape
-	Mode        ringbuf.Mode
+	Observe     bool          // leave the rings unchanged
 	RunInterval time.Duration // the agents' flush interval, until it is learned from their bursts
 	StaleAfter  time.Duration // how long an agent that has exited is still reported
 	// Stream returns the attributes under which a backend sees an agent's totals. It gets
@@ -56,7 +57,8 @@ type owner struct {
 	saves bool // totals are stored before positions are committed
 
 	agents map[string]*agent // by ID
-	order  []*agent          // agents with totals, sorted by ID
+	names  map[Holder]*tally.Names
+	order  []*agent // agents with totals, sorted by ID
 
 	batch   *batch    // the current save
 	failing bool      // the newest save failed
@@ -97,8 +99,8 @@ type env interface {
 
 func newOwner(cfg *Config, saves bool) *owner {
 	return &owner{
-		cfg: cfg, saves: saves && cfg.Mode == ringbuf.Consume,
-		agents: make(map[string]*agent), work: make(map[Holder]int), unknown: unknownWait(cfg.RunInterval, 1),
+		cfg: cfg, saves: saves && !cfg.Observe,
+		agents: make(map[string]*agent), names: make(map[Holder]*tally.Names), work: make(map[Holder]int), unknown: unknownWait(cfg.RunInterval, 1),
 		imports: imports{histograms: cfg.Shape.HasDurations()},
 	}
 }
@@ -173,9 +175,23 @@ func (o *owner) drop(a *agent) {
 		a.tally.Release()
 	}
 	delete(o.agents, a.ID)
+	maps.DeleteFunc(o.names, func(_ Holder, n *tally.Names) bool { return n.Unused() })
 	if at, found := slices.BinarySearchFunc(o.order, a.ID, byID); found {
 		o.order = slices.Delete(o.order, at, at+1)
 	}
+}
+
+// limit makes the agent's event names count toward the limit of its holder.
+func (o *owner) limit(a *agent) {
+	if a.MaxNames == 0 {
+		return
+	}
+	n := o.names[a.Holder]
+	if n == nil {
+		n = tally.NewNames(a.MaxNames)
+		o.names[a.Holder] = n
+	}
+	a.tally.Limit(n)
 }
 
 func byID(a *agent, id string) int { return strings.Compare(a.ID, id) }

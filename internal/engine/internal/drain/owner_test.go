@@ -103,7 +103,7 @@ func (b *harness) start(mode ringbuf.Mode, saves bool) {
 		b.t.Fatal(err)
 	}
 	b.owner = newOwner(&Config{
-		Shape: shape, Mode: mode, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute,
+		Shape: shape, Observe: mode == ringbuf.Observe, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute,
 		Stream: func(s *Snapshot) attribute.Set { return s.Process }, Handler: b.handler,
 	}, saves)
 	b.inbox, b.batch, b.notices, b.reopen = nil, nil, nil, false
@@ -456,7 +456,7 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 	b := newHarness(t)
 	shape, err := tally.NewShape(tally.Config{})
 	must.OK(t, err)
-	b.owner = newOwner(&Config{Shape: shape, Mode: ringbuf.Consume, RunInterval: interval, StaleAfter: time.Minute}, false)
+	b.owner = newOwner(&Config{Shape: shape, RunInterval: interval, StaleAfter: time.Minute}, false)
 	var writers []*ringbuf.Writer
 	var flush []time.Time
 	for i := range rings {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
-	"github.com/nixl-otel/nixl-otel/internal/nixlenv"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -68,7 +68,7 @@ func (o *owner) round(now time.Time) {
 		}
 		switch {
 		case now.Before(a.due.Add(-a.wait / 2)):
-		case o.cfg.Mode == ringbuf.Consume && (o.saves || a.held() == 0) && a.reader.Idle():
+		case !o.cfg.Observe && (o.saves || a.held() == 0) && a.reader.Idle():
 			// An observer also reports how full the ring is. Without a store, events are held
 			// only after another consumer has prevented their commit.
 			o.idle(a, now)
@@ -128,9 +128,9 @@ func (o *owner) drain(a *agent, now time.Time) {
 	o.counted += uint64(a.fresh)
 	o.worked(a, drainWork+a.fresh)
 	o.found(a, fill, now)
-	if a.Names.Exceeded() {
+	if o.names[a.Holder].Exceeded() {
 		o.report(a, warn(notice.BudgetReached, fmt.Sprintf("%v uses its whole budget of event names, so more names are counted together; "+
-			"use fewer names, or raise budget::event_names (now %d)", a.Holder, a.Names.Max()), nil))
+			"use fewer names, or raise budget::event_names (now %d)", a.Holder, a.MaxNames), nil))
 	}
 	if err == nil && a.exit.up == UpNo {
 		a.exit.drained(a.fresh, a.reader.Idle(), now)
@@ -179,11 +179,11 @@ func (o *owner) found(a *agent, fill int, now time.Time) {
 // fullText names the setting that keeps the ring from filling up.
 func (o *owner) fullText(a *agent, fill int) string {
 	capacity := a.reader.Capacity()
-	if o.cfg.Mode == ringbuf.Observe {
+	if o.cfg.Observe {
 		return fmt.Sprintf("ring is full (%d events) and no process consumes them, so its agent drops new events; set mode: consume", fill)
 	}
 	lost := fmt.Sprintf("ring was full (%d events), so its agent has most likely lost events", fill)
-	slots := nixlenv.EnoughSlots(capacity, uint64(a.tally.Dropped().Last()))
+	slots := tally.EnoughSlots(capacity, uint64(a.tally.Dropped().Last()))
 	switch fits := 2*a.pace.burst <= capacity; {
 	case fits && a.pace.interval > 0 && a.pace.interval < o.cfg.RunInterval/2:
 		return fmt.Sprintf("%s: it flushes more often than every %v; set run_interval: %v", lost, o.cfg.RunInterval, roundDown(a.pace.interval))
@@ -270,7 +270,7 @@ func (o *owner) countRestart(a *agent, kind notice.Kind, text string, lossy bool
 // broken closes a ring that can't be read for a reason other than a restart. If it is
 // still the same ring when it is opened again, counting continues at the same position.
 func (o *owner) broken(a *agent, now time.Time, err error) {
-	if m, markErr := a.mark(); a.resume == nil && markErr == nil && o.cfg.Mode == ringbuf.Consume {
+	if m, markErr := a.mark(); a.resume == nil && markErr == nil && !o.cfg.Observe {
 		a.resume = &m
 	}
 	a.tally.Missed()

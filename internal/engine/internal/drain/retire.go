@@ -11,7 +11,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func (m Attended) apply(o *owner, now time.Time) {
@@ -31,7 +30,7 @@ func (m Attended) apply(o *owner, now time.Time) {
 		a.exit.unknown()
 	case m.Open:
 		a.exit.running()
-		if !a.told {
+		if !a.announced {
 			o.opened(a, a.reader)
 		}
 	default:
@@ -107,7 +106,7 @@ func (o *owner) closeGone(a *agent, now time.Time) {
 	if a.reader == nil || !a.exit.complete || a.held() > 0 || a.exit.waits(now) {
 		return
 	}
-	if m, err := a.mark(); err == nil && o.cfg.Mode == ringbuf.Consume {
+	if m, err := a.mark(); err == nil && !o.cfg.Observe {
 		a.resume = &m // the agent's next run may use the same file
 	}
 	o.closed(a, errExited)

@@ -69,7 +69,8 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 		// It isn't reordered with the store before; see ARCHITECTURE.md, "Known gaps".
 		reset(release, func() { f.half = false; w.rewound(a); f.store(lay.readPos, 0) }),
 		reset(plain, func() { f.store32(offVersion, 0) }),
-		reset(plain, func() { f.store(lay.capacity, slots) }),
+		// Nor is this one; see there.
+		reset(release, func() { f.store(lay.capacity, slots) }),
 		reset(plain, func() { f.store(lay.mask, slots-1) }),
 		{kind: barrier, do: func() { f.store32(offVersion, lay.version); a.starting = false; f.started = w.begun[a.path] }},
 	}
@@ -128,7 +129,7 @@ func (a *simAgent) push() {
 		if f.store(a.lay.writePos, next); (next+1)&(a.slots-1) == f.load(a.lay.readPos) {
 			f.full = true
 		}
-		if w.IntN(50) == 0 {
+		if w.IntN(50) == 0 && f.load(a.lay.readPos) != 1 { // a commit from position 0 may be under way; see young
 			f.changed = w.now // the first store to a page, also after a write-back
 		}
 	})

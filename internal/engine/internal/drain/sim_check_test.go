@@ -93,6 +93,9 @@ func (p *process) checkClosed(r *ringbuf.Reader) {
 	if p.reading[f.path] != f || w.files[f.path] == f || w.taken[f.path] || !f.readable() {
 		return
 	}
+	if w.begun[f.path] > p.opened[f]+1 { // an agent restarted in the file before another one replaced it
+		return
+	}
 	for slot, id := range w.live[f] {
 		if w.inRing(f, slot) && !w.counted[f.path][id] && !w.earlier[id] {
 			w.fail("%s: closed before event %d was read", f.location(), id)
@@ -100,9 +103,9 @@ func (p *process) checkClosed(r *ringbuf.Reader) {
 	}
 }
 
-// checkTold checks that the owner reports other consumers when it looks at the ring.
-func (p *process) checkTold() {
-	for f := range p.untold {
+// checkReported checks that the owner reports other consumers when it looks at the ring.
+func (p *process) checkReported() {
+	for f := range p.unreported {
 		if a := p.owner.agents[f.path]; a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) {
 			p.world.fail("%s: another consumer has taken events, and nothing is reported", f.location())
 		}
@@ -142,6 +145,9 @@ func (p *process) pushed() map[*simFile]pushed {
 func (p *process) checkDrained(all map[*simFile]pushed) {
 	w := p.world
 	for f, list := range all {
+		if p.open[f] != nil && p.open[f].Committed() == 0 && w.plan.ambush {
+			continue // a run with as many events as the last one is noticed when they are committed
+		}
 		if p.open[f] == nil || p.open[f] != p.reader(f.path) || w.taken[f.path] || f.load(f.lay.writePos) < list.write {
 			continue
 		}
@@ -220,12 +226,18 @@ func (p *process) checkNotice(n notice.Notice) {
 		delete(p.replaced, path)
 		delete(p.forgotten, path)
 	case notice.RingRestart, notice.RingReplaced:
+		if f := p.reading[path]; n.Kind == notice.RingReplaced && p.open[f] != nil && p.alive[f] && f.place != w.files[path].place {
+			w.fail("%s: the ring of a running agent was replaced", n.Path)
+		}
 		// A position that another consumer stores can also be that of a restarted agent.
-		ok = w.begun[path] > w.known[path] || w.taken[path] || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
+		ok = w.begun[path] > w.known[path] || w.taken[path] || w.rushed[path].Equal(w.now) || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
 		w.heard[path], p.replaced[path] = w.begun[path], n.Kind == notice.RingReplaced
 		delete(w.takes, p.reading[path])
 		if n.Kind == notice.RingRestart {
 			w.known[path] = p.reading[path].started
+		}
+		if strings.Contains(n.Text, "since the last checkpoint") { // another agent may have started since
+			w.known[path] = p.opened[p.reading[path]]
 		}
 		if n.Kind == notice.RingRestart && !strings.Contains(n.Text, "may be lost") {
 			p.checkLossless(path)
@@ -238,7 +250,7 @@ func (p *process) checkNotice(n notice.Notice) {
 			ok = w.taken[path] || w.uncertain()
 		}
 		delete(w.takes, p.reading[path])
-		delete(p.untold, p.reading[path])
+		delete(p.unreported, p.reading[path])
 	case notice.RingLapped:
 		ok = false
 	case notice.RingBroken:

@@ -33,12 +33,12 @@ type process struct {
 	zeros  map[string]time.Time // since when the stored position 0 of a path is old
 	opened map[*simFile]int     // number of the agent that had started when the ring was opened
 
-	replaced  map[string]bool      // paths whose next ring was reported to replace another one
-	reading   map[string]*simFile  // of the newest ring of each path that the owner reports as opened
-	reopens   map[string]time.Time // when the ring of a path was closed to be opened again
-	forgotten map[string]bool      // paths whose agents were retired
-	effects   []effect             // of the current step
-	untold    map[*simFile]bool    // open files from which another consumer has taken events that aren't reported yet
+	replaced   map[string]bool      // paths whose next ring was reported to replace another one
+	reading    map[string]*simFile  // of the newest ring of each path that the owner reports as opened
+	reopens    map[string]time.Time // when the ring of a path was closed to be opened again
+	forgotten  map[string]bool      // paths whose agents were retired
+	effects    []effect             // of the current step
+	unreported map[*simFile]bool    // open files from which another consumer has taken events that aren't reported yet
 
 	asked    time.Time            // when the newest save was requested
 	saving   *batch               // nil once it is answered
@@ -47,6 +47,9 @@ type process struct {
 	drained  map[string]time.Time // time of each path's last drain
 	waiting  map[*collect]bool    // collections that aren't answered
 	badSaves int                  // saves that failed
+	began    time.Time
+	retired  map[string]bool   // paths whose agents were retired at some time
+	alive    map[*simFile]bool // open files that another process has open, as far as the owner knows
 	badLoads int
 	saver    *simSaver
 }
@@ -54,21 +57,26 @@ type process struct {
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
+		began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
 		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[*simFile]int),
-		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), forgotten: make(map[string]bool), untold: make(map[*simFile]bool),
+		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), forgotten: make(map[string]bool), unreported: make(map[*simFile]bool),
 		waiting: make(map[*collect]bool), drained: make(map[string]time.Time), lastRun: make(map[string]int),
 	}
 	p.saver = newSimSaver(p)
 	cfg := &Config{
-		Shape: w.shape, Mode: ringbuf.Consume, RunInterval: 100 * time.Millisecond, StaleAfter: w.plan.staleAfter,
+		Shape: w.shape, RunInterval: 100 * time.Millisecond, StaleAfter: w.plan.staleAfter,
 		Handler: Handler{Events: p.tap},
 	}
 	p.owner = newOwner(cfg, w.plan.saves)
-	for path := range w.files {
+	for _, a := range w.agents {
+		path := a.path
 		p.tryAt[path] = w.now
+		if w.plan.containers && w.IntN(4) == 0 { // its container is found later
+			p.tryAt[path] = w.now.Add(time.Duration(w.IntN(2000)) * time.Millisecond)
+		}
 		w.counted[path] = make(lineage)
 	}
 	clear(w.usage)
@@ -149,7 +157,7 @@ func (p *process) step() {
 	for _, e := range effects {
 		e.run(p)
 	}
-	p.checkTold()
+	p.checkReported()
 	p.checkDelays()
 }
 
@@ -212,6 +220,7 @@ func (p *process) attend() {
 				open = true // until a search decides that no agent has it mapped
 			}
 			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless})
+			p.alive[w.files[a.path]] = open && !w.plan.leaseless
 			if !open {
 				p.exits[a.file] = a.file.changed
 			}
@@ -221,6 +230,7 @@ func (p *process) attend() {
 		}
 	}
 	for _, f := range p.goneFiles() {
+		p.alive[f] = false
 		p.inbox = append(p.inbox, Attended{ID: f.path, Reader: p.open[f], Known: true})
 	}
 }
@@ -241,6 +251,7 @@ func (p *process) sendGone() {
 	for _, f := range p.goneFiles() {
 		if at, waits := p.gone[f]; waits && !p.world.now.Before(at) {
 			delete(p.gone, f)
+			p.alive[f] = false
 			p.world.note("%s: the container is gone", f.location())
 			p.inbox = append(p.inbox, Gone{ID: f.path, Reader: p.open[f]})
 		}
@@ -257,7 +268,7 @@ func (p *process) Close(r *ringbuf.Reader) {
 			p.world.note("%s: closed", f.location())
 			f.locked = false
 			delete(p.open, f)
-			delete(p.untold, f)
+			delete(p.unreported, f)
 			p.shut[f] = f.changed
 			if exit, ok := p.exits[f]; ok { // an agent that has started since may not change the file again
 				p.shut[f] = exit
@@ -280,9 +291,20 @@ func (p *process) reopen(a Agent, r *ringbuf.Reader) {
 }
 
 func (p *process) Retire(a Agent, r *ringbuf.Reader) {
-	p.world.retired(a.ID, p.fileOf(r))
-	p.forgotten[a.ID] = true
+	w := p.world
+	w.retired(a.ID, p.fileOf(r))
+	p.forgotten[a.ID], p.retired[a.ID] = true, true
 	p.Close(r)
+	for _, s := range w.agents { // it may start again before its checkpoint is removed
+		if s.path == a.ID && !s.alive && !s.starting && w.plan.restarts && p.saver.current != nil {
+			s.start(s.lay, s.slots)
+			for len(s.steps) > 0 {
+				s.do(0)
+			}
+			s.push()
+			p.tryAt[a.ID] = w.now
+		}
+	}
 }
 
 func (*process) Probe(done func()) { done() }

@@ -131,6 +131,7 @@ func (m *mapping) Stat() (ringbuf.FileState, error) {
 	m.file.world.race()
 	return ringbuf.FileState{
 		Size: int64(m.file.size), Changed: m.file.changed.UnixNano(), Age: int64(m.file.world.now.Sub(m.file.changed)),
+		Ino: uint64(m.file.number),
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
@@ -82,6 +83,7 @@ func (s *simSaver) Get(_ context.Context, key string) ([]byte, error) {
 func (s *simSaver) Apply(_ context.Context, ops []checkpoint.Op) error {
 	w := s.process.world
 	for _, op := range ops {
+		s.checkOp(op)
 		if op.Value == nil {
 			w.note("%s: checkpoint removed", op.Key)
 			delete(w.store, op.Key)
@@ -97,6 +99,24 @@ func (s *simSaver) Apply(_ context.Context, ops []checkpoint.Op) error {
 		}
 	}
 	return nil
+}
+
+// checkOp checks that only checkpoints of agents that were retired, or weren't found within
+// stale_after, are removed, and that the list of checkpoints keeps the others.
+func (s *simSaver) checkOp(op checkpoint.Op) {
+	w, p := s.process.world, s.process
+	path, isAgent := strings.CutPrefix(op.Key, "agent:")
+	switch {
+	case isAgent && op.Value == nil && !p.retired[path] && w.now.Sub(p.began) < w.plan.staleAfter:
+		w.fail("%s: the checkpoint is removed after %v", path, w.now.Sub(p.began))
+	case !isAgent:
+		for key := range w.store {
+			path, isAgent := strings.CutPrefix(key, "agent:")
+			if isAgent && strings.Contains(string(w.store[op.Key].value), path) && !strings.Contains(string(op.Value), path) {
+				w.fail("%s: the list of checkpoints lacks it", path)
+			}
+		}
+	}
 }
 
 // simLoaded is like loaded, and records the restored totals.

@@ -48,6 +48,7 @@ type world struct {
 	counted  map[string]lineage             // events in the current totals of each path
 	earlier  map[uint64]bool                // events in earlier totals
 	begun    map[string]int                 // agents of each path that have begun to start
+	rushed   map[string]time.Time           // when an agent of each path last restarted at once
 	visible  map[string]int                 // begun when positions last showed a restart to the process
 	heard    map[string]int                 // begun when a restart was last reported
 	restarts map[string]uint64              // restarts that the current totals of each path include
@@ -101,6 +102,7 @@ type plan struct {
 	observers                          bool // other processes read rings without consuming
 	races                              bool // agents also run during the calls of a reader
 	reorders                           bool // agents' stores become visible in another order during these calls
+	ambush                             bool // agents make many steps at once, also during the calls of a reader
 	values                             int  // see newValue
 	staleAfter                         time.Duration
 	agents, steps                      int
@@ -117,6 +119,7 @@ func newPlan(r *rand.Rand) plan {
 	p.leaseless, p.jumps, p.breaks = r.IntN(8) == 0, r.IntN(4) == 0, r.IntN(8) == 0
 	p.observers = r.IntN(4) == 0
 	p.races, p.reorders = r.IntN(4) == 0, r.IntN(2) == 0
+	p.ambush = r.IntN(5) == 0
 	p.staleAfter = []time.Duration{time.Hour, 10 * time.Second}[r.IntN(2)]
 	if !p.saves {
 		p.slow, p.failing, p.hanging = false, false, false
@@ -134,7 +137,7 @@ func newWorld(seed uint64) *world {
 		Rand: r, plan: newPlan(r), now: time.Unix(1_700_000_000, 0), shape: shape,
 		files: make(map[string]*simFile), observers: make(map[*simFile]*simObserver), takes: make(map[*simFile]int), store: make(map[string]stored),
 		written: make(map[uint64]string), values: make(map[uint64]uint64), runs: make(map[uint64]int), stored: make(map[uint64]time.Time), live: make(map[*simFile]map[uint64]uint64),
-		begun: make(map[string]int), visible: make(map[string]int), heard: make(map[string]int),
+		begun: make(map[string]int), rushed: make(map[string]time.Time), visible: make(map[string]int), heard: make(map[string]int),
 		restarts: make(map[string]uint64), taken: make(map[string]bool), gone: make(map[string]bool),
 		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), usage: make(map[string]usage), known: make(map[string]int), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
 	}
@@ -186,14 +189,17 @@ func (w *world) fail(format string, args ...any) {
 }
 
 // race lets an agent run during a call of a reader. It excludes that a file shrinks while its
-// events are counted, because the missing part of an event is zero then.
+// events are counted, because the missing part of an event is zero then, and that an agent fills
+// a young ring.
 func (w *world) race() {
 	if !w.plan.races || w.IntN(8) > 0 {
 		return
 	}
 	w.raced++
 	switch a := w.agents[w.IntN(len(w.agents))]; {
-	case a.size() < a.file.size:
+	case a.size() < a.file.size, w.young(a.file) && a.file.load(a.file.lay.readPos) == 1 && a.file.load(a.file.lay.writePos) == a.file.slots-1:
+	case w.plan.ambush && w.IntN(4) == 0:
+		w.burst(a)
 	case w.plan.reorders && *races:
 		a.reorder()
 	default:
@@ -203,6 +209,76 @@ func (w *world) race() {
 		}
 	}
 }
+
+// raceSwap is race before a compare-and-swap. An agent doesn't restart and write events at once
+// at other times, because a reader reads its slots in place.
+func (w *world) raceSwap() {
+	if w.plan.races && w.plan.ambush && w.IntN(4) == 0 {
+		w.raced++
+		w.rush(w.agents[w.IntN(len(w.agents))])
+	}
+	w.race()
+}
+
+// rush lets an agent make many steps at once. It may restart first, with a ring of the same size,
+// and write as many events as were read in the run before, or a few more or less.
+func (w *world) rush(a *simAgent) {
+	if w.halfway() || a.starting || a.paused > 0 || a.file.broken > 0 || a.file != w.files[a.path] {
+		return
+	}
+	if w.plan.restarts && w.IntN(2) == 0 && a.file.slots == a.slots && a.file.lay.layout == a.lay.layout {
+		n := min(a.pushed, int(a.slots)-1)
+		if p := w.process; p != nil && p.open[a.file] != nil && w.IntN(2) == 0 {
+			n = int(p.open[a.file].Position())
+		}
+		full := (a.file.load(a.lay.writePos)+1)&(a.slots-1) == a.file.load(a.lay.readPos)
+		w.note("%s: agent restarts at once", a.path)
+		w.rushed[a.path] = w.now
+		a.start(a.lay, a.slots)
+		for len(a.steps) > 0 {
+			a.do(0)
+		}
+		if w.IntN(3) == 0 {
+			n += w.IntN(3) - 1
+		}
+		if w.IntN(4) == 0 && !full {
+			return // before its first event; see ARCHITECTURE.md, "Known gaps"
+		}
+		for range n {
+			a.push()
+		}
+		for len(a.steps) > 0 {
+			a.do(0)
+		}
+	}
+	w.burst(a)
+}
+
+// burst lets an agent push some events at once.
+func (w *world) burst(a *simAgent) {
+	if !a.alive || a.starting || a.paused > 0 || a.file.broken > 0 {
+		return
+	}
+	if w.young(a.file) && len(a.steps) > 0 {
+		return
+	}
+	if len(a.steps) == 0 {
+		n := 1 + w.IntN(int(min(a.slots, 16)))
+		if w.young(a.file) {
+			n = min(n, int(a.slots-1-a.next))
+		}
+		for range n {
+			a.push()
+		}
+	}
+	for len(a.steps) > 0 {
+		a.do(0)
+	}
+}
+
+// young reports whether a commit from position 0 can't distinguish an agent that reaches the end of
+// the ring at the same time from one that restarts; see ARCHITECTURE.md, "Known gaps".
+func (w *world) young(f *simFile) bool { return w.now.Sub(f.changed) < time.Second }
 
 // Agents call the following methods.
 
@@ -281,13 +357,17 @@ func (w *world) truncated(a *simAgent) {
 
 // reset records the events that are lost by the first store of a restart.
 func (w *world) reset(a *simAgent) {
-	w.lose(a, "restart")
-	const tail = 4 // see ringbuf/restart.go
-	if f := a.file; f.slots == 0 || f.load(f.lay.writePos) >= f.slots-tail {
-		delete(w.observers, f)
+	const tail = 4 // see ringbuf/observe.go
+	if f, o := a.file, w.observers[a.file]; o != nil && f.slots != 0 {
+		write := f.load(f.lay.writePos)
+		o.sure = w.begun[a.path] == o.begun+1 && write != 0 && write < f.slots-tail && o.reader.Position() == write
 	}
-	if w.process != nil {
-		delete(w.process.untold, a.file)
+	w.lose(a, "restart")
+	if p := w.process; p != nil {
+		delete(p.unreported, a.file)
+		if r := p.open[a.file]; r != nil && r.Committed() == 0 { // the position is again the one that the reader knows
+			w.unwatch(func(l loss) bool { return l.path == a.path && l.why == "foreign" })
+		}
 	}
 	a.resized = false
 	if f := a.file; a.lay.layout != f.lay.layout || a.slots != f.slots {
@@ -359,13 +439,16 @@ func (w *world) foreign(a *simAgent) {
 	if read >= f.slots || write >= f.slots || read == write {
 		return
 	}
+	if w.process != nil && w.process.unreported[f] || w.backward(a, read, write) {
+		return // or it could move the position back to the one that the reader knows
+	}
 	n := 1 + w.Uint64N((write-read)&(f.slots-1))
 	if f.taken += n; f.taken >= f.slots || (read+n)&(f.slots-1) == 0 {
 		return // undetectable: positions don't show a whole lap, and a restart also stores 0
 	}
 	for i := range n {
 		if id, ok := w.live[f][(read+i)&(f.slots-1)]; ok {
-			w.loseEvent(a.path, id, "foreign", w.watched(a.path))
+			w.loseEvent(a.path, id, "foreign", w.watched(a.path) && w.process.open[f].Committed() != (read+n)&(f.slots-1))
 		}
 	}
 	w.taken[a.path] = true
@@ -375,9 +458,30 @@ func (w *world) foreign(a *simAgent) {
 	if f.locked || !w.rival(f, int(n)) {
 		f.store(f.lay.readPos, (read+n)&(f.slots-1))
 	}
-	if p := w.process; p != nil && p.open[f] != nil && p.open[f] == p.reader(a.path) {
-		p.untold[f] = true
+	// At the committed position, which a restart has hidden, nothing shows the other consumer.
+	if p := w.process; p != nil && p.open[f] != nil && p.open[f] == p.reader(a.path) && p.open[f].Committed() != f.load(f.lay.readPos) {
+		p.unreported[f] = true
 	}
+}
+
+// backward lets another consumer store a position from before the last commit, and reports
+// whether it does. Its events would be counted again after a crash.
+func (w *world) backward(a *simAgent, read, write uint64) bool {
+	f, p := a.file, w.process
+	free := f.slots - 1 - (write-read)&(f.slots-1)
+	if w.plan.crashes || w.IntN(3) == 0 || f.half || f.resets || free == 0 || p == nil || p.open[f] == nil || p.open[f] != p.reader(a.path) || p.open[f].Committed() != read {
+		return false
+	}
+	to := (read - 1 - w.Uint64N(free)) & (f.slots - 1)
+	if to == 0 || uint64(a.pushed) < f.slots {
+		return false
+	}
+	w.note("%s: another consumer moves the position back to %d", a.path, to)
+	w.taken[a.path] = true
+	w.takes[f]++
+	f.store(f.lay.readPos, to)
+	p.unreported[f] = true
+	return true
 }
 
 // step performs a random event.
@@ -417,6 +521,8 @@ func (w *world) step() {
 		w.breakHeader(a)
 	case n < 150 && p.observers:
 		w.observe(a.file)
+	case n < 156 && p.ambush:
+		w.rush(a)
 	}
 	for range w.IntN(8) {
 		w.agents[w.IntN(len(w.agents))].step()
@@ -481,6 +587,12 @@ func (w *world) lastWords(a *simAgent) {
 	w.note("%s: agent exits at the end of the ring", a.path)
 	a.file.changed = w.now
 	a.end()
+	for range 30 {
+		if w.process != nil {
+			w.now = w.now.Add(30 * time.Millisecond)
+			w.process.step()
+		}
+	}
 }
 
 // breakHeader makes the write position of an idle agent invalid while the process runs.
@@ -488,6 +600,20 @@ func (w *world) breakHeader(a *simAgent) {
 	f := a.file
 	if w.halfway() || len(a.steps) > 0 || f.slots == 0 || f.resets || f.load32(offVersion) != f.lay.version || f.broken > 0 {
 		return
+	}
+	if w.IntN(2) == 0 && a.alive { // the process reads events, possibly up to the end of the ring
+		n := 1 + w.IntN(int(a.slots))
+		if w.IntN(2) == 0 {
+			n = int(a.slots - a.next)
+		}
+		for range n {
+			a.push()
+		}
+		for len(a.steps) > 0 {
+			a.do(0)
+		}
+		w.now = w.now.Add(time.Duration(w.IntN(60)) * time.Millisecond)
+		w.process.step()
 	}
 	write := f.load(f.lay.writePos)
 	if write >= f.slots {
@@ -505,7 +631,13 @@ func (w *world) breakHeader(a *simAgent) {
 	wait(200 * time.Millisecond)
 	w.note("%s: the header is valid again", a.path)
 	f.store(f.lay.writePos, write)
-	if f.broken = 0; w.plan.crashes && w.IntN(2) == 0 {
+	if f.broken = 0; w.plan.restarts && w.IntN(4) == 0 && a.file == w.files[a.path] {
+		a.start(a.lay, a.slots)
+		for len(a.steps) > 0 {
+			a.do(0)
+		}
+	}
+	if w.plan.crashes && w.IntN(2) == 0 {
 		wait(brokenWait / 10)
 		w.crash() // possibly before the position at which the ring was opened again is stored
 	}
@@ -588,6 +720,9 @@ func (w *world) crash() {
 	}
 	clear(w.visible)
 	w.process = nil
+	if w.plan.ambush && w.IntN(2) == 0 {
+		w.rush(w.agents[w.IntN(len(w.agents))])
+	}
 }
 
 // forgetCounted records the loss of an event that a crashed process had counted but not
@@ -738,8 +873,8 @@ func (w *world) reported(l loss) bool {
 func simulate(seed uint64) (w *world, wrong string) {
 	w = newWorld(seed)
 	if *races {
-		atomic.Before = w.race
-		defer func() { atomic.Before = func() {} }()
+		atomic.Before, atomic.BeforeSwap = w.race, w.raceSwap
+		defer func() { atomic.Before, atomic.BeforeSwap = func() {}, func() {} }()
 	}
 	defer func() {
 		if r := recover(); r != nil {

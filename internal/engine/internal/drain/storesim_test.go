@@ -67,7 +67,7 @@ func newStoreWorld(seed uint64) *storeWorld {
 	}
 	w.clusters = 1 + r.IntN(2)
 	w.crashes = w.saves && !w.failing && r.IntN(2) == 0
-	w.cfg = Config{Shape: shape, Mode: ringbuf.Consume, RunInterval: time.Second, StaleAfter: 24 * time.Hour, Stream: w.stream}
+	w.cfg = Config{Shape: shape, RunInterval: time.Second, StaleAfter: 24 * time.Hour, Stream: w.stream}
 	w.boot()
 	return w
 }

@@ -44,7 +44,7 @@ func (o *owner) endStream(a *agent, now time.Time) {
 	o.addEnded(a, checkpoint.Stream{Layout: a.layout, Totals: checkpoint.Totals{Tally: a.tally}}, now)
 	a.tally.Release() // the totals no longer change
 	a.tally = a.tally.Next(o.cfg.Shape)
-	a.tally.Limit(a.Names)
+	o.limit(a)
 	o.watch(a)
 }
 

@@ -47,33 +47,15 @@ const (
 func columns() []column {
 	return []column{
 		{key: top.ByName, title: "AGENT", width: minName, most: maxName, cell: nameCell},
-		{key: top.ByOut, title: "OUT", width: 9, right: true, cell: func(r *top.Row, _ int) (string, paint) {
-			return throughput(r.Out)
-		}},
-		{key: top.ByIn, title: "IN", width: 9, right: true, rank: 6, cell: func(r *top.Row, _ int) (string, paint) {
-			return throughput(r.In)
-		}},
-		{key: top.ByTransfers, title: "XFER/S", width: 7, right: true, rank: 7, cell: func(r *top.Row, _ int) (string, paint) {
-			return rate(r.Transfers)
-		}},
-		{key: top.ByP50, title: "P50", width: 7, right: true, rank: 4, cell: func(r *top.Row, _ int) (string, paint) {
-			return duration(r.P50)
-		}},
-		{key: top.ByP99, title: "P99", width: 7, right: true, rank: 3, cell: func(r *top.Row, _ int) (string, paint) {
-			return duration(r.P99)
-		}},
-		{key: top.ByPostP50, title: "POST50", width: 7, right: true, rank: 11, cell: func(r *top.Row, _ int) (string, paint) {
-			return duration(r.PostP50)
-		}},
-		{key: top.ByPostP99, title: "POST99", width: 7, right: true, rank: 10, cell: func(r *top.Row, _ int) (string, paint) {
-			return duration(r.PostP99)
-		}},
-		{key: top.ByThroughputP10, title: "TPUT10", width: 9, right: true, rank: 12, cell: func(r *top.Row, _ int) (string, paint) {
-			return throughput(r.ThroughputP10)
-		}},
-		{key: top.ByThroughputP50, title: "TPUT50", width: 9, right: true, rank: 9, cell: func(r *top.Row, _ int) (string, paint) {
-			return throughput(r.ThroughputP50)
-		}},
+		{key: top.ByOut, title: "OUT", width: 9, right: true, cell: of(throughput, func(r *top.Row) float64 { return r.Out })},
+		{key: top.ByIn, title: "IN", width: 9, right: true, rank: 6, cell: of(throughput, func(r *top.Row) float64 { return r.In })},
+		{key: top.ByTransfers, title: "XFER/S", width: 7, right: true, rank: 7, cell: of(rate, func(r *top.Row) float64 { return r.Transfers })},
+		{key: top.ByP50, title: "P50", width: 7, right: true, rank: 4, cell: of(duration, func(r *top.Row) float64 { return r.P50 })},
+		{key: top.ByP99, title: "P99", width: 7, right: true, rank: 3, cell: of(duration, func(r *top.Row) float64 { return r.P99 })},
+		{key: top.ByPostP50, title: "POST50", width: 7, right: true, rank: 11, cell: of(duration, func(r *top.Row) float64 { return r.PostP50 })},
+		{key: top.ByPostP99, title: "POST99", width: 7, right: true, rank: 10, cell: of(duration, func(r *top.Row) float64 { return r.PostP99 })},
+		{key: top.ByThroughputP10, title: "TPUT10", width: 9, right: true, rank: 12, cell: of(throughput, func(r *top.Row) float64 { return r.ThroughputP10 })},
+		{key: top.ByThroughputP50, title: "TPUT50", width: 9, right: true, rank: 9, cell: of(throughput, func(r *top.Row) float64 { return r.ThroughputP50 })},
 		{key: top.BySpeed, title: "SPEED", width: 9, right: true, rank: 1, cell: speedCell},
 		{key: top.ByErrors, title: "ERR/S", width: 6, right: true, rank: 2, cell: func(r *top.Row, _ int) (string, paint) {
 			s, p := rate(r.Errors)
@@ -149,6 +131,11 @@ func (m *Model) columnsWidth(list []column) int {
 		n += m.gap() + c.width
 	}
 	return n
+}
+
+// of returns a cell with a formatted number.
+func of(format func(float64) (string, paint), number func(*top.Row) float64) func(*top.Row, int) (string, paint) {
+	return func(r *top.Row, _ int) (string, paint) { return format(number(r)) }
 }
 
 func nameCell(r *top.Row, _ int) (string, paint) {

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package nixlenv
+package tally
 
 import (
 	"math/bits"
@@ -9,12 +9,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ValidBufferSize reports whether a ring can have n slots.
-func ValidBufferSize(n int) bool {
-	return n >= 2 && n <= ringbuf.MaxCapacity && bits.OnesCount(uint(n)) == 1
-}
-
-// EnoughSlots returns a [BufferSize] for an agent whose burst has filled its ring, so that
+// EnoughSlots returns the number of slots for an agent whose burst has filled its ring, so that
 // the next burst fills at most half of it. more is the number of events that are known to
 // be dropped. A full ring doesn't show the size of the burst, so the burst is assumed to
 // be at least twice as large as the ring.
@@ -22,7 +17,7 @@ func EnoughSlots(capacity int, more uint64) int {
 	return SlotsFor(uint64(capacity) + min(max(more, uint64(capacity)), ringbuf.MaxCapacity))
 }
 
-// SlotsFor returns the [BufferSize] with which a burst fills at most half of the ring.
+// SlotsFor returns the number of slots with which a burst fills at most half of the ring.
 func SlotsFor(burst uint64) int {
 	burst = min(burst, ringbuf.MaxCapacity)
 	return int(min(uint64(1)<<bits.Len64(max(2*burst, 1)-1), ringbuf.MaxCapacity))

@@ -3,7 +3,7 @@
 
 //go:build linux && (amd64 || arm64)
 
-package mpstore
+package procs
 
 import (
 	"errors"
@@ -15,25 +15,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestReadFileReturnsTheProcessAndItsTotals(t *testing.T) {
+func TestReadStoreReturnsTheProcessAndItsTotals(t *testing.T) {
 	dir := t.TempDir()
 	exit := storetest.Copy(t, dir)
 	path := filepath.Join(dir, storetest.Real)
 	want := storetest.Read(t)
-	for _, running := range []bool{true, false} {
-		if !running {
+	for _, alive := range []Alive{Yes, No} {
+		if alive == No {
 			exit()
 		}
-		f, err := ReadFile(path)
+		f, err := ReadStore(path)
 		must.OK(t, err)
 		p := f
-		if f.Running != running || !f.Known || f.Agent != want.Agent || p.Host != want.Host || p.LocalRank != want.LocalRank || p.PID != want.PID ||
+		if f.Alive != alive || f.Agent != want.Agent || p.Host != want.Host || p.LocalRank != want.LocalRank || p.PID != want.PID ||
 			p.Start.UnixNano() != 1795211775677999379 {
 			t.Errorf("%+v, want %+v", f, want)
 		}
@@ -54,13 +55,13 @@ func TestReadFileReturnsTheProcessAndItsTotals(t *testing.T) {
 	}
 }
 
-func TestReadFileLeavesTheStoreUnchangedAndUnlocked(t *testing.T) {
+func TestReadStoreLeavesTheStoreUnchangedAndUnlocked(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Copy(t, dir)()
 	path := filepath.Join(dir, storetest.Real)
 	before, err := os.Stat(path)
 	must.OK(t, err)
-	if _, err := ReadFile(path); err != nil {
+	if _, err := ReadStore(path); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.Stat(path)
@@ -79,7 +80,7 @@ func TestReadFileLeavesTheStoreUnchangedAndUnlocked(t *testing.T) {
 }
 
 // A FIFO would block an ordinary open.
-func TestReadFileReadsOnlyRegularFilesWithStoreNames(t *testing.T) {
+func TestReadStoreReadsOnlyRegularFilesWithStoreNames(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	storetest.Copy(t, dir)
@@ -93,16 +94,16 @@ func TestReadFileReadsOnlyRegularFilesWithStoreNames(t *testing.T) {
 	}
 	for name, want := range map[string]error{
 		"nixl.1.1.1.mmap": ringbuf.ErrNotRegular, "nixl.2.2.2.mmap": ringbuf.ErrNotRegular, "nixl.3.3.3.mmap": ringbuf.ErrNotRegular,
-		"nixl.4.4.4.mmap": fs.ErrNotExist, "copy": ErrInvalid,
+		"nixl.4.4.4.mmap": fs.ErrNotExist, "copy": mpstore.ErrInvalid,
 	} {
-		if f, err := ReadFile(at(name)); f != nil || !errors.Is(err, want) {
+		if f, err := ReadStore(at(name)); f != nil || !errors.Is(err, want) {
 			t.Errorf("%s: %+v, %v; want %v", name, f, err, want)
 		}
 	}
 }
 
 // Reading a mapped file that shrinks would crash.
-func TestReadFileReturnsAnErrorIfTheStoreShrinks(t *testing.T) {
+func TestReadStoreReturnsAnErrorIfTheStoreShrinks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), storetest.Real)
 	must.OK(t, os.WriteFile(path, storetest.Bytes(t), 0o600))
 	stop, stopped := make(chan struct{}), make(chan error)
@@ -120,13 +121,13 @@ func TestReadFileReturnsAnErrorIfTheStoreShrinks(t *testing.T) {
 		}
 	}()
 	for range 500 {
-		if _, err := ReadFile(path); err != nil && !errors.Is(err, ErrInvalid) {
+		if _, err := ReadStore(path); err != nil && !errors.Is(err, mpstore.ErrInvalid) {
 			t.Error(err)
 		}
 	}
 	close(stop)
 	must.OK(t, <-stopped)
-	if _, err := ReadFile(path); !errors.Is(err, ErrInvalid) {
+	if _, err := ReadStore(path); !errors.Is(err, mpstore.ErrInvalid) {
 		t.Errorf("truncated: %v", err)
 	}
 }
