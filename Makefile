@@ -73,12 +73,12 @@ test-module/%:
 	@m=$*; echo "test $$m"; go -C $$m test -count=1 $(PACKAGES) # the cache ignores files outside a module
 
 # Code without goroutines that runs for long. The race detector would only slow it down.
-PURE := ^Test(Simulation|NothingIsSaidAboutHealthyFleets|LiveToolFindsNoSlowdownOfHealthyFleets)
+PURE := ^Test(Simulation|NothingIsSaidAboutHealthy|LiveToolFindsNoSlowdown|WorkForAContainer|RunOfEqualLength|TotalsOfRandomEvents|EverySlow)
 .PHONY: test-race
 test-race: ## Run the tests under the race detector, in random order
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target $(addprefix test-race/,$(CODE))
-	@go test -race ./internal/engine/internal/drain -run '$(PURE)' -sim.seeds=300
-	@go test -count=1 ./internal/engine/internal/drain ./internal/diagnose -run '$(PURE)'
+	@go test -race ./internal/engine/internal/drain -run '^TestSimulation' -sim.seeds=300
+	@go test -count=1 ./internal/engine/internal/drain ./internal/diagnose ./internal/tally -run '$(PURE)'
 
 test-race/%:
 	@m=$*; echo "test-race $$m"; go -C $$m test -race -shuffle=on -skip '$(PURE)' $(PACKAGES)

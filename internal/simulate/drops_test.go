@@ -4,6 +4,7 @@
 package simulate_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -41,29 +42,32 @@ func allEvents(t simulate.Totals) map[key]counted {
 func TestEveryEventIsWrittenOrDroppedOnce(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		for _, capacity := range []int{2, 4, 64, 128} {
-			lossless := small(t, layout, 4096)
-			a := small(t, layout, capacity)
-			c, free := newConsumer(t, a.Path()), newConsumer(t, lossless.Path())
-			for i := 0; !a.Done(); i++ {
-				must.OK(t, a.Interval())
-				must.OK(t, lossless.Interval())
-				free.drain()
-				if i%3 == 0 {
-					c.drain()
+			t.Run(fmt.Sprintf("%v/%d", layout, capacity), func(t *testing.T) {
+				t.Parallel() // see drainAll
+				lossless := small(t, layout, 4096)
+				a := small(t, layout, capacity)
+				c, free := newConsumer(t, a.Path()), newConsumer(t, lossless.Path())
+				for i := 0; !a.Done(); i++ {
+					must.OK(t, a.Interval())
+					must.OK(t, lossless.Interval())
+					free.drain()
+					if i%3 == 0 {
+						c.drain()
+					}
 				}
-			}
-			must.OK(t, lossless.Stop())
-			must.OK(t, a.Stop())
-			c.drainAll()
+				must.OK(t, lossless.Stop())
+				must.OK(t, a.Stop())
+				c.drainAll()
 
-			totals := a.Totals()
-			c.same(totals.Written.Events)
-			if totals.Dropped() == 0 {
-				t.Errorf("%v, capacity %d: nothing was dropped", layout, capacity)
-			}
-			if diff := cmp.Diff(allEvents(lossless.Totals()), allEvents(totals)); diff != "" {
-				t.Errorf("%v, capacity %d: events differ:\n%s", layout, capacity, diff)
-			}
+				totals := a.Totals()
+				c.same(totals.Written.Events)
+				if totals.Dropped() == 0 {
+					t.Error("nothing was dropped")
+				}
+				if diff := cmp.Diff(allEvents(lossless.Totals()), allEvents(totals)); diff != "" {
+					t.Errorf("events differ:\n%s", diff)
+				}
+			})
 		}
 	}
 }

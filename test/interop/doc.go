@@ -6,5 +6,5 @@
 //
 // The tests need a C++20 compiler, $CXX or g++, and are skipped without one.
 // INTEROP_EVENTS is the number of events to push through a ring of each layout;
-// the default is 2,000,000. If it is set, a missing compiler fails the tests.
+// the default is 500,000. If it is set, a missing compiler fails the tests.
 package interop

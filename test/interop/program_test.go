@@ -87,7 +87,7 @@ func events(t *testing.T) uint64 {
 	if testing.Short() {
 		return 200_000
 	}
-	return 2_000_000
+	return 500_000
 }
 
 // process is a running C++ program.
