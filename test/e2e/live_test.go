@@ -25,10 +25,7 @@ func liveTime(t *testing.T) time.Duration {
 		}
 		return d
 	}
-	if testing.Short() {
-		return 10 * time.Second
-	}
-	return 30 * time.Second
+	return 10 * time.Second
 }
 
 // Agents of all layouts make 10,000 transfers/s each, about the maximum with NIXL's defaults. Both the
