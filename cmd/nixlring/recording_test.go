@@ -75,7 +75,7 @@ func TestWhyNamesTheStragglerOfARecording(t *testing.T) {
 		!strings.Contains(r.out, "WARNING: pod-3/agent-3 moves data at 10% of the speed of its peers") {
 		t.Errorf("%+v", r)
 	}
-	r = nixlring(t.Context(), nil, "why", file, "--json", "--include", "agent-[012]")
+	r = nixlring(t.Context(), nil, "why", file, "-o", "json", "--include", "agent-[012]")
 	var v struct {
 		Recording string
 		Agents    int

@@ -58,7 +58,7 @@ func TestCommandsShowWhatACollectorCounts(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	var v verdict
-	r = runWith(t.Context(), w, "why", "--for", "200ms", "--json")
+	r = runWith(t.Context(), w, "why", "--for", "200ms", "-o", "json")
 	must.OK(t, json.Unmarshal([]byte(r.out), &v))
 	if v.Host != "gpu-7" || v.Directory != "" || v.Agents != 1 {
 		t.Errorf("%+v", v)

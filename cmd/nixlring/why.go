@@ -22,7 +22,7 @@ import (
 type whyFlags struct {
 	watchFlags
 	length time.Duration
-	json   bool
+	output *output
 	quiet  bool
 }
 
@@ -64,7 +64,7 @@ agent.`,
 		Example: `  nixlring why
   nixlring why /run/nixl --for 1m
   nixlring why bug.jsonl.zst
-  nixlring why --json`,
+  nixlring why -o json`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeSources,
 		RunE:              watching(&f, w),
@@ -73,7 +73,7 @@ agent.`,
 	flags.SortFlags = false
 	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to watch")
 	f.watchFlags.register(cmd, "watch")
-	flags.BoolVar(&f.json, "json", false, "write the findings as JSON")
+	f.output = addOutput(cmd, "text", "json")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print findings only")
 	return cmd
 }
@@ -128,7 +128,7 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.json {
+	if f.output.value == "json" {
 		err = writeJSON(w.out, v)
 	} else {
 		err = v.write(w, f.quiet)

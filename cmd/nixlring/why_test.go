@@ -67,7 +67,7 @@ func startFleet(t *testing.T, unread bool, set func(*simulate.FleetConfig)) (dir
 func why(t *testing.T, proc string, args ...string) (result, verdict) {
 	t.Helper()
 	r := runWith(t.Context(), world{now: time.Now, proc: proc, env: func(string) (string, bool) { return "", false }},
-		append([]string{"why", "--run-interval", "10ms", "--for", "1s", "--json"}, args...)...)
+		append([]string{"why", "--run-interval", "10ms", "--for", "1s", "-o", "json"}, args...)...)
 	var v verdict
 	if err := json.Unmarshal([]byte(r.out), &v); err != nil {
 		t.Fatalf("%+v: %v", r, err)

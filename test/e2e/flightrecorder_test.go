@@ -51,7 +51,7 @@ receivers:
 			What string `json:"what"`
 		} `json:"findings"`
 	}
-	nixlring(t, &verdict, "why", files[0], "--json")
+	nixlring(t, &verdict, "why", files[0], "-o", "json")
 	if verdict.Agents != 6 || verdict.Cause.Kind != "slow_transfer" || verdict.Cause.Agent != "sim-3" || len(verdict.Findings) != 1 ||
 		verdict.Findings[0].Kind != "straggler" || !strings.HasPrefix(verdict.Findings[0].What, "sim-3 moves data at ") {
 		t.Errorf("%+v", verdict)

@@ -71,7 +71,7 @@ func TestToolsShowWhatTheCollectorCounts(t *testing.T) {
 		Host   string `json:"host"`
 		Agents int    `json:"agents"`
 	}
-	nixlring(t, &verdict, "why", "--socket", socket, "--for", "500ms", "--json")
+	nixlring(t, &verdict, "why", "--socket", socket, "--for", "500ms", "-o", "json")
 	if host, err := os.Hostname(); err != nil || verdict.Host != host || verdict.Agents != 5 {
 		t.Errorf("%+v, %v", verdict, err)
 	}
