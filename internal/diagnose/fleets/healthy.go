@@ -97,7 +97,7 @@ func changing() []Fleet {
 		{Name: "two agents", Members: members("nixl", 2, func(i int) func(time.Duration) State {
 			return always(at(4*mib, []float64{45 * gb, 20 * gb}[i], 10))
 		})},
-		{Name: "a thousand agents", Members: members("decode", 1000, func(i int) func(time.Duration) State {
+		{Name: "300 agents", Members: members("decode", 300, func(i int) func(time.Duration) State {
 			return always(at(4*mib, 45*gb*(1-float64(i%7)/40), float64(5+i%50)))
 		})},
 		{Name: "an idle weekend", Length: 6 * time.Hour, Members: same("decode", 5, func(t time.Duration) State {

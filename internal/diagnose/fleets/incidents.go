@@ -64,8 +64,8 @@ func slow() []Fleet {
 			}),
 		},
 		{
-			Name: "a slow agent of a thousand", Want: []Want{{diagnose.Straggler, "decode-500"}},
-			Members: except("decode", 1000, 500, always(usual()), then(always(usual()), always(slowed(usual(), 3)))),
+			Name: "a slow agent of 300", Want: []Want{{diagnose.Straggler, "decode-150"}},
+			Members: except("decode", 300, 150, always(usual()), then(always(usual()), always(slowed(usual(), 3)))),
 		},
 	}
 }
