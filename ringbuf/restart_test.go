@@ -8,6 +8,7 @@ package ringbuf
 import (
 	"errors"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -241,5 +242,17 @@ func nextTick(tb testing.TB, path string) {
 		if probe.Ctim != file.Ctim {
 			return
 		}
+	}
+}
+
+// The slots that the next run hasn't overwritten yet are still those that were read.
+func TestCommitFromZeroFailsIfTheNextRunHasFewerEqualEvents(t *testing.T) {
+	w := newRing(t, V4, 8)
+	push(t, w, 0, 5)
+	r := open(t, w.Path(), Consume)
+	read(t, r)
+	push(t, create(t, w.Path(), V4, 8), 0, 3) // after the commit has loaded the positions
+	if moved, err := r.swap(5, 5); moved || !errors.Is(err, ErrRestarted) || atomic.LoadUint64(r.read) != 0 {
+		t.Errorf("moved %v to %d, error %v", moved, atomic.LoadUint64(r.read), err)
 	}
 }

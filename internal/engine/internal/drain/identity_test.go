@@ -133,6 +133,20 @@ func TestTotalsContinueAfterAnExitedAgentsRingWasClosed(t *testing.T) {
 	}
 }
 
+// The events that are read with the message about the exit may be older than the exit.
+func TestAgentThatWritesAgainHasNotExited(t *testing.T) {
+	h := newHarness(t)
+	h.start(ringbuf.Consume, false)
+	exited := []Message{Attended{ID: agentPath, Reader: h.reader, Known: true}}
+	for _, want := range []Up{UpNo, UpUnknown} {
+		h.push(1)
+		if h.step(exited...); h.agent().exit.up != want {
+			t.Errorf("up is %v, want %v", h.agent().exit.up, want)
+		}
+		exited = nil
+	}
+}
+
 // The kernel may not answer, and the container may have had an agent that exited before.
 func TestRingThatIsGoneIsClosedWhateverTheKernelAnswered(t *testing.T) {
 	for name, before := range map[string]func(*harness){
