@@ -142,7 +142,7 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/open.go", "a ring is moved to the position of its checkpoint",
-		"\t\ta.resume = &c.Mark\n",
+		"\t\ta.resume = mark\n",
 		"",
 	},
 	{

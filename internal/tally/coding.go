@@ -13,6 +13,8 @@ type encoder []byte
 
 func (e *encoder) uint(v uint64) { *e = binary.AppendUvarint(*e, v) }
 
+func (e *encoder) int(v int64) { *e = binary.AppendVarint(*e, v) }
+
 func (e *encoder) sum(s Sum) {
 	e.uint(s.Hi)
 	e.uint(s.Lo)
@@ -53,6 +55,16 @@ func (d *decoder) fail(format string, args ...any) {
 
 func (d *decoder) uint() uint64 {
 	v, n := binary.Uvarint(d.rest)
+	if n <= 0 {
+		d.fail("it is too short")
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return v
+}
+
+func (d *decoder) int() int64 {
+	v, n := binary.Varint(d.rest)
 	if n <= 0 {
 		d.fail("it is too short")
 		return 0

@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"go.opentelemetry.io/otel/attribute"
-
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -32,23 +29,11 @@ type Mark struct {
 	Loaded bool
 }
 
-// Checkpoint is the stored state of an agent.
-type Checkpoint struct {
-	Mark
-
-	name       string
-	attributes attribute.Set
-	ended      []Stream
-	endedBytes [][]byte // the totals of ended
-	totals     []byte
-}
-
 // ErrInvalid reports bytes that aren't a checkpoint of this version.
 var ErrInvalid = errors.New("invalid checkpoint")
 
-// A checkpoint consists of its version, the mark, the streams, the totals, and a checksum of
-// all these.
-// Numbers are little-endian.
+// A checkpoint consists of its version, the mark, the agent's state, and a checksum of all
+// these. Numbers are little-endian.
 const (
 	version   = 4
 	suffixes  = 7
@@ -91,29 +76,8 @@ func (m *Mark) before(n int) uint64 { return (m.To - uint64(n)) & (m.Capacity - 
 // held returns the number of events between a position and To.
 func (m *Mark) held(from uint64) int { return int((m.To - from) & (m.Capacity - 1)) }
 
-// State is the part of an agent's state that doesn't depend on its ring.
-type State struct {
-	Totals
-	Name       string        // of the agent
-	Attributes attribute.Set // under which Totals are exported
-	Ended      []Stream      // streams that ended before Totals began, oldest first
-}
-
-// Totals are the totals of an agent with a ring or with stores. Exactly one field is set.
-type Totals struct {
-	Tally     *tally.Agent
-	Processes *tally.Processes
-}
-
-func (t Totals) append(b []byte) []byte {
-	if t.Processes != nil {
-		return t.Processes.AppendTotals(b)
-	}
-	return t.Tally.AppendTotals(b)
-}
-
-// Append appends the encoded checkpoint of an agent to b.
-func Append(b []byte, m Mark, s State) []byte {
+// Append appends an agent's checkpoint to b. state appends the state of its totals.
+func Append(b []byte, m Mark, state func([]byte) []byte) []byte {
 	from := len(b)
 	le := binary.LittleEndian
 	b = append(b, version, byte(m.Layout))
@@ -127,39 +91,35 @@ func Append(b []byte, m Mark, s State) []byte {
 	for _, v := range [...]int64{m.Changed, m.Start} {
 		b = le.AppendUint64(b, uint64(v))
 	}
-	b = appendStreams(b, s)
-	b = s.append(b)
+	b = state(b)
 	return le.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
 }
 
-// Parse decodes the result of [Append]. For any other bytes, the error wraps
-// [ErrInvalid]. The checkpoint refers to b.
-func Parse(b []byte) (Checkpoint, error) {
+// Parse returns the mark of a checkpoint and the state of its totals, which is a part of b. The
+// mark is valid even if the state can't be restored: events before it must not be counted again.
+// The error for bytes that aren't a checkpoint wraps [ErrInvalid].
+func Parse(b []byte) (m Mark, state []byte, err error) {
 	if len(b) > 0 && b[0] != version {
-		return Checkpoint{}, fmt.Errorf("%w: another release stored it (format version %d; this release reads version %d)", ErrInvalid, b[0], version)
+		return m, nil, fmt.Errorf("%w: another release stored it (format version %d; this release reads version %d)", ErrInvalid, b[0], version)
 	}
 	if len(b) < markSize+checkSize {
-		return Checkpoint{}, fmt.Errorf("%w: truncated to %d bytes", ErrInvalid, len(b))
+		return m, nil, fmt.Errorf("%w: truncated to %d bytes", ErrInvalid, len(b))
 	}
 	le := binary.LittleEndian
 	body, sum := b[:len(b)-checkSize], le.Uint32(b[len(b)-checkSize:])
 	if crc32.Checksum(body, castagnoli) != sum {
-		return Checkpoint{}, fmt.Errorf("%w: wrong checksum", ErrInvalid)
+		return m, nil, fmt.Errorf("%w: wrong checksum", ErrInvalid)
 	}
-	var c Checkpoint
-	if err := c.parseStreams(body[markSize:]); err != nil {
-		return Checkpoint{}, err
-	}
-	c.Layout, c.Loaded, body = ringbuf.Layout(body[1]), true, body[2:]
-	for _, v := range [...]*uint64{&c.Dev, &c.Ino, &c.Capacity, &c.From, &c.To} {
+	m.Layout, m.Loaded, body = ringbuf.Layout(body[1]), true, body[2:]
+	for _, v := range [...]*uint64{&m.Dev, &m.Ino, &m.Capacity, &m.From, &m.To} {
 		*v, body = le.Uint64(body), body[8:]
 	}
-	c.Fingerprint, body = le.Uint32(body), body[4:]
-	for i := range c.Suffixes {
-		c.Suffixes[i], body = le.Uint32(body), body[4:]
+	m.Fingerprint, body = le.Uint32(body), body[4:]
+	for i := range m.Suffixes {
+		m.Suffixes[i], body = le.Uint32(body), body[4:]
 	}
-	for _, v := range [...]*int64{&c.Changed, &c.Start} {
+	for _, v := range [...]*int64{&m.Changed, &m.Start} {
 		*v, body = int64(le.Uint64(body)), body[8:]
 	}
-	return c, nil
+	return m, body, nil
 }

@@ -7,40 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-// Restore decodes the totals of a checkpoint, and returns their start. If the error wraps
-// [tally.ErrCheckpoint] or [tally.ErrShape], the totals must start from zero. The mark is
-// still valid then, and events before it must not be counted again.
-func (c *Checkpoint) Restore(shape *tally.Shape) (s State, start time.Time, err error) {
-	return c.restore(func(b []byte) (Totals, error) {
-		a := tally.NewAgent(shape)
-		return Totals{Tally: a}, a.RestoreTotals(b)
-	})
-}
-
-// RestoreProcesses is Restore for an agent with stores.
-func (c *Checkpoint) RestoreProcesses() (s State, start time.Time, err error) {
-	return c.restore(func(b []byte) (Totals, error) {
-		p := new(tally.Processes)
-		return Totals{Processes: p}, p.RestoreTotals(b)
-	})
-}
-
-func (c *Checkpoint) restore(decode func([]byte) (Totals, error)) (s State, start time.Time, err error) {
-	s = State{Name: c.name, Attributes: c.attributes}
-	if s.Totals, err = decode(c.totals); err == nil {
-		s.Ended, err = c.restoreEnded(decode)
-	}
-	if err != nil {
-		return State{}, time.Time{}, fmt.Errorf("restore totals: %w", err)
-	}
-	return s, time.Unix(0, c.Start), nil
-}
 
 // Outcome describes what happened to a ring after its checkpoint was stored.
 type Outcome uint8

@@ -20,15 +20,15 @@ func (b *harness) storedMark() (m checkpoint.Mark, events uint64) {
 	if value == nil {
 		return m, 0
 	}
-	c, err := checkpoint.Parse(value)
+	m, stored, err := checkpoint.Parse(value)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	state, _, err := c.Restore(b.owner.cfg.Shape)
+	state, err := b.owner.cfg.Shape.RestoreState(stored)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return c.Mark, state.Tally.Requests(tally.Transmit).Events
+	return m, state.Agent.Requests(tally.Transmit).Events
 }
 
 // Two processes are killed at any step. After neither or one of them, the agent restarts and

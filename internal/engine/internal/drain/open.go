@@ -96,15 +96,15 @@ func (m loaded) apply(o *owner, now time.Time) {
 		return
 	}
 	first := a.opening
-	c, err := o.restore(a, m)
+	mark, err := o.restore(a, m)
 	if err != nil {
 		o.report(a, warn(notice.CheckpointUnusable, "checkpoint can't be used, so the agent's totals start from zero", err))
 	}
-	if c == nil {
+	if mark == nil {
 		a.tally.Opened(first.Reader.Committed() == 0)
 		a.dirty = true // store the start time of the totals
 	} else {
-		a.resume = &c.Mark
+		a.resume = mark
 	}
 	o.attach(a, first.Reader, now)
 	first.applyLater(o, now)
@@ -133,26 +133,27 @@ func (a *agent) waiting(r *ringbuf.Reader) *Opened {
 	return m
 }
 
-// restore restores the agent's totals from its checkpoint, if there is one.
-func (o *owner) restore(a *agent, m loaded) (*checkpoint.Checkpoint, error) {
+// restore restores the agent's totals from its checkpoint, if there is one, and returns their
+// position.
+func (o *owner) restore(a *agent, m loaded) (*checkpoint.Mark, error) {
 	if m.err != nil || m.value == nil {
 		return nil, m.err
 	}
-	c, err := checkpoint.Parse(m.value)
+	mark, stored, err := checkpoint.Parse(m.value)
 	if err != nil {
 		return nil, err
 	}
-	state, start, err := c.Restore(o.cfg.Shape)
+	state, err := o.cfg.Shape.RestoreState(stored)
 	if err != nil {
 		// The position is still valid: the previous process has reported the events
 		// before it.
-		return &c, err
+		return &mark, err
 	}
 	a.tally.Release()
-	a.restore(state, c.Layout, start)
+	a.restore(state, mark)
 	o.limit(a)
 	o.watch(a)
-	return &c, nil
+	return &mark, nil
 }
 
 // openDue stops waiting for late checkpoints, and opens broken rings again.

@@ -169,7 +169,7 @@ func (o *owner) add(b *batch, a *agent, now time.Time) {
 			return
 		}
 	}
-	b.ops = append(b.ops, checkpoint.Op{Key: checkpoint.Key(a.ID), Value: checkpoint.Append(nil, m, a.state())})
+	b.ops = append(b.ops, checkpoint.Op{Key: checkpoint.Key(a.ID), Value: checkpoint.Append(nil, m, a.state().Append)})
 	b.tickets = append(b.tickets, ticket{agent: a, generation: a.generation, to: m.To})
 	o.worked(a, saveWork)
 	a.saved()

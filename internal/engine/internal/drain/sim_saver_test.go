@@ -137,10 +137,10 @@ func (m simLoaded) apply(o *owner, now time.Time) {
 	got := m.world.store["agent:"+m.id]
 	m.world.counted[m.id], m.world.known[m.id], m.world.restarts[m.id] = maps.Clone(got.lineage), got.known, got.restarts
 	m.world.usage[m.id] = m.world.usageOf(got.lineage)
-	if c, err := checkpoint.Parse(m.value); err != nil {
+	if mark, _, err := checkpoint.Parse(m.value); err != nil {
 		m.world.fail("stored checkpoint: %v", err)
 	} else {
-		m.world.resuming(m.world.process.fileOf(a.opening.Reader), &c.Mark)
+		m.world.resuming(m.world.process.fileOf(a.opening.Reader), &mark)
 	}
 	m.loaded.apply(o, now)
 }

@@ -164,17 +164,18 @@ func (o *owner) restoreStores(a *agent, m loaded, now time.Time) {
 	}
 }
 
-// processes decodes the checkpoint of an agent with stores. It returns nil if there is none.
-func (m loaded) processes() (*checkpoint.State, time.Time, error) {
+// processes decodes the checkpoint of an agent with stores, and returns the start of its
+// totals. It returns nil if there is none.
+func (m loaded) processes() (*tally.State, time.Time, error) {
 	if m.err != nil || m.value == nil {
 		return nil, time.Time{}, m.err
 	}
-	c, err := checkpoint.Parse(m.value)
+	mark, stored, err := checkpoint.Parse(m.value)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	state, start, err := c.RestoreProcesses()
-	return &state, start, err
+	state, err := tally.RestoreProcesses(stored)
+	return &state, time.Unix(0, mark.Start), err
 }
 
 func (s *stores) restore(a *agent, from *tally.Processes, now time.Time) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
@@ -56,5 +55,5 @@ func (o *owner) endProcesses(a *agent, now time.Time) {
 		p.before.Set(p.values)
 	}
 	ended := &tally.Processes{Bounds: s.bounds, Base: sum, Running: []tally.ProcessValues{s.stored(last)}}
-	o.addEnded(a, checkpoint.Stream{Totals: checkpoint.Totals{Processes: ended}}, now)
+	o.addEnded(a, tally.Stream{Stored: tally.Stored{Processes: ended}}, now)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -41,7 +42,7 @@ func (o *owner) continueStream(a *agent, r *ringbuf.Reader, now time.Time) {
 }
 
 func (o *owner) endStream(a *agent, now time.Time) {
-	o.addEnded(a, checkpoint.Stream{Layout: a.layout, Totals: checkpoint.Totals{Tally: a.tally}}, now)
+	o.addEnded(a, tally.Stream{Layout: a.layout, Stored: tally.Stored{Agent: a.tally}}, now)
 	a.tally.Release() // the totals no longer change
 	a.tally = a.tally.Next(o.cfg.Shape)
 	o.limit(a)
@@ -49,7 +50,7 @@ func (o *owner) endStream(a *agent, now time.Time) {
 }
 
 // addEnded adds a stream that has ended. The agent's totals begin now.
-func (o *owner) addEnded(a *agent, s checkpoint.Stream, now time.Time) {
+func (o *owner) addEnded(a *agent, s tally.Stream, now time.Time) {
 	const lost = "times since its metrics were last exported, so events of the oldest period are missing from the metrics; " +
 		"check the exporters, and disable attributes that change at each restart"
 	s.Name, s.Attributes, s.Start, s.End = a.name, a.stream, a.start, now
@@ -84,7 +85,7 @@ func (o *owner) snapshotEnded(a *agent, c *collect) {
 		if e.Processes != nil {
 			o.snapshotProcesses(&s, e.Processes)
 		} else {
-			s.Totals = e.Tally.Snapshot(nil)
+			s.Totals = e.Agent.Snapshot(nil)
 		}
 		c.snapshots = append(c.snapshots, s)
 	}
@@ -99,18 +100,18 @@ func (a *agent) forgetEnded(n int) {
 }
 
 // state returns the part of the agent's checkpoint that doesn't depend on its ring.
-func (a *agent) state() checkpoint.State {
-	s := checkpoint.State{Name: a.name, Attributes: a.stream, Ended: a.ended}
+func (a *agent) state() *tally.State {
+	s := &tally.State{Name: a.name, Attributes: a.stream, Ended: a.ended}
 	if a.stores != nil {
 		s.Processes = a.stores.state()
 	} else {
-		s.Tally = a.tally
+		s.Agent = a.tally
 	}
 	return s
 }
 
 // restore is the reverse of state.
-func (a *agent) restore(s checkpoint.State, layout ringbuf.Layout, start time.Time) {
-	a.tally, a.name, a.stream, a.ended = s.Tally, s.Name, s.Attributes, s.Ended
-	a.layout, a.start = layout, start
+func (a *agent) restore(s tally.State, m checkpoint.Mark) {
+	a.tally, a.name, a.stream, a.ended = s.Agent, s.Name, s.Attributes, s.Ended
+	a.layout, a.start = m.Layout, time.Unix(0, m.Start)
 }

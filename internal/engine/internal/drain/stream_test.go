@@ -10,7 +10,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -167,7 +166,7 @@ func TestEndedStreamsOfAContainerAreLimited(t *testing.T) {
 			for i := range maxEndedHeld + 10 {
 				a := b.owner.newAgent(Agent{ID: fmt.Sprint(i), Holder: tc.holder}, b, b.now)
 				b.owner.enter(a)
-				b.owner.addEnded(a, checkpoint.Stream{}, b.now)
+				b.owner.addEnded(a, tally.Stream{}, b.now)
 			}
 			if n := b.owner.endedOf(tc.holder); n != maxEndedHeld+tc.more || len(b.owner.effects) != 10-tc.more {
 				t.Errorf("%d ended streams, %d notices, want %d and %d", n, len(b.owner.effects), maxEndedHeld+tc.more, 10-tc.more)
