@@ -70,6 +70,16 @@ type Config struct {
 	Telemetry Telemetry
 }
 
+// Telemetry receives measurements of discovering, draining and saving. Its functions
+// may be nil, and must not block.
+type Telemetry struct {
+	Lag    func(time.Duration)                 // delay of a round of drains
+	Events func(uint64)                        // number of events that a round counted
+	Saved  func(took time.Duration, err error) // duration and error of a save
+
+	Searched func(source string, took time.Duration) // duration of a search of processes or of the kubelet's pods
+}
+
 // Check reports the invalid values. Each error starts with the key of the receiver's
 // configuration.
 func (c *Config) Check() error {

@@ -5,10 +5,10 @@
 // and the stores of NIXL's prometheus_mp exporter, counts their events, and saves
 // checkpoints. The receiver, bridge/rings and nixlring use it.
 //
-// # Order of files
+// # Reading order
 //
-// config.go: what is read, and how; engine.go: Start, Collect, Stop; agent.go: what a
-// collection contains. Package tally has the table of an agent's points.
+// agent.go: what a collection contains; config.go: what is read, and how; engine.go: Start,
+// Collect, Stop. Package tally has the table of an agent's points.
 //
 // The parts are internal: discover finds rings and stores, drain owns and counts them, and
 // checkpoint stores their totals. Each has a doc.go.

@@ -19,16 +19,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// Telemetry receives measurements of discovering, draining and saving. Its functions
-// may be nil, and must not block.
-type Telemetry struct {
-	Lag    func(time.Duration)                 // delay of a round of drains
-	Events func(uint64)                        // number of events that a round counted
-	Saved  func(took time.Duration, err error) // duration and error of a save
-
-	Searched func(source string, took time.Duration) // duration of a search of processes or of the kubelet's pods
-}
-
 // Engine discovers and drains rings. Its methods are safe for concurrent use after
 // Start.
 type Engine struct {

@@ -71,7 +71,7 @@ var checkpointMutations = []mutation{
 		"q.index.read",
 	},
 	{
-		"internal/engine/internal/checkpoint/index.go", "an index that was not read is not overwritten",
+		"internal/engine/internal/checkpoint/queue.go", "an index that was not read is not overwritten",
 		"if !x.read || x.stored && !changes {",
 		"if x.stored && !changes {",
 	},

@@ -16,9 +16,8 @@
 //
 // # Reading order
 //
-//   - storage.go: the interface of the storage extension
 //   - mark.go, resume.go: the format, and how a ring with a checkpoint is resumed. Package tally
 //     encodes the totals
-//   - index.go, queue.go: the order of the saver's calls, without a goroutine or a clock
+//   - queue.go: the storage, and the order of the saver's calls, without a goroutine or a clock
 //   - saver.go: the goroutine that makes the calls
 package checkpoint

@@ -23,6 +23,10 @@ import (
 // OpenDir opens the directory name below dir.
 type OpenDir = func(dir, name string) (*files.Dir, error)
 
+// ProbeInterval is the interval at which a directory is walked and its rings are
+// probed. inotify reports most changes immediately; walks find the others.
+const ProbeInterval = 2 * time.Second
+
 // Config configures a [Directory].
 type Config struct {
 	Dir         string   // contains one ring per agent, named after the agent

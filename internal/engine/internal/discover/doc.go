@@ -35,10 +35,14 @@
 //
 // # Reading order
 //
-//   - record.go, rings.go, budget.go, refuse.go, open.go, check.go, throttle.go, probe.go,
-//     liveness.go, apart.go: single paths, in whatever directory they are
+// A file uses types of earlier files only, except in fields.
+//
+//   - resource.go, config.go: the configuration of a directory
+//   - liveness.go, rings.go, budget.go: what all directories share
+//   - record.go, throttle.go, refuse.go, open.go, check.go, probe.go: single paths, in
+//     whatever directory they are
 //   - stores.go: the stores in a directory
-//   - config.go, resource.go, worker.go, walk.go, notify.go, directory.go: one directory
-//   - identify.go, watcher.go, processes.go, mapped.go, cgroups.go, kubelet.go:
+//   - worker.go, directory.go, walk.go, notify.go: one directory
+//   - identify.go, watcher.go, apart.go, mapped.go, processes.go, cgroups.go, kubelet.go:
 //     directories that come and go
 package discover

@@ -19,10 +19,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
-// ProbeInterval is the interval at which a directory is walked and its rings are
-// probed. inotify reports most changes immediately; walks find the others.
-const ProbeInterval = 2 * time.Second
-
 // lookInterval is the interval at which a configured directory is looked up. inotify watches a
 // directory rather than its path, so it doesn't report another directory at this path. It
 // doesn't report that the directory was removed either, until all files that were in it are

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
-	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -65,29 +64,6 @@ type shown struct {
 	collection uint64
 	lastEvent  time.Time
 	ended      int // number of ended streams
-}
-
-func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
-	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.cfg.Shape), start: now, lastEvent: now}
-	events := o.cfg.Handler.Events
-	a.count = func(b ringbuf.Batch) {
-		if a.restarts {
-			o.countRestart(a, notice.RingRestart, "agent restarted", false)
-			o.closed(a, ringbuf.ErrRestarted)
-			o.opened(a, a.reader)
-		}
-		if !a.announced {
-			o.opened(a, a.reader)
-		}
-		a.fresh += b.Len()
-		a.tally.Add(b)
-		if events != nil {
-			events(a.Agent, b)
-		}
-	}
-	o.limit(a)
-	o.watch(a)
-	return a
 }
 
 // held returns the number of events that were read but not committed.

@@ -8,56 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Snapshot is a copy of the state of an agent.
-type Snapshot struct {
-	Agent
-	Layout ringbuf.Layout
-	// Stream is what Config.Stream has returned for the totals.
-	Stream attribute.Set
-	Start  time.Time // start of the totals
-	End    time.Time // end of a stream that has ended; zero for the agent's current stream
-	Up     Up
-	Totals *tally.Totals
-	// Processes are the agent's processes, oldest first. They are set only if the
-	// agent has stores of NIXL's prometheus_mp exporter instead of a ring.
-	Processes []Process
+// Collection is the totals of all agents at one time, by ID.
+type Collection struct {
+	Snapshots []Snapshot
+	collected
 }
-
-// Process is one process of an agent, as its store describes it.
-type Process struct {
-	PID       int64  // in the process's own PID namespace
-	Instance  uint64 // distinguishes the agents of the process
-	Host      string // host name or container name of the process
-	LocalRank string // empty if the process doesn't set it
-	Start     time.Time
-	Totals    *tally.Totals // of this process alone
-}
-
-// LayoutName returns the layout of the agent's ring or stores.
-func (s *Snapshot) LayoutName() string {
-	if len(s.Processes) > 0 {
-		return semconv.LayoutStore
-	}
-	return s.Layout.String()
-}
-
-// Up states whether another process has an agent's ring open, according to the kernel.
-type Up uint8
-
-// The values of [Up].
-const (
-	UpUnknown Up = iota // unknown to the kernel, or not checked yet
-	UpNo                // no other process has it open
-	UpYes               // another process has it open
-)
 
 // collect is a request for the totals of all agents.
 type collect struct {
@@ -146,6 +104,21 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 		s.Totals = a.tally.Snapshot(nil)
 	}
 	c.snapshots = append(c.snapshots, s)
+}
+
+// snapshotEnded adds copies of the totals of ended streams to a collection.
+func (o *owner) snapshotEnded(a *agent, c *collect) {
+	for i := range a.ended {
+		e := &a.ended[i]
+		s := Snapshot{Agent: a.Agent, Layout: e.Layout, Stream: e.Attributes, Start: e.Start, End: e.End}
+		s.Name = e.Name
+		if e.Processes != nil {
+			o.snapshotProcesses(&s, e.Processes)
+		} else {
+			s.Totals = e.Agent.Snapshot(nil)
+		}
+		c.snapshots = append(c.snapshots, s)
+	}
 }
 
 // answerDue answers collections that can no longer wait for a save, because their

@@ -28,7 +28,14 @@
 // are refused when they are opened: a thread that waits for such a page would stop the
 // whole process at the next garbage collection.
 //
-// Read the files in this order: message.go, holder.go, agent.go, pace.go, owner.go,
-// open.go, stream.go, read.go, exit.go, stores.go, storestream.go, save.go, collect.go,
-// storecollect.go, look.go, retire.go, mailbox.go, loop.go.
+// # Reading order
+//
+// A file uses types of earlier files only, except in the fields of agent and owner.
+//
+//   - snapshot.go, message.go: what others see of an agent, and what they send
+//   - exit.go, pace.go, agent.go, owner.go: the state
+//   - open.go, stream.go, read.go: rings
+//   - stores.go, storestream.go: stores
+//   - collect.go, save.go, storecollect.go, look.go, retire.go: requests, and what is due
+//   - loop.go: the goroutine
 package drain

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -134,12 +135,6 @@ func (l *Loop) closeLate() {
 
 // Send sends a message of a source to the owner.
 func (l *Loop) Send(m Message) { l.mail.put(m) }
-
-// Collection is the totals of all agents at one time, by ID.
-type Collection struct {
-	Snapshots []Snapshot
-	collected
-}
 
 // Collect drains all rings and returns the totals of all agents. With a saver, the
 // totals are stored before Collect returns, so that a crash can't undo them after they
@@ -309,3 +304,53 @@ func (l *Loop) forget(key string) { l.saver.Forget(key) }
 func (l *Loop) reply(c *collect) { c.done(c.collected) }
 
 func (l *Loop) report(n notice.Notice) { l.cfg.Report(n) }
+
+// mailbox queues messages without ever blocking the sender.
+type mailbox struct {
+	arrived chan struct{} // buffer of one signal
+
+	mu       sync.Mutex
+	messages []Message
+	after    func(Message) // called with messages once the mailbox is closed
+}
+
+func newMailbox() *mailbox { return &mailbox{arrived: make(chan struct{}, 1)} }
+
+func (m *mailbox) put(message Message) {
+	m.mu.Lock()
+	after := m.after
+	if after == nil {
+		m.messages = append(m.messages, message)
+	}
+	m.mu.Unlock()
+	if after != nil {
+		after(message)
+		return
+	}
+	select {
+	case m.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the messages that have arrived. Later messages are stored in into, so the
+// caller must alternate between two slices.
+func (m *mailbox) take(into []Message) []Message {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	messages := m.messages
+	m.messages = into[:0]
+	return messages
+}
+
+// close calls after for all messages that weren't taken and for all later messages.
+func (m *mailbox) close(after func(Message)) {
+	m.mu.Lock()
+	m.after = after
+	left := m.messages
+	m.messages = nil
+	m.mu.Unlock()
+	for _, message := range left {
+		after(message)
+	}
+}

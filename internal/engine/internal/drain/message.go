@@ -3,34 +3,7 @@
 
 package drain
 
-import (
-	"time"
-
-	"go.opentelemetry.io/otel/attribute"
-
-	"github.com/nixl-otel/nixl-otel/ringbuf"
-)
-
-// Agent identifies an agent and locates its ring. An agent that restarts may have
-// another ring, at another path, under the same ID.
-type Agent struct {
-	// ID identifies the agent everywhere, including in checkpoints and in its
-	// service.instance.id. It is the path of its ring unless its source has a more
-	// stable one. It contains no NUL.
-	ID   string
-	Name string // name of the ring's file, relative to Dir
-	Dir  string // the telemetry directory, as the agent sees it
-	Path string // path of the ring, as this process sees it
-	// Resource describes the agent. It contains what identifies the agent, such as its
-	// pod.
-	Resource attribute.Set
-	// Process describes the agent's process, and its container unless that identifies
-	// the agent. It changes when the agent restarts.
-	Process attribute.Set
-	Holder  Holder
-	// MaxNames limits the event names of all agents of Holder together; 0 for no limit.
-	MaxNames int
-}
+import "github.com/nixl-otel/nixl-otel/ringbuf"
 
 // Source opens and closes rings. Its methods only forward the request: they never
 // block, and the result arrives as a message.
@@ -55,11 +28,6 @@ type Source interface {
 type Running struct {
 	Agent  Agent
 	Source Source
-}
-
-// Message is a message to an owner. A Source sends the types in this file.
-type Message interface {
-	apply(o *owner, now time.Time)
 }
 
 // Opened reports that a ring was opened and locked. It passes the reader to the owner. If

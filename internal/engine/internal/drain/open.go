@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -59,6 +60,29 @@ func (m Opened) apply(o *owner, now time.Time) {
 	}
 	a.Agent, a.source = m.Agent, m.From
 	o.attach(a, m.Reader, now)
+}
+
+func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
+	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.cfg.Shape), start: now, lastEvent: now}
+	events := o.cfg.Handler.Events
+	a.count = func(b ringbuf.Batch) {
+		if a.restarts {
+			o.countRestart(a, notice.RingRestart, "agent restarted", false)
+			o.closed(a, ringbuf.ErrRestarted)
+			o.opened(a, a.reader)
+		}
+		if !a.announced {
+			o.opened(a, a.reader)
+		}
+		a.fresh += b.Len()
+		a.tally.Add(b)
+		if events != nil {
+			events(a.Agent, b)
+		}
+	}
+	o.limit(a)
+	o.watch(a)
+	return a
 }
 
 // replaced closes an agent's ring after another file has replaced it.

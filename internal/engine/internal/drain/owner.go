@@ -85,6 +85,11 @@ type owner struct {
 	effects []effect
 }
 
+// Message is a message to an owner. A [Source] sends the types in message.go.
+type Message interface {
+	apply(o *owner, now time.Time)
+}
+
 // effect is an action that an owner requests.
 type effect interface{ run(e env) }
 

@@ -76,21 +76,6 @@ func (o *owner) endedOf(h Holder) (n int) {
 	return n
 }
 
-// snapshotEnded adds copies of the totals of ended streams to a collection.
-func (o *owner) snapshotEnded(a *agent, c *collect) {
-	for i := range a.ended {
-		e := &a.ended[i]
-		s := Snapshot{Agent: a.Agent, Layout: e.Layout, Stream: e.Attributes, Start: e.Start, End: e.End}
-		s.Name = e.Name
-		if e.Processes != nil {
-			o.snapshotProcesses(&s, e.Processes)
-		} else {
-			s.Totals = e.Agent.Snapshot(nil)
-		}
-		c.snapshots = append(c.snapshots, s)
-	}
-}
-
 // forgetEnded forgets the oldest n ended streams.
 func (a *agent) forgetEnded(n int) {
 	if n > 0 {
