@@ -75,3 +75,12 @@
 // linux/amd64 and linux/arm64, without cgo. On other platforms, every call that
 // opens a file returns [errors.ErrUnsupported].
 package ringbuf
+
+// Maintainers read the files in this order. A file uses types of earlier files only, except
+// for the fields of Reader.
+//
+//   - errors.go, event.go, layout.go, header.go: the format
+//   - mode.go, backing.go, memory.go, batch.go: the memory of a ring
+//   - reader.go, restart.go, commit.go, ahead.go, holes.go, observe.go, checksum.go: reading
+//   - writer.go: writing
+//   - file_linux.go, lock_linux.go, mapping_linux.go, open_linux.go: files

@@ -33,4 +33,14 @@
 //     belong to one process even if the PID is reused.
 //   - [OpenDir] opens directories below the root of a process, and follows no link out of
 //     this root.
+//
+// # Reading order
+//
+// A file uses types of earlier files only, except for hang_linux.go, which has methods of Scanner.
+//
+//   - env.go, process.go: what is found
+//   - attributes.go, cgroup.go, environ.go, lines.go, maps.go, mountinfo.go, stat.go, wheel.go,
+//     usage.go, processcontext.go: the files of /proc, one by one
+//   - list_linux.go, open_linux.go, examine_linux.go, hang_linux.go, scan_linux.go: the search
+//   - users.go, users_linux.go: the processes that use a file
 package process

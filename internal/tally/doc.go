@@ -27,4 +27,17 @@
 // An event counts toward a metric of the catalog only if its type, or its category and
 // name, match the catalog. Every other event is counted in a [Series], or in
 // [Totals.Overflow] once there are too many series. No event is dropped.
+//
+// # Reading order
+//
+// A file uses types of earlier files only, except in fields, and for the loops over groups.
+//
+//   - sum.go, total.go, shape.go, scale.go, expindex.go, exponential.go, histogram.go,
+//     quantile.go: numbers and histograms
+//   - category.go, totals.go, agent.go: the totals
+//   - memory.go, health.go, names.go, series.go, spelling.go: their parts
+//   - group.go, classes.go, transfers.go, translate.go, slots.go, watch.go: transfers
+//   - values.go: totals that another program has counted
+//   - points.go: the table of metrics
+//   - checkpoint.go, processes.go, stream.go: the stored form
 package tally

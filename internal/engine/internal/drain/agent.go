@@ -31,12 +31,12 @@ type agent struct {
 	stores *stores      // nil for an agent with a ring; otherwise, it has no ring and no tally
 	tally  *tally.Agent // the totals of a ring
 	layout ringbuf.Layout
-	start  time.Time      // start of the totals
-	stream attribute.Set  // attributes under which the totals are exported
-	name   string         // of the agent when the stream began
-	ended  []tally.Stream // earlier streams that weren't exported completely, oldest first
-	count  func(ringbuf.Batch)
-	fresh  int // events counted by the current drain
+	start  time.Time           // start of the totals
+	stream attribute.Set       // attributes under which the totals are exported
+	name   string              // of the agent when the stream began
+	ended  []tally.Stream      // earlier streams that weren't exported completely, oldest first
+	count  func(ringbuf.Batch) // owner.count; a field, because a closure is allocated
+	fresh  int                 // events counted by the current drain
 
 	pace pace
 	wait time.Duration // latest interval between two drains

@@ -64,22 +64,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 
 func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
 	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.cfg.Shape), start: now, lastEvent: now}
-	events := o.cfg.Handler.Events
-	a.count = func(b ringbuf.Batch) {
-		if a.restarts {
-			o.countRestart(a, notice.RingRestart, "agent restarted", false)
-			o.closed(a, ringbuf.ErrRestarted)
-			o.opened(a, a.reader)
-		}
-		if !a.announced {
-			o.opened(a, a.reader)
-		}
-		a.fresh += b.Len()
-		a.tally.Add(b)
-		if events != nil {
-			events(a.Agent, b)
-		}
-	}
+	a.count = func(b ringbuf.Batch) { o.count(a, b) }
 	o.limit(a)
 	o.watch(a)
 	return a

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -146,6 +145,23 @@ func (o *owner) drain(a *agent, now time.Time) {
 	}
 }
 
+// count counts a batch of events, in place.
+func (o *owner) count(a *agent, b ringbuf.Batch) {
+	if a.restarts {
+		o.countRestart(a, notice.RingRestart, "agent restarted", false)
+		o.closed(a, ringbuf.ErrRestarted)
+		o.opened(a, a.reader)
+	}
+	if !a.announced {
+		o.opened(a, a.reader)
+	}
+	a.fresh += b.Len()
+	a.tally.Add(b)
+	if events := o.cfg.Handler.Events; events != nil {
+		events(a.Agent, b)
+	}
+}
+
 // next schedules the next drain.
 func (o *owner) next(a *agent, now time.Time) {
 	capacity := a.reader.Capacity()
@@ -279,12 +295,4 @@ func (o *owner) broken(a *agent, now time.Time, err error) {
 	a.lastEvent = now
 	o.openLater(a, now.Add(brokenWait))
 	o.report(a, warn(notice.RingBroken, fmt.Sprintf("ring can't be read; it is opened again in %v", brokenWait), err))
-}
-
-// mark returns the position of the agent's totals in its ring.
-func (a *agent) mark() (checkpoint.Mark, error) {
-	if a.resume != nil {
-		return *a.resume, nil
-	}
-	return checkpoint.MarkOf(a.reader, a.start.UnixNano())
 }

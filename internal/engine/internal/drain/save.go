@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
 const (
@@ -173,6 +174,31 @@ func (o *owner) add(b *batch, a *agent, now time.Time) {
 	b.tickets = append(b.tickets, ticket{agent: a, generation: a.generation, to: m.To})
 	o.worked(a, saveWork)
 	a.saved()
+}
+
+// mark returns the position of the agent's totals in its ring.
+func (a *agent) mark() (checkpoint.Mark, error) {
+	if a.resume != nil {
+		return *a.resume, nil
+	}
+	return checkpoint.MarkOf(a.reader, a.start.UnixNano())
+}
+
+// state returns the part of the agent's checkpoint that doesn't depend on its ring.
+func (a *agent) state() *tally.State {
+	s := &tally.State{Name: a.name, Attributes: a.stream, Ended: a.ended}
+	if a.stores != nil {
+		s.Processes = a.stores.state()
+	} else {
+		s.Agent = a.tally
+	}
+	return s
+}
+
+// restore is the reverse of state.
+func (a *agent) restore(s tally.State, m checkpoint.Mark) {
+	a.tally, a.name, a.stream, a.ended = s.Agent, s.Name, s.Attributes, s.Ended
+	a.layout, a.start = m.Layout, time.Unix(0, m.Start)
 }
 
 // relieve commits rings that may fill up before the save ends, without a checkpoint.

@@ -9,7 +9,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -82,21 +81,4 @@ func (a *agent) forgetEnded(n int) {
 		a.ended, a.dirty = a.ended[n:], true
 		a.shown.ended = max(a.shown.ended-n, 0)
 	}
-}
-
-// state returns the part of the agent's checkpoint that doesn't depend on its ring.
-func (a *agent) state() *tally.State {
-	s := &tally.State{Name: a.name, Attributes: a.stream, Ended: a.ended}
-	if a.stores != nil {
-		s.Processes = a.stores.state()
-	} else {
-		s.Agent = a.tally
-	}
-	return s
-}
-
-// restore is the reverse of state.
-func (a *agent) restore(s tally.State, m checkpoint.Mark) {
-	a.tally, a.name, a.stream, a.ended = s.Agent, s.Name, s.Attributes, s.Ended
-	a.layout, a.start = m.Layout, time.Unix(0, m.Start)
 }
