@@ -25,7 +25,7 @@ func storedState(tb testing.TB, shape *Shape) *State {
 		Attributes: attribute.NewSet(attribute.String("service.name", "ü"), attribute.Int("process.pid", -1)),
 		Ended: []Stream{
 			{
-				Stored: busy, Name: "before", Layout: ringbuf.V5, Attributes: attribute.NewSet(attribute.Int("process.pid", 1<<40)),
+				Stored: busy, Name: "before", Layout: ringbuf.V5, Attributes: attribute.NewSet(attribute.Int64("process.pid", 1<<40)),
 				Start: time.Unix(0, 3<<50), End: time.Unix(0, 4<<50),
 			},
 			{Stored: Stored{Agent: NewAgent(shape)}, Start: time.Unix(0, 1), End: time.Unix(0, 2)},
