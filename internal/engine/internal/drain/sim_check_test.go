@@ -284,7 +284,8 @@ func (p *process) checkNotice(n notice.Notice) {
 // checkLossless checks that a restart that is reported as lossless has discarded no event of
 // the run that was last seen. Equal events can't be distinguished from those before, and
 // an event that was in its slot at the last drain already, but not pushed, from none. If one
-// agent makes the file smaller and the next one larger, the missing slots are zero, as before.
+// agent makes the file smaller and the next one larger, the missing slots are zero, as before. So may
+// be a slot that a larger header covers.
 func (p *process) checkLossless(path string) {
 	w := p.world
 	if w.plan.values != 0 || w.plan.races || w.taken[path] || w.uncertain() || w.files[path].shrunk.After(p.drained[path]) {

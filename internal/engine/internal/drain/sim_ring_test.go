@@ -58,7 +58,7 @@ type simFile struct {
 	full    bool           // the ring was full at some time
 	resets  bool           // an agent has called ftruncate, but hasn't reset the header yet
 	before  time.Time      // ctime before that call
-	shrunk  time.Time      // when it last became smaller
+	shrunk  time.Time      // when it last became smaller, or got a larger header
 }
 
 // maxSimFile is the size of the largest file: V1 with 256 slots.

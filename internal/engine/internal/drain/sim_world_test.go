@@ -381,6 +381,9 @@ func (w *world) reset(a *simAgent) {
 		}
 	}
 	a.resized = false
+	if a.lay.header > a.file.lay.header {
+		a.file.shrunk = w.now
+	}
 	if f := a.file; a.lay.layout != f.lay.layout || a.slots != f.slots {
 		w.shows(a)
 	}
