@@ -219,6 +219,20 @@ func TestCloseReportsWaitingNotices(t *testing.T) {
 	})
 }
 
+// Nothing is logged after the Collector has shut down.
+func TestCloseWaitsForALineThatIsBeingLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got recorder
+		release := make(chan struct{})
+		r := New(func(n Notice) { <-release; got.report(n) }, time.Now)
+		r.Report(opened("/d/a"))
+		pass(hold)
+		time.AfterFunc(time.Second, func() { close(release) })
+		r.Close()
+		check(t, &got, "/d/a: ring opened")
+	})
+}
+
 // A logger may call Report, and a slow logger delays no caller.
 func TestLoggerIsCalledWithoutALock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

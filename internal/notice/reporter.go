@@ -36,6 +36,8 @@ type Reporter struct {
 	single   map[Kind]int // number of single reports in the current window
 	timer    *time.Timer
 	armed    bool // whether the timer runs
+	emitting int  // number of calls of emit
+	emitted  sync.Cond
 }
 
 type subject struct {
@@ -54,7 +56,9 @@ type history struct {
 // New returns a Reporter that calls report for each line. report must be safe for concurrent
 // use: it is called from a timer's goroutine, from Flush and from Close, without a lock held.
 func New(report func(Notice), now func() time.Time) *Reporter {
-	return &Reporter{report: report, now: now, subjects: make(map[subject]*history), single: make(map[Kind]int)}
+	r := &Reporter{report: report, now: now, subjects: make(map[subject]*history), single: make(map[Kind]int)}
+	r.emitted.L = &r.mu
+	return r
 }
 
 // Report schedules a report of n, alone or merged with others. It never calls the report
@@ -74,14 +78,25 @@ func (r *Reporter) Report(n Notice) {
 	r.arm(hold)
 }
 
-// Flush immediately reports notices that wait to be merged. Notices of subjects that were
-// reported within the last minute keep waiting.
-func (r *Reporter) Flush() { r.emit(r.take(true, false)) }
+// Flush immediately reports notices that wait to be merged, and returns once they are reported.
+// Notices of subjects that were reported within the last minute keep waiting.
+func (r *Reporter) Flush() { r.finish(false) }
 
-// Close reports all remaining notices. Report must not be called afterwards.
-func (r *Reporter) Close() { r.emit(r.take(true, true)) }
+// Close reports all remaining notices, and returns once they are reported. Report must not be
+// called afterwards.
+func (r *Reporter) Close() { r.finish(true) }
 
-func (r *Reporter) tick() { r.emit(r.take(false, false)) }
+// finish also waits for what the timer reports at the same time.
+func (r *Reporter) finish(all bool) {
+	r.emit(true, all)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.emitting > 0 {
+		r.emitted.Wait()
+	}
+}
+
+func (r *Reporter) tick() { r.emit(false, false) }
 
 // batch is a list of notices of one kind that are reported together.
 type batch struct {
@@ -90,8 +105,13 @@ type batch struct {
 	more  bool // whether others were reported before
 }
 
-// emit merges and reports notices. Both can be slow, so the caller must not hold mu.
-func (r *Reporter) emit(batches []batch) {
+// emit merges and reports notices. Both can be slow, so it doesn't hold mu meanwhile. For end
+// and all, see take.
+func (r *Reporter) emit(end, all bool) {
+	r.mu.Lock()
+	batches := r.take(end, all)
+	r.emitting++
+	r.mu.Unlock()
 	for _, b := range batches {
 		if b.merge {
 			b.list = sum(b.list, b.more)
@@ -100,6 +120,10 @@ func (r *Reporter) emit(batches []batch) {
 			r.report(n)
 		}
 	}
+	r.mu.Lock()
+	r.emitting--
+	r.mu.Unlock()
+	r.emitted.Broadcast()
 }
 
 // arm starts the timer, unless it already runs. The caller holds mu.
@@ -116,10 +140,8 @@ func (r *Reporter) arm(d time.Duration) {
 }
 
 // take returns the notices to report now. If end is set, the window ends now. If all is set,
-// notices don't wait until repeat has passed.
+// notices don't wait until repeat has passed. The caller holds mu.
 func (r *Reporter) take(end, all bool) (batches []batch) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	now := r.now()
 	end = end || now.Sub(r.opened) >= window
 	ready := r.ready(now, all || len(r.subjects) > maxSubjects)
