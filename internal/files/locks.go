@@ -28,13 +28,18 @@ func (id ID) Key() string { return fmt.Sprintf("%s:%d", Device(id.Dev), id.Ino) 
 // can take any number of locks, and the kernel takes seconds to list hundreds of thousands.
 const maxList = 1 << 20
 
+// burst is the time for which the list of locks may be read at once.
+const burst = 100 * time.Millisecond
+
 // Locks is the kernel's list of locks. Reading it takes milliseconds if there are thousands of
-// locks, so it is read during at most 1% of the time. It is safe for concurrent use.
+// locks, so it is read during at most 1% of the time, averaged over 100 bursts. Between two
+// readings, a new file can have the number of a removed one, and then its holder is wrong. It is
+// safe for concurrent use.
 type Locks struct {
 	Path string // of the list; see [Holders]
 
 	mu      sync.Mutex
-	next    time.Time // when the list may be read again
+	paid    time.Time // when 1% of the time since then is what all readings took
 	holders map[string]int
 }
 
@@ -42,9 +47,12 @@ type Locks struct {
 func (l *Locks) Holder(id ID) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if began := time.Now(); !began.Before(l.next) {
+	if began := time.Now(); !began.Before(l.paid) {
 		l.holders, _ = Holders(l.Path)
-		l.next = time.Now().Add(100 * time.Since(began))
+		if start := began.Add(-100 * burst); l.paid.Before(start) {
+			l.paid = start
+		}
+		l.paid = l.paid.Add(100 * time.Since(began))
 	}
 	return l.holders[id.Key()]
 }
