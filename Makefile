@@ -62,11 +62,11 @@ demo: nixlring ## Show simulated agents in a browser: make demo [SCENARIO=stragg
 
 ##@ Test
 
-# Many tests only wait, so the tests of two modules run at the same time. The tests of the built Collector
+# Many tests only wait, so the tests of several modules run at the same time. The tests of the built Collector
 # follow, because its simulated agents drop events if they don't get enough CPU time.
 .PHONY: test
 test: ## Run all tests, including those of the built Collector
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target $(addprefix test-module/,$(CODE))
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target $(addprefix test-module/,$(CODE))
 	@$(MAKE) --no-print-directory e2e
 
 test-module/%:
