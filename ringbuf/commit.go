@@ -49,6 +49,7 @@ func (r *Reader) guardedCommit() {
 		}
 	}
 	if r.err = err; err == nil {
+		r.moved += uint64(r.distance(r.committed, r.position))
 		r.committed, r.seen, r.seenTo = r.position, 0, 0
 		if r.committed == 0 {
 			if now, err := r.stat(); err == nil {

@@ -132,6 +132,25 @@ func TestForeignReaderMovesBackward(t *testing.T) {
 	}
 }
 
+// The other reader takes all events that are in the ring when a reader opens it, and the agent then
+// writes beyond the end of the ring. The reader hasn't committed anything, so the position is
+// one of the next lap.
+func TestForeignReaderTakesALapFromANewReader(t *testing.T) {
+	for _, n := range []uint64{2, 3, 7} {
+		p, w := plainRing(t, V4, 8)
+		fill(t, w, 1, 1+n)
+		r := p.reader(t, Consume)
+		binary.LittleEndian.PutUint64(p.mem[8:], n)
+		fill(t, w, 1+n, 8+n)
+		if _, err := values(r); !errors.Is(err, ErrForeignRead) {
+			t.Errorf("%d events taken: %v", n, err)
+		}
+		if got := drain(t, r); !slices.Equal(got, span(1+n, 8+n)) {
+			t.Errorf("%d events taken: read %d", n, got)
+		}
+	}
+}
+
 // The other reader's position in the new run is within the reader's last commit, but the slots
 // between the two positions belong to the old run.
 func TestForeignReaderReadsAfterARestart(t *testing.T) {

@@ -14,6 +14,7 @@ type Reader struct {
 	words
 	next      uint64 // the slot after the last event that was read
 	committed uint64 // the value of readPos, as far as this reader knows
+	moved     uint64 // number of slots that this reader has committed
 	mask      uint64 // checked when the ring was opened; used instead of the header's
 	mode      Mode
 	layout    Layout

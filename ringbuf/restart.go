@@ -139,13 +139,15 @@ func (r *Reader) stat() (FileState, error) {
 //
 // The other process can also move the position backward: it may store a position
 // that is based on a load from before this reader's last commit. The events from there on
-// aren't read again, only committed again.
+// aren't read again, only committed again. A position that is further behind than this reader
+// has committed is one of the next lap.
 func (r *Reader) followForeign(s state) error {
 	if s.read == 0 {
 		return ErrRestarted
 	}
 	from, to := r.committed, s.read
-	if r.distance(r.next, to) <= s.pending {
+	read := r.distance(from, to) <= r.Uncommitted() || uint64(r.distance(to, from)) <= r.moved
+	if !read || r.distance(r.next, to) <= s.pending {
 		r.moveTo(to)
 	}
 	r.committed, r.seen, r.seenTo = to, 0, 0

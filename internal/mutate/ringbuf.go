@@ -67,13 +67,18 @@ var ringMutations = []mutation{
 	},
 	{
 		"ringbuf/restart.go", "events that another consumer took are skipped",
-		"if r.distance(r.next, to) <= s.pending {",
+		"if !read || r.distance(r.next, to) <= s.pending {",
 		"if false {",
 	},
 	{
 		"ringbuf/restart.go", "a read position that another consumer moved backward skips nothing",
-		"if r.distance(r.next, to) <= s.pending {",
+		"if !read || r.distance(r.next, to) <= s.pending {",
 		"if r.distance(from, to) > r.Uncommitted() {",
+	},
+	{
+		"ringbuf/restart.go", "a position of another consumer that is further behind than was committed is one of the next lap",
+		"|| uint64(r.distance(to, from)) <= r.moved",
+		"|| true",
 	},
 	{
 		"ringbuf/restart.go", "a commit from position 0 is undone after a restart",
