@@ -126,7 +126,9 @@ func (a *simAgent) push() {
 	add(release, func() {
 		w.wrote(a, id)
 		a.write = next
-		if f.store(a.lay.writePos, next); (next+1)&(a.slots-1) == f.load(a.lay.readPos) {
+		f.store(a.lay.writePos, next)
+		// After a restart, a reader stores 1 for a moment during a commit from 0.
+		if read, end := f.load(a.lay.readPos), (next+1)&(a.slots-1); read == end || read == 1 && end == 0 {
 			f.full = true
 		}
 		if w.IntN(50) == 0 && f.load(a.lay.readPos) != 1 { // a commit from position 0 may be under way; see young

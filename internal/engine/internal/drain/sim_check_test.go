@@ -230,11 +230,11 @@ func (p *process) checkNotice(n notice.Notice) {
 			w.fail("%s: the ring of a running agent was replaced", n.Path)
 		}
 		// A position that another consumer stores can also be that of a restarted agent.
-		ok = w.begun[path] > w.known[path] || w.taken[path] || w.rushed[path].Equal(w.now) || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
+		ok = w.begun[path] > w.known[path] || w.taken[path] || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
 		w.heard[path], p.replaced[path] = w.begun[path], n.Kind == notice.RingReplaced
 		delete(w.takes, p.reading[path])
 		if n.Kind == notice.RingRestart {
-			w.known[path] = p.reading[path].started
+			w.known[path] = p.known[p.reading[path]]
 		}
 		if strings.Contains(n.Text, "since the last checkpoint") { // another agent may have started since
 			w.known[path] = p.opened[p.reading[path]]

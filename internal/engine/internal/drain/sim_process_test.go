@@ -32,6 +32,9 @@ type process struct {
 	held   map[string]holding
 	zeros  map[string]time.Time // since when the stored position 0 of a path is old
 	opened map[*simFile]int     // number of the agent that had started when the ring was opened
+	known  map[*simFile]int     // number of the agent that had started before the current step
+	passed map[*simFile]uint64  // number of events that were pushed before the reader opened the ring at its position, or in earlier runs
+	newest map[string][]uint64  // events of each path that were counted in the current step
 
 	replaced   map[string]bool      // paths whose next ring was reported to replace another one
 	reading    map[string]*simFile  // of the newest ring of each path that the owner reports as opened
@@ -63,6 +66,7 @@ func (w *world) boot() {
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
 		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[*simFile]int),
 		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), forgotten: make(map[string]bool), unreported: make(map[*simFile]bool),
+		known: make(map[*simFile]int), passed: make(map[*simFile]uint64), newest: make(map[string][]uint64),
 		waiting: make(map[*collect]bool), drained: make(map[string]time.Time), lastRun: make(map[string]int),
 	}
 	p.saver = newSimSaver(p)
@@ -100,6 +104,7 @@ func (p *process) tap(a Agent, b ringbuf.Batch) {
 			w.fail("%s: event %d was counted twice", a.ID, id)
 		default:
 			w.counted[a.ID][id], w.found[a.ID] = true, w.now
+			p.newest[a.ID] = append(p.newest[a.ID], id)
 			w.usage[a.ID] = w.usage[a.ID].add(w, id)
 			w.note("%s: event %d is counted", a.ID, id)
 		}
@@ -140,6 +145,11 @@ func (p *process) step() {
 	}
 	in := p.inbox
 	p.inbox = nil
+	clear(p.newest)
+	clear(p.known)
+	for f := range p.open {
+		p.known[f] = f.started // the agent may restart during the step
+	}
 	next, effects := p.owner.step(p.world.now, in)
 	for _, a := range p.world.agents {
 		a.fence()
@@ -184,6 +194,7 @@ func (p *process) tryOpen(path string) {
 	}
 	p.world.note("%s: opened, %v with %d slots, read to %d", path, r.Layout(), r.Capacity(), r.Committed())
 	p.opened[f] = started
+	p.passed[f] = f.pushes - (f.load(f.lay.writePos)-r.Committed())&(f.slots-1)
 	a := p.owner.agents[path]
 	first := a == nil && !slices.ContainsFunc(p.goneFiles(), func(g *simFile) bool { return g.path == path })
 	if first {
@@ -341,11 +352,13 @@ func (p *process) load(path, key string) {
 func (p *process) save(b *batch, ops []checkpoint.Op) {
 	for _, op := range ops {
 		path := op.Key[len("agent:"):]
-		p.saver.meta[&op.Value[0]] = stored{value: op.Value, lineage: maps.Clone(p.world.counted[path]), known: p.world.known[path], restarts: p.world.restarts[path]}
-		if r := p.reader(path); r != nil {
-			content := p.saver.meta[&op.Value[0]]
-			content.from, content.to = r.Committed(), r.Position()
-			p.saver.meta[&op.Value[0]] = content
+		mark, state, err := checkpoint.Parse(op.Value)
+		if err != nil {
+			p.world.fail("saved checkpoint: %v", err)
+		}
+		p.saver.meta[&op.Value[0]] = stored{
+			value: op.Value, lineage: p.countedBefore(path, state), known: p.world.known[path], restarts: p.world.restarts[path],
+			from: mark.From, to: mark.To,
 		}
 	}
 	p.asked, p.saving = p.world.now, b
@@ -357,6 +370,22 @@ func (p *process) save(b *batch, ops []checkpoint.Op) {
 			p.badSaves++
 		}
 	})
+}
+
+// countedBefore returns the events in the totals of a checkpoint. A collection that can't wait may
+// have drained the ring again in the same step.
+func (p *process) countedBefore(path string, state []byte) lineage {
+	events := maps.Clone(p.world.counted[path])
+	s, err := p.world.shape.RestoreState(state)
+	if err != nil {
+		p.world.fail("saved totals: %v", err)
+		return events
+	}
+	newest := p.newest[path]
+	for ; len(newest) > 0 && len(events) > int(s.Agent.Registered().Events); newest = newest[:len(newest)-1] {
+		delete(events, newest[len(newest)-1])
+	}
+	return events
 }
 
 func (p *process) forget(key string) { p.saver.queue.Forget(key) }

@@ -48,7 +48,6 @@ type world struct {
 	counted  map[string]lineage             // events in the current totals of each path
 	earlier  map[uint64]bool                // events in earlier totals
 	begun    map[string]int                 // agents of each path that have begun to start
-	rushed   map[string]time.Time           // when an agent of each path last restarted at once
 	visible  map[string]int                 // begun when positions last showed a restart to the process
 	heard    map[string]int                 // begun when a restart was last reported
 	restarts map[string]uint64              // restarts that the current totals of each path include
@@ -137,7 +136,7 @@ func newWorld(seed uint64) *world {
 		Rand: r, plan: newPlan(r), now: time.Unix(1_700_000_000, 0), shape: shape,
 		files: make(map[string]*simFile), observers: make(map[*simFile]*simObserver), takes: make(map[*simFile]int), store: make(map[string]stored),
 		written: make(map[uint64]string), values: make(map[uint64]uint64), runs: make(map[uint64]int), stored: make(map[uint64]time.Time), live: make(map[*simFile]map[uint64]uint64),
-		begun: make(map[string]int), rushed: make(map[string]time.Time), visible: make(map[string]int), heard: make(map[string]int),
+		begun: make(map[string]int), visible: make(map[string]int), heard: make(map[string]int),
 		restarts: make(map[string]uint64), taken: make(map[string]bool), gone: make(map[string]bool),
 		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), usage: make(map[string]usage), known: make(map[string]int), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
 	}
@@ -244,7 +243,6 @@ func (w *world) rush(a *simAgent) {
 			w.remove(a)
 		}
 		w.note("%s: agent restarts at once", a.path)
-		w.rushed[a.path] = w.now
 		a.start(lay, slots)
 		for len(a.steps) > 0 {
 			a.do(0)
@@ -375,6 +373,7 @@ func (w *world) reset(a *simAgent) {
 	}
 	w.lose(a, "restart")
 	if p := w.process; p != nil {
+		p.passed[a.file] = a.file.pushes
 		delete(p.unreported, a.file)
 		if r := p.open[a.file]; r != nil && r.Committed() == 0 { // the position is again the one that the reader knows
 			w.unwatch(func(l loss) bool { return l.path == a.path && l.why == "foreign" })
@@ -479,15 +478,20 @@ func (w *world) foreign(a *simAgent) {
 }
 
 // backward lets another consumer store a position from before the last commit, and reports
-// whether it does. Its events would be counted again after a crash.
+// whether it does. It does so at most once, and only as far as the Collector has committed. Its
+// events would be counted again if the ring were opened again.
 func (w *world) backward(a *simAgent, read, write uint64) bool {
 	f, p := a.file, w.process
 	free := f.slots - 1 - (write-read)&(f.slots-1)
-	if w.plan.crashes || w.IntN(3) == 0 || f.half || f.resets || free == 0 || p == nil || p.open[f] == nil || p.open[f] != p.reader(a.path) || p.open[f].Committed() != read {
+	if w.plan.crashes || w.plan.hanging || w.plan.breaks || w.IntN(3) == 0 || f.half || f.resets || w.taken[a.path] || p == nil || p.open[f] == nil || p.open[f] != p.reader(a.path) || p.open[f].Committed() != read {
 		return false
 	}
-	to := (read - 1 - w.Uint64N(free)) & (f.slots - 1)
-	if to == 0 || uint64(a.pushed) < f.slots {
+	back := min(free, f.pushes-(write-read)&(f.slots-1)-p.passed[f])
+	if back == 0 {
+		return false
+	}
+	to := (read - 1 - w.Uint64N(back)) & (f.slots - 1)
+	if to == 0 {
 		return false
 	}
 	w.note("%s: another consumer moves the position back to %d", a.path, to)
