@@ -56,6 +56,11 @@ var checkpointMutations = []mutation{
 		"if false {",
 	},
 	{
+		"internal/engine/internal/checkpoint/queue.go", "a checkpoint that is forgotten during its load is not loaded",
+		"if q.garbage[c.Key] {",
+		"if false {",
+	},
+	{
 		"internal/engine/internal/checkpoint/queue.go", "a new save keeps a forgotten checkpoint",
 		"\t\tdelete(q.garbage, op.Key)\n",
 		"",

@@ -219,6 +219,9 @@ func (q *Queue) tidy(now time.Time) *Call {
 func (q *Queue) Done(c *Call, value []byte, err error, now time.Time) (callback func()) {
 	switch {
 	case c.load != nil:
+		if q.garbage[c.Key] {
+			value = nil // forgotten during the call
+		}
 		return func() { c.load(value, err) }
 	case c.Key == indexKey && err == nil:
 		q.index.load(value)

@@ -296,6 +296,20 @@ func TestForgottenKeyIsRemovedWithItsQueuedSaves(t *testing.T) {
 	}
 }
 
+// The agent may have started again, and wait for its checkpoint, while the storage hung.
+func TestKeyThatIsForgottenDuringItsLoadIsNotLoaded(t *testing.T) {
+	m, q := newMemory("agent:a"), NewQueue(staleAfter, start)
+	loaded := []byte("nothing yet")
+	q.Load("agent:a", func(value []byte, _ error) { loaded = value })
+	c := q.Next(start)
+	value, err := c.Do(t.Context(), m)
+	q.Forget("agent:a")
+	q.Done(c, value, err, start)()
+	if string(value) != "old" || loaded != nil {
+		t.Errorf("stored %q, loaded %q", value, loaded)
+	}
+}
+
 func TestStoredKeysAreKnownOnceTheIndexIsRead(t *testing.T) {
 	m, q := newMemory(keysOf(2)...), NewQueue(staleAfter, start)
 	if _, known := q.stored(Key("/run/nixl/000")); known {

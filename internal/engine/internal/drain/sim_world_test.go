@@ -445,7 +445,7 @@ func (w *world) unwatch(of func(loss) bool) {
 // foreign lets another consumer take events from a ring.
 func (w *world) foreign(a *simAgent) {
 	f := a.file
-	if f.slots == 0 || f.load32(offVersion) != f.lay.version {
+	if f.slots == 0 || f.load32(offVersion) != f.lay.version || f.load(f.lay.capacity) != f.slots {
 		return
 	}
 	read, write := f.load(f.lay.readPos), f.load(f.lay.writePos)
