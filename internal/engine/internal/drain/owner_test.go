@@ -340,6 +340,27 @@ func TestExitedAgentIsKeptUntilItsEventsAreStored(t *testing.T) {
 	}
 }
 
+// The clock of a virtual machine can be so coarse that two steps have the same time.
+func TestEventsAfterACollectionAtTheSameTimeAreNotDelivered(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, false)
+	b.push(3)
+	var number uint64
+	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c collected) { number = c.number }})
+	b.push(3)
+	b.stepIn(0, Attended{ID: agentPath, Reader: b.reader, Known: true})
+	if b.counted() != 6 {
+		t.Fatalf("%d events are counted, want 6", b.counted())
+	}
+	b.step(delivered{number})
+	for range 70 {
+		b.step()
+	}
+	if b.retired {
+		t.Error("the agent was retired, although its last three events weren't delivered")
+	}
+}
+
 // A write position of 0 may belong to a restart, so the events before it become readable later.
 func TestSilentAgentIsKeptUntilItsLastEventsAreCounted(t *testing.T) {
 	b := newHarnessOf(t, 8)

@@ -145,11 +145,12 @@ func (p *process) pushed() map[*simFile]pushed {
 func (p *process) checkDrained(all map[*simFile]pushed) {
 	w := p.world
 	for f, list := range all {
-		if p.open[f] != nil && p.open[f].Committed() == 0 && w.plan.ambush {
-			continue // a run with as many events as the last one is noticed when they are committed
-		}
-		if p.open[f] == nil || p.open[f] != p.reader(f.path) || w.taken[f.path] || f.load(f.lay.writePos) < list.write {
+		r := p.open[f]
+		if r == nil || r != p.reader(f.path) || w.taken[f.path] || f.load(f.lay.writePos) < list.write {
 			continue
+		}
+		if r.Committed() == 0 && r.Position() == f.load(f.lay.writePos) {
+			continue // a run with as many events as the last one is noticed when they are committed
 		}
 		for _, id := range list.events {
 			if _, lost := w.lost[id]; !lost && !w.counted[f.path][id] && !w.earlier[id] {

@@ -129,6 +129,12 @@ func (p *process) reader(path string) *ringbuf.Reader {
 	return nil
 }
 
+// resumes reports whether the ring of a path is resumed, or will be, with a stored position of 0.
+func (p *process) resumes(path string) bool {
+	a := p.owner.agents[path]
+	return a != nil && a.resume != nil && a.resume.From == 0 && a.resume.To != 0
+}
+
 // step runs what is due in the process, in random order.
 func (p *process) step() {
 	for _, path := range slices.Sorted(maps.Keys(p.tryAt)) {
@@ -159,7 +165,9 @@ func (p *process) step() {
 		f := p.world.files[path]
 		if a.reader != nil && a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) { // the owner has checked the ring
 			f.taken = 0
-			p.lastRun[path], p.drained[path] = f.run, p.world.now
+			if !f.half { // else it can't know yet that another run has begun
+				p.lastRun[path], p.drained[path] = f.run, p.world.now
+			}
 			p.world.checkUsage(path, a)
 		}
 	}
@@ -289,7 +297,9 @@ func (p *process) Close(r *ringbuf.Reader) {
 }
 
 func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
-	p.reopens[a.ID] = p.world.now
+	if r != nil { // else it was closed before
+		p.reopens[a.ID] = p.world.now
+	}
 	p.reopen(a, r)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/mutate/atomic"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // world simulates everything outside the owner: agents, files, a store and another consumer.
@@ -189,7 +190,8 @@ func (w *world) fail(format string, args ...any) {
 
 // race lets an agent run during a call of a reader. It excludes that a file shrinks while its
 // events are counted, because the missing part of an event is zero then; that a full ring is reset
-// at position 0; and that an agent fills a young ring. See ARCHITECTURE.md, "Known gaps".
+// at position 0; that an agent fills a young ring; and that an agent has only begun to start while
+// its ring is resumed at position 0. See ARCHITECTURE.md, "Known gaps".
 func (w *world) race() {
 	if !w.plan.races || w.IntN(8) > 0 {
 		return
@@ -208,6 +210,9 @@ func (w *world) race() {
 		for a.step(); starting && a.starting && w.IntN(4) > 0; {
 			a.step() // the reader is preempted
 		}
+	}
+	if w.process != nil && a.file.resets && w.process.resumes(a.path) {
+		a.finishReset()
 	}
 }
 
@@ -317,8 +322,9 @@ func (w *world) unnoticed(a *simAgent, id uint64) {
 
 // resuming is called before an owner decides how to resume a ring. Two cases are excluded
 // if the stored position is 0: the events of a new run that equal those of the checkpoint
-// aren't counted if the run has other events; and an agent that is between its first two
-// stores has changed the file's change time, although the events before still count.
+// aren't counted if the run has other events, or if its agent had changed the file's time before
+// those were counted; and an agent that is between its first two stores has changed the file's
+// change time, although the events before still count.
 //
 // Another consumer can also stop at the stored position a lap later, before equal events.
 func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
@@ -332,12 +338,13 @@ func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
 	if c.From != 0 || c.To == 0 || f.slots == 0 {
 		return
 	}
-	if i := slices.IndexFunc(w.agents, func(a *simAgent) bool { return a.alive && a.file == f }); f.resets && i >= 0 {
+	if i := slices.IndexFunc(w.agents, func(a *simAgent) bool { return a.alive && a.file == f }); i >= 0 {
+		w.agents[i].fence()
 		w.agents[i].finishReset()
-	} else if f.resets {
+	} else if f.resets && c.Changed == f.before.UnixNano() {
 		f.changed = f.before
 	}
-	if w.plan.values == 0 || f.load(f.lay.readPos) != 0 || f.load(f.lay.writePos) == c.To || f.slots != c.Capacity || uint64(f.number) != c.Ino {
+	if w.plan.values == 0 || f.load(f.lay.readPos) != 0 || f.load(f.lay.writePos) == c.To && f.changed.UnixNano() != c.Changed || f.slots != c.Capacity || uint64(f.number) != c.Ino {
 		return
 	}
 	for slot, id := range w.live[f] {
@@ -471,9 +478,24 @@ func (w *world) foreign(a *simAgent) {
 	if f.locked || !w.rival(f, int(n)) {
 		f.store(f.lay.readPos, (read+n)&(f.slots-1))
 	}
-	// At the committed position, which a restart has hidden, nothing shows the other consumer.
-	if p := w.process; p != nil && p.open[f] != nil && p.open[f] == p.reader(a.path) && p.open[f].Committed() != f.load(f.lay.readPos) {
+	p := w.process
+	switch {
+	case p == nil || p.open[f] == nil || p.open[f] != p.reader(a.path):
+	case p.open[f].Committed() != f.load(f.lay.readPos):
 		p.unreported[f] = true
+	default:
+		w.hidden(f, p.open[f])
+	}
+}
+
+// hidden records that nothing shows a restart, because another consumer has stored the position
+// that the reader has committed before it.
+func (w *world) hidden(f *simFile, r *ringbuf.Reader) {
+	w.unwatch(func(l loss) bool { return l.path == f.path && l.why == "restart" })
+	for slot := r.Committed(); slot != r.Position(); slot = (slot + 1) & (f.slots - 1) {
+		if id, ok := w.live[f][slot]; ok && !w.counted[f.path][id] {
+			w.loseEvent(f.path, id, "foreign", false)
+		}
 	}
 }
 
@@ -792,6 +814,7 @@ func (w *world) settle() {
 		w.crash()
 		w.boot()
 	}
+	w.process.saver.stall = 0
 	for w.process.saver.current != nil {
 		w.now = w.now.Add(100 * time.Millisecond)
 		w.process.step()
