@@ -82,7 +82,7 @@ func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Tim
 	a.layout = r.Layout()
 	a.exit.attached()
 	a.heldSince, a.lastEvent, a.due = time.Time{}, now, now
-	a.pace = newPace(configured)
+	a.pace = newPace(configured, now)
 	a.tally.Found(0, r.Capacity())
 }
 

@@ -12,9 +12,12 @@ const (
 	// interval isn't known yet, unless the configured interval requires less. It is
 	// short because the first bursts may be more frequent than configured. With many
 	// such rings, it is unknownPerRing for each ring, which limits the cost to about
-	// a thousandth of a core.
+	// a thousandth of a core. It grows with the time without events, up to silentInterval:
+	// most agents either write soon after they start, or never.
 	unknownInterval = 5 * time.Millisecond
 	unknownPerRing  = 50 * time.Microsecond
+	unknownPart     = 200 // of the time without events
+	silentInterval  = 50 * time.Millisecond
 	// streak is the number of successive drains, minInterval apart, that must find
 	// events before minInterval counts as the agent's interval. A flush that the
 	// scheduler interrupts spans two or three drains.
@@ -34,6 +37,7 @@ const (
 // This repeats when a drain finds more events than the learned bursts explain.
 type pace struct {
 	configured time.Duration // the run interval of the configuration
+	opened     time.Time     // when the ring was opened
 	interval   time.Duration // learned time between two bursts; 0 if unknown
 	burst      int           // events in a burst; decays slowly
 
@@ -46,7 +50,9 @@ type pace struct {
 	lastBurst  time.Time // start of the last burst
 }
 
-func newPace(configured time.Duration) pace { return pace{configured: configured} }
+func newPace(configured time.Duration, opened time.Time) pace {
+	return pace{configured: configured, opened: opened}
+}
 
 // drained records the number of new events that a drain found.
 func (p *pace) drained(now time.Time, events, capacity int) {
@@ -130,21 +136,22 @@ func (p *pace) learn(now time.Time, events int) {
 }
 
 // idle records that a drain found no events, which is the most frequent case. It reports
-// whether the result of next is still valid, which it isn't while learning.
+// whether the result of next is still valid, which it isn't while learning or before the
+// first events.
 func (p *pace) idle(now time.Time) bool {
 	p.lastDrain, p.row = now, 0
-	return p.learnUntil.IsZero()
+	return p.learnUntil.IsZero() && p.interval > 0
 }
 
-// unknownWait returns the time between two drains of a ring whose agent's interval is
+// unknownWait returns the time between two drains of a new ring whose agent's interval is
 // unknown, given the number of such rings.
 func unknownWait(configured time.Duration, rings int) time.Duration {
 	wait := max(unknownInterval, time.Duration(rings)*unknownPerRing)
 	return min(wait, max(configured/2, minInterval))
 }
 
-// next returns the time until the next drain, which is unknown while the agent's interval
-// is unknown. According to the learned bursts, at most a quarter of the ring fills until
+// next returns the time until the next drain, which is at least unknown while the agent's
+// interval is unknown. According to the learned bursts, at most a quarter of the ring fills until
 // then, unless a single burst is larger.
 func (p *pace) next(capacity int, unknown time.Duration) time.Duration {
 	longest := max(p.configured/2, minInterval)
@@ -152,7 +159,8 @@ func (p *pace) next(capacity int, unknown time.Duration) time.Duration {
 	case !p.learnUntil.IsZero():
 		return minInterval
 	case p.interval == 0:
-		return unknown
+		silent := min(p.lastDrain.Sub(p.opened)/unknownPart, silentInterval)
+		return min(max(unknown, silent), longest)
 	}
 	fits := time.Duration(float64(p.interval) * float64(capacity) / float64(4*max(p.burst, 1)))
 	return min(max(fits, minInterval), longest)

@@ -17,8 +17,8 @@ type flush struct {
 // run drains the agent's ring as scheduled by pace, and returns the number of events that
 // were dropped because the ring was full, and the number of drains.
 func (f flush) run(configured time.Duration, capacity int, wait, length time.Duration) (dropped, drains int) {
-	p := newPace(configured)
 	start := time.Unix(1_700_000_000, 0)
+	p := newPace(configured, start)
 	now, nextFlush, end := start, start.Add(wait), start.Add(wait+length)
 	inRing := 0
 	for now.Before(end) {
@@ -58,8 +58,8 @@ func TestAgentsAtTheConfiguredIntervalAreDrainedRarely(t *testing.T) {
 }
 
 func TestAgentThatBecomesFasterIsLearnedAgain(t *testing.T) {
-	p := newPace(100 * time.Millisecond)
 	now := time.Unix(1_700_000_000, 0)
+	p := newPace(100*time.Millisecond, now)
 	feed := func(interval time.Duration, burst int, length time.Duration) {
 		next := now
 		for end := now.Add(length); now.Before(end); now = now.Add(p.next(4096, unknownInterval)) {
@@ -84,8 +84,8 @@ func TestAgentThatBecomesFasterIsLearnedAgain(t *testing.T) {
 // apart.
 func TestIntervalLearnedFromAnInterruptedFlushIsCorrected(t *testing.T) {
 	const interval, capacity = 100 * time.Millisecond, 4096
-	p := newPace(interval)
 	start := time.Unix(1_700_000_000, 0)
+	p := newPace(interval, start)
 	end := start.Add(10 * time.Second)
 	type push struct {
 		at     time.Time
@@ -112,5 +112,14 @@ func TestIntervalLearnedFromAnInterruptedFlushIsCorrected(t *testing.T) {
 	}
 	if drains > 5*60 {
 		t.Errorf("%d drains in 5 s", drains)
+	}
+}
+
+func TestAgentThatWritesNothingCausesFewDrains(t *testing.T) {
+	for _, configured := range []time.Duration{100 * time.Millisecond, time.Minute} {
+		_, drains := flush{time.Hour, 1}.run(configured, 4096, time.Hour, 0)
+		if perSecond := float64(drains) / time.Hour.Seconds(); perSecond > 20.5 || perSecond < 19 {
+			t.Errorf("%.1f drains per second at a run interval of %v, want 20", perSecond, configured)
+		}
 	}
 }

@@ -80,14 +80,11 @@ func (o *owner) round(now time.Time) {
 
 // idle is drain for a ring without new events.
 func (o *owner) idle(a *agent, now time.Time) {
-	switch {
-	case !a.pace.idle(now):
+	if a.pace.idle(now) {
+		a.due = now.Add(a.wait)
+	} else {
 		a.fresh = 0
 		o.next(a, now)
-	case a.pace.interval == 0:
-		a.due = now.Add(o.unknown)
-	default:
-		a.due = now.Add(a.wait)
 	}
 	if held := a.held(); held > 0 {
 		a.tally.Found(held, a.reader.Capacity())

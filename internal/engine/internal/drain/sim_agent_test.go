@@ -51,7 +51,7 @@ const (
 func (a *simAgent) start(lay simLayout, slots uint64) {
 	a.end()
 	w := a.world
-	f := w.files[a.path]
+	f := w.fileOf(a.path)
 	a.file, a.lay, a.slots, a.next, a.write, a.alive, a.starting, a.pushed = f, lay, slots, 0, 0, true, true, 0
 	reset := func(kind stepKind, store func()) simStep {
 		return simStep{kind: kind, do: func() {

@@ -254,6 +254,8 @@ func (p *process) checkNotice(n notice.Notice) {
 		delete(p.unreported, p.reading[path])
 	case notice.RingLapped:
 		ok = false
+	case notice.RingRemoved:
+		ok = p.reading[path].unlinked
 	case notice.RingBroken:
 		ok = w.plan.breaks
 		p.reopens[path] = w.now
@@ -350,6 +352,9 @@ func (w *world) checkMemory(path string, a *agent) {
 		return
 	}
 	f := w.files[path]
+	if f.unlinked { // nobody may read the current run
+		return
+	}
 	var sum uint64
 	events := 0
 	for id, of := range w.written {

@@ -182,7 +182,7 @@ func (p *process) step() {
 func (p *process) tryOpen(path string) {
 	f := p.world.files[path]
 	delete(p.tryAt, path)
-	if p.open[f] != nil {
+	if p.open[f] != nil || f.unlinked {
 		return
 	}
 	if f.locked {
@@ -337,10 +337,8 @@ func (p *process) Refuse(a Agent, _ Running, r *ringbuf.Reader) {
 
 // lose records the events of a ring that can't be opened again as lost.
 func (p *process) lose(r *ringbuf.Reader, why string, watched bool) {
-	for _, f := range p.goneFiles() {
-		if p.open[f] == r {
-			p.world.loseGone(f, why, watched)
-		}
+	if f := p.fileOf(r); f != nil && (f.unlinked || f != p.world.files[f.path]) {
+		p.world.loseGone(f, why, watched)
 	}
 }
 

@@ -37,17 +37,18 @@ const offVersion = 16
 
 // simFile is a ring's file: memory that agents and readers share.
 type simFile struct {
-	world   *world
-	path    string
-	memory  []byte
-	size    int
-	lay     simLayout // layout of the run that wrote the events
-	slots   uint64
-	changed time.Time // ctime
-	locked  bool      // whether a reader of the Collector has locked it
-	number  int       // number of earlier files of the agent
-	place   int       // number of earlier containers of the agent
-	taken   uint64    // events that another consumer took since the owner's last check
+	world    *world
+	path     string
+	memory   []byte
+	size     int
+	lay      simLayout // layout of the run that wrote the events
+	slots    uint64
+	changed  time.Time // ctime
+	locked   bool      // whether a reader of the Collector has locked it
+	number   int       // number of earlier files of the agent
+	place    int       // number of earlier containers of the agent
+	unlinked bool      // the path is no longer the file's
+	taken    uint64    // events that another consumer took since the owner's last check
 
 	content map[int]uint64 // offset of a value to the event that was written there
 	started int            // number of the last agent that has started completely; see begun

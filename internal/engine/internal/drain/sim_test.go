@@ -6,8 +6,10 @@ package drain
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +40,7 @@ func TestSimulation(t *testing.T) {
 	var events atomic.Int64
 	var mu sync.Mutex
 	kinds := make(map[notice.Kind]int) // seeds with a notice of each kind
+	texts := make(map[notice.Kind]string)
 	var workers sync.WaitGroup
 	goroutines := runtime.GOMAXPROCS(0)
 	if *races {
@@ -54,6 +57,9 @@ func TestSimulation(t *testing.T) {
 				w, wrong := simulate(seed)
 				events.Add(int64(len(w.written)))
 				mu.Lock()
+				for _, n := range w.notices {
+					texts[n.Kind], _, _ = strings.Cut(n.Text, "; ")
+				}
 				for kind := range w.kinds {
 					kinds[kind]++
 				}
@@ -66,5 +72,8 @@ func TestSimulation(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	t.Logf("%d seeds, %d events; seeds with each kind of notice: %v", min(next.Load(), *seeds), events.Load(), kinds)
+	t.Logf("%d seeds, %d events; seeds with each kind of notice, and an example:", min(next.Load(), *seeds), events.Load())
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		t.Logf("%8d %s", kinds[kind], texts[kind])
+	}
 }

@@ -124,6 +124,9 @@ func newPlan(r *rand.Rand) plan {
 	if !p.saves {
 		p.slow, p.failing, p.hanging = false, false, false
 	}
+	if r.IntN(1000) == 0 { // more than fit into one save, or one slice of a collection
+		p.agents, p.steps = maxSlice+r.IntN(maxSlice/2), 100+r.IntN(200)
+	}
 	return p
 }
 
@@ -298,7 +301,11 @@ func (w *world) young(f *simFile) bool { return w.now.Sub(f.changed) < time.Seco
 
 func (w *world) wrote(a *simAgent, id uint64) {
 	w.written[id], w.runs[id] = a.path, a.file.run
-	w.live[a.file][a.write] = id
+	if live := w.live[a.file]; live != nil {
+		live[a.write] = id
+	} else { // nobody finds the file anymore
+		w.loseEvent(a.path, id, "gone", false)
+	}
 	a.file.pushes++
 	w.unnoticed(a, id)
 	w.note("%s: event %d in slot %d", a.path, id, a.write)
@@ -553,8 +560,10 @@ func (w *world) step() {
 		w.boot()
 	case n < 85 && w.process != nil:
 		w.process.collect()
-	case n < 88 && p.containers:
+	case n < 87 && p.containers:
 		w.remove(a)
+	case n < 88 && p.containers:
+		w.unlink(a)
 	case n < 92 && p.jumps:
 		w.quiet()
 	case n < 95 && p.breaks && w.process != nil:
@@ -564,7 +573,7 @@ func (w *world) step() {
 	case n < 156 && p.ambush:
 		w.rush(a)
 	}
-	for range w.IntN(8) {
+	for range w.IntN(max(8, len(w.agents)/2)) {
 		w.agents[w.IntN(len(w.agents))].step()
 	}
 	if w.process != nil {
@@ -700,6 +709,35 @@ func (w *world) restart(a *simAgent) {
 	a.start(w.randomRing())
 }
 
+// unlink removes or renames the ring of a running agent, which continues to write to it. Its
+// events are lost if the Collector doesn't have the ring open, or closes it.
+func (w *world) unlink(a *simAgent) {
+	f, p := a.file, w.process
+	if !a.alive || a.starting || f.unlinked || f != w.files[a.path] || f.broken > 0 {
+		return
+	}
+	w.note("%s: the ring is renamed", f.location())
+	f.unlinked = true
+	if p == nil || p.open[f] == nil {
+		w.loseGone(f, "gone", false)
+	} else {
+		p.inbox = append(p.inbox, Removed{ID: a.path})
+	}
+}
+
+// fileOf returns the ring that an agent finds when it starts.
+func (w *world) fileOf(path string) *simFile {
+	f := w.files[path]
+	if !f.unlinked {
+		return f
+	}
+	w.files[path] = newSimFile(w, path, f.number+1, f.place)
+	if p := w.process; p != nil {
+		p.tryAt[path] = w.now.Add(time.Duration(w.IntN(500)) * time.Millisecond)
+	}
+	return w.files[path]
+}
+
 // remove removes an agent's container, or only its ring. The next agent creates another one.
 // Events that are only in the old ring are lost, unless the Collector has it open.
 func (w *world) remove(a *simAgent) {
@@ -749,7 +787,7 @@ func (w *world) crash() {
 	}
 	for f := range p.open {
 		f.locked = false
-		if f != w.files[f.path] {
+		if f != w.files[f.path] || f.unlinked {
 			w.loseGone(f, "gone", false)
 		}
 	}
@@ -894,7 +932,7 @@ func (w *world) checkReported(id uint64, l loss) {
 var explains = map[string][]notice.Kind{
 	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken, notice.RingForeign},
 	"foreign": {notice.RingForeign, notice.RingRestart},
-	"gone":    {notice.RingReplaced, notice.RingRestart, notice.RingForeign},
+	"gone":    {notice.RingReplaced, notice.RingRestart, notice.RingForeign, notice.RingBroken},
 	// RingReplaced: the old ring is closed without a checkpoint.
 	"crash": {notice.RingReplaced, notice.StoreFailed, notice.StoreHangs, notice.StoreSlow, notice.CheckpointUnusable, notice.RingForeign},
 }
