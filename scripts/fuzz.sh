@@ -16,6 +16,8 @@ fuzztime="${FUZZTIME:-30s}"
 # By default, Go minimizes each interesting input for up to 60 s, and hardly fuzzes.
 minimize="${FUZZMINIMIZETIME:-10x}"
 workers="${FUZZWORKERS:-2}"
+# Targets that write files are ten times as fast in memory.
+if [[ -w /dev/shm ]]; then export TMPDIR=/dev/shm; fi
 total=0
 failed=0
 log="$(mktemp)"

@@ -1,0 +1,90 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// FuzzContainer scans a process whose files a container controls: its environment, mappings,
+// cgroup, mounts and names. Whatever they contain, the result is within the limits, and another
+// process is found as always.
+func FuzzContainer(f *testing.F) {
+	const ring = "7f0000000000-7f0000011000 rw-s 00000000 00:1a 5678      /run/nixl/agent\n"
+	f.Add(enabled, ring, inAPod, "", "python3", "/srv")
+	f.Add("NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_DIR=../run\x00A=\xff\x00OTEL_RESOURCE_ATTRIBUTES=le=1,a.b=2,a_b=3,k8s.pod.uid=4,service.name=%41", "",
+		"0::/kubepods/pod2d51509a-fcf0-41cc-b535-57cfeeaf73d1/../..\n", "", "x) R 1", "/../..")
+	f.Add("NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_EXPORTER=prometheus_mp\x00NIXL_TELEMETRY_MULTIPROC_DIR=/a/../../b", "1-2 rw-s 0 0:0 0 /libnixl.so\n1-2 rw-s 0 0:0 0 /nixl.1.mmap\n1-2 r--p 0 0:0 0 [anon:OTEL_CTX]\n",
+		"", "22 1 0:1 /pods/2d51509a-fcf0-41cc-b535-57cfeeaf73d1/containers/x /dev/termination-log rw - ext4 /dev/sda rw\n", "", "relative")
+	pods := regexp.MustCompile(`^(|[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
+	containers := regexp.MustCompile(`^(|[0-9a-f]{64})$`)
+	proc, root := f.TempDir(), f.TempDir()
+	var once sync.Once
+	f.Fuzz(func(t *testing.T, environ, mappings, cgroup, mounts, name, cwd string) {
+		if len(environ)+len(mappings)+len(cgroup)+len(mounts) > 64<<10 || len(name) > 100 || len(cwd) > 1000 || !isLink(cwd) || !isLink("/"+name) {
+			return
+		}
+		h := &host{t: t, proc: proc, root: root, now: time.Unix(1000, 0)}
+		h.setProcess(task{pid: 100, environ: environ, maps: mappings, cgroup: cgroup, mountinfo: mounts, name: name, exe: "/" + name, cwd: cwd})
+		once.Do(func() { h.setProcess(task{pid: 101, environ: enabled, cgroup: inAPod}) })
+		list, err := scanUntilDone(New(Config{Proc: proc, Env: []string{"A"}, Attributes: []string{"*"}, Reserved: []string{"region"}, Versions: true}), h.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, p := range list {
+			if p.PID == 101 {
+				found = slices.Equal(p.Dirs, []string{"/run/nixl"}) && p.Pod == "2d51509a-fcf0-41cc-b535-57cfeeaf73d1" && p.NSPID == 7
+				continue
+			}
+			if !pods.MatchString(p.Pod) || !containers.MatchString(p.Container) {
+				t.Errorf("pod %q, container %q", p.Pod, p.Container)
+			}
+			for _, dirs := range [][]string{p.Dirs, p.Stores} {
+				for _, dir := range dirs {
+					if !path.IsAbs(dir) || path.Clean(dir) != dir || len(dirs) > maxDirs {
+						t.Errorf("directory %q of %d", dir, len(dirs))
+					}
+				}
+			}
+			if !utf8.ValidString(p.Executable) || len(p.Version) > MaxAttribute {
+				t.Errorf("executable %q, version %q", p.Executable, p.Version)
+			}
+			checkAttributes(t, p.Attributes)
+		}
+		if !found {
+			t.Errorf("the other process isn't found, or isn't right: %+v", list)
+		}
+	})
+}
+
+// isLink reports whether a symbolic link can have a target.
+func isLink(target string) bool { return target != "" && !slices.Contains([]byte(target), 0) }
+
+// checkAttributes checks the attributes that a process has set against the limits and the rules of
+// a Prometheus page.
+func checkAttributes(t *testing.T, attributes map[string]string) {
+	t.Helper()
+	size, labels := 0, make(map[string]bool)
+	for _, key := range slices.Sorted(maps.Keys(attributes)) {
+		value, l := attributes[key], Label(key)
+		size += len(key) + len(value)
+		if key != semconv.ServiceName && (!Labelable(key) || IsOwn(key) || l == "region") || labels[l] || !isValid(key) || !isValid(value) {
+			t.Errorf("attribute %q: %q", key, value)
+		}
+		labels[l] = true
+	}
+	if size > MaxAttributeBytes || len(attributes) > MaxAttributes {
+		t.Errorf("%d attributes have %d bytes", len(attributes), size)
+	}
+}
