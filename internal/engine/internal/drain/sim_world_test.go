@@ -214,7 +214,7 @@ func (w *world) race() {
 			a.step() // the reader is preempted
 		}
 	}
-	if w.process != nil && a.file.resets && w.process.resumes(a.path) {
+	if w.process != nil && a.alive && a.file.resets && w.process.resumes(a.path) {
 		a.finishReset()
 	}
 }
