@@ -73,7 +73,7 @@ var ringMutations = []mutation{
 	{
 		"ringbuf/restart.go", "a read position that another consumer moved backward skips nothing",
 		"if !read || r.distance(r.next, to) <= s.pending {",
-		"if r.distance(from, to) > r.Uncommitted() {",
+		"if read = r.distance(from, to) <= r.Uncommitted(); !read {",
 	},
 	{
 		"ringbuf/restart.go", "a position of another consumer that is further behind than was committed is one of the next lap",

@@ -5,6 +5,7 @@ package drain
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -69,8 +70,7 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 		// It isn't reordered with the store before; see ARCHITECTURE.md, "Known gaps".
 		reset(release, func() { f.half = false; w.rewound(a); f.store(lay.readPos, 0) }),
 		reset(plain, func() { f.store32(offVersion, 0) }),
-		// Nor is this one; see there.
-		reset(release, func() { f.store(lay.capacity, slots) }),
+		reset(plain, func() { f.store(lay.capacity, slots) }),
 		reset(plain, func() { f.store(lay.mask, slots-1) }),
 		{kind: barrier, do: func() { f.store32(offVersion, lay.version); a.starting = false; f.started = w.begun[a.path] }},
 	}
@@ -178,6 +178,11 @@ func (a *simAgent) reorder() {
 	if len(may) > 0 {
 		a.do(may[a.world.IntN(len(may))])
 	}
+}
+
+// reordered reports whether stores have passed others.
+func (a *simAgent) reordered() bool {
+	return slices.ContainsFunc(a.steps, func(s simStep) bool { return s.done })
 }
 
 // end ends the process. It makes the steps that others have passed, because a CPU does so,

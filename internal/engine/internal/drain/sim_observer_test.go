@@ -62,12 +62,13 @@ func (w *world) newReader(f *simFile, mode ringbuf.Mode) *simObserver {
 	if f.size < 64 {
 		return nil
 	}
+	starting := !f.readable() || f.started != w.begun[f.path]
 	r, err := ringbuf.NewReader(f.bytes()[:f.size], &mapping{f, f.size}, mode)
 	if err != nil {
 		return nil
 	}
 	o := &simObserver{world: w, file: f, reader: r, begun: w.begun[f.path]}
-	if !f.readable() || f.started != o.begun { // the agent is starting, so it may read slots of the earlier run
+	if starting || !f.readable() || f.started != o.begun { // the agent is starting, so it may read slots of the earlier run
 		o.begun = -1
 	}
 	return o

@@ -41,8 +41,10 @@ type process struct {
 	reopens    map[string]time.Time // when the ring of a path was closed to be opened again
 	forgotten  map[string]bool      // paths whose agents were retired
 	effects    []effect             // of the current step
+	mustReport map[string]bool      // paths whose checkpoints show that an agent has restarted
 	unreported map[*simFile]bool    // open files from which another consumer has taken events that aren't reported yet
 
+	crowded  int                  // number of rings for which there is no room
 	asked    time.Time            // when the newest save was requested
 	saving   *batch               // nil once it is answered
 	hangs    bool                 // whether it was reported that the save hangs
@@ -65,7 +67,7 @@ func (w *world) boot() {
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
 		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[*simFile]int),
-		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), forgotten: make(map[string]bool), unreported: make(map[*simFile]bool),
+		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), forgotten: make(map[string]bool), unreported: make(map[*simFile]bool), mustReport: make(map[string]bool),
 		known: make(map[*simFile]int), passed: make(map[*simFile]uint64), newest: make(map[string][]uint64),
 		waiting: make(map[*collect]bool), drained: make(map[string]time.Time), lastRun: make(map[string]int),
 	}
@@ -145,9 +147,16 @@ func (p *process) step() {
 	p.findChanged()
 	p.attend()
 	p.sendGone()
-	p.saver.step()
+	if p.saver.step(); p.world.doomed {
+		p.world.crash()
+		return
+	}
 	if len(p.inbox) == 0 && p.world.now.Before(p.next) {
 		return
+	}
+	if p.crowded > 0 {
+		p.inbox = append(p.inbox, Crowded{Rings: p.crowded})
+		p.crowded = 0
 	}
 	in := p.inbox
 	p.inbox = nil
@@ -194,8 +203,10 @@ func (p *process) tryOpen(path string) {
 		p.tryAt[path] = p.world.now.Add(5 * time.Millisecond)
 		return
 	}
-	started := f.started // the agent may restart in the meantime
+	started := f.started   // the agent may restart in the meantime
+	p.world.opening = true // see ARCHITECTURE.md, "Known gaps"
 	r, err := ringbuf.NewReader(f.bytes()[:m.size], m, ringbuf.Consume)
+	p.world.opening = false
 	if err != nil {
 		p.tryAt[path] = p.world.now.Add(time.Duration(1+p.world.IntN(20)) * time.Millisecond)
 		return
@@ -209,6 +220,7 @@ func (p *process) tryOpen(path string) {
 		p.world.known[path], p.world.restarts[path] = started, 0
 	} else if a != nil && a.resume != nil {
 		p.world.resuming(f, a.resume)
+		p.expectRestart(f, r, a.resume)
 	}
 	f.locked = true
 	p.open[f] = r
@@ -316,8 +328,16 @@ func (p *process) Retire(a Agent, r *ringbuf.Reader) {
 	w.retired(a.ID, p.fileOf(r))
 	p.forgotten[a.ID], p.retired[a.ID] = true, true
 	p.Close(r)
+	if f := w.files[a.ID]; p.open[f] != nil { // it is the first ring of the next agent
+		w.known[a.ID], w.restarts[a.ID] = p.opened[f], 0
+	}
+	if p.saver.current == nil && w.IntN(2) == 0 { // another agent's checkpoint is loaded
+		p.saver.stall = time.Duration(w.IntN(2000)) * time.Millisecond
+		p.saver.queue.Load(checkpoint.Key("/rings/other"), func([]byte, error) {})
+		p.saver.step()
+	}
 	for _, s := range w.agents { // it may start again before its checkpoint is removed
-		if s.path == a.ID && !s.alive && !s.starting && w.plan.restarts && p.saver.current != nil {
+		if s.path == a.ID && !s.alive && !s.starting && w.plan.restarts && p.saver.current != nil && !w.doomed {
 			s.start(s.lay, s.slots)
 			for len(s.steps) > 0 {
 				s.do(0)

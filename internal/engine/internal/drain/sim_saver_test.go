@@ -67,6 +67,9 @@ func (s *simSaver) begin() {
 		s.hung = w.IntN(3) == 0
 		took = time.Duration(w.IntN(15)) * time.Second
 	}
+	if s.current.Key != "" && w.plan.hanging && w.plan.jumps && w.IntN(4) == 0 {
+		took = time.Duration(10+w.IntN(30)) * time.Second // until its agent is retired
+	}
 	took, s.stall = max(took, s.stall), 0
 	s.began, s.doneAt, s.err = w.now, w.now.Add(took), nil
 	if w.plan.failing && w.IntN(4) == 0 {
@@ -94,6 +97,9 @@ func (s *simSaver) Apply(_ context.Context, ops []checkpoint.Op) error {
 			content = s.meta[&op.Value[0]]
 		}
 		w.store[op.Key] = content
+		if content.from == 0 && content.to != 0 && w.plan.crashes && w.IntN(8) == 0 {
+			w.doomed = true // before the commit from position 0
+		}
 		for id := range content.lineage {
 			w.earlier[id] = true // stored totals have counted it, even if they are discarded later
 		}
@@ -140,7 +146,10 @@ func (m simLoaded) apply(o *owner, now time.Time) {
 	if mark, _, err := checkpoint.Parse(m.value); err != nil {
 		m.world.fail("stored checkpoint: %v", err)
 	} else {
-		m.world.resuming(m.world.process.fileOf(a.opening.Reader), &mark)
+		p := m.world.process
+		f := p.fileOf(a.opening.Reader)
+		m.world.resuming(f, &mark)
+		p.expectRestart(f, a.opening.Reader, &mark)
 	}
 	m.loaded.apply(o, now)
 }

@@ -32,6 +32,8 @@ type world struct {
 
 	observers map[*simFile]*simObserver
 	raced     int               // number of times that an agent ran during a call of a reader
+	opening   bool              // a reader opens a ring
+	doomed    bool              // the Collector crashes soon
 	store     map[string]stored // content of the storage extension
 
 	process *process // nil while the Collector is down
@@ -101,6 +103,7 @@ type plan struct {
 	jumps, breaks                      bool // long pauses; headers that are invalid for some time
 	observers                          bool // other processes read rings without consuming
 	races                              bool // agents also run during the calls of a reader
+	often                              int  // how often: before one of this many accesses to the header
 	reorders                           bool // agents' stores become visible in another order during these calls
 	ambush                             bool // agents make many steps at once, also during the calls of a reader
 	values                             int  // see newValue
@@ -119,7 +122,7 @@ func newPlan(r *rand.Rand) plan {
 	p.leaseless, p.jumps, p.breaks = r.IntN(8) == 0, r.IntN(4) == 0, r.IntN(8) == 0
 	p.observers = r.IntN(4) == 0
 	p.races, p.reorders = r.IntN(4) == 0, r.IntN(2) == 0
-	p.ambush = r.IntN(5) == 0
+	p.ambush, p.often = r.IntN(5) == 0, 2<<r.IntN(3)
 	p.staleAfter = []time.Duration{time.Hour, 10 * time.Second}[r.IntN(2)]
 	if !p.saves {
 		p.slow, p.failing, p.hanging = false, false, false
@@ -196,17 +199,26 @@ func (w *world) fail(format string, args ...any) {
 // at position 0; that an agent fills a young ring; and that an agent has only begun to start while
 // its ring is resumed at position 0. See ARCHITECTURE.md, "Known gaps".
 func (w *world) race() {
-	if !w.plan.races || w.IntN(8) > 0 {
+	if !w.plan.races || w.IntN(w.plan.often) > 0 {
 		return
 	}
 	w.raced++
 	a := w.agents[w.IntN(len(w.agents))]
-	read, full := a.file.load(a.file.lay.readPos), a.file.load(a.file.lay.writePos) == a.file.slots-1
+	if i := slices.IndexFunc(w.agents, (*simAgent).reordered); i >= 0 && w.IntN(4) > 0 {
+		a = w.agents[i] // its stores are out of order for nanoseconds only
+	}
+	if w.plan.restarts && len(a.steps) == 0 && a.file.broken == 0 && w.IntN(20) == 0 {
+		w.restart(a)
+	}
+	write, read, slots := w.header(a.file)
+	full := write == slots-1
 	switch {
 	case a.size() < a.file.size, full && read == 0 && a.starting, full && read == 1 && w.young(a.file):
+	case w.plan.ambush && w.commitsFromZero(a.file, read) && w.IntN(2) == 0:
+		w.rush(a)
 	case w.plan.ambush && w.IntN(4) == 0:
 		w.burst(a)
-	case w.plan.reorders && *races:
+	case w.plan.reorders && *races && !w.opening:
 		a.reorder()
 	default:
 		starting := a.starting
@@ -217,6 +229,24 @@ func (w *world) race() {
 	if w.process != nil && a.alive && a.file.resets && w.process.resumes(a.path) {
 		a.finishReset()
 	}
+}
+
+// header returns the positions of a file as the Collector sees them, and the number of slots.
+func (w *world) header(f *simFile) (write, read, slots uint64) {
+	lay, slots := f.lay, f.slots
+	if w.process != nil && w.process.open[f] != nil {
+		r := w.process.open[f]
+		slots = uint64(r.Capacity())
+		lay = simLayouts[slices.IndexFunc(simLayouts, func(l simLayout) bool { return l.layout == r.Layout() })]
+	}
+	return f.load(lay.writePos), f.load(lay.readPos), slots
+}
+
+// commitsFromZero reports whether the Collector has returned the first slot of a file in a commit
+// from position 0, but not the others.
+func (w *world) commitsFromZero(f *simFile, read uint64) bool {
+	p := w.process
+	return p != nil && read == 1 && p.open[f] != nil && p.open[f].Committed() == 0 && !w.taken[f.path]
 }
 
 // raceSwap is race before a compare-and-swap. An agent doesn't restart and write events at once
@@ -230,7 +260,7 @@ func (w *world) raceSwap() {
 }
 
 // rush lets an agent make many steps at once. It may restart first, and write as many events as
-// were read in the run before, or a few more or less. The ring has the same size unless the
+// were read in the run before, or a few more or less. The file doesn't shrink unless the
 // Collector is down.
 func (w *world) rush(a *simAgent) {
 	if w.halfway() || a.starting || a.paused > 0 || a.file.broken > 0 || a.file != w.files[a.path] {
@@ -243,8 +273,10 @@ func (w *world) rush(a *simAgent) {
 		}
 		full := (a.file.load(a.lay.writePos)+1)&(a.slots-1) == a.file.load(a.lay.readPos)
 		lay, slots := a.lay, a.slots
-		if w.process == nil && w.plan.layouts && w.IntN(2) == 0 {
-			slots = 1 << (2 + w.IntN(7))
+		if w.plan.layouts && w.IntN(2) == 0 {
+			if slots = 1 << (2 + w.IntN(7)); w.process != nil {
+				slots = max(slots, a.slots)
+			}
 			n = min(n, int(slots)-1)
 		}
 		if w.process == nil && w.plan.containers && w.IntN(2) == 0 {
@@ -459,8 +491,16 @@ func (w *world) unwatch(of func(loss) bool) {
 // foreign lets another consumer take events from a ring.
 func (w *world) foreign(a *simAgent) {
 	f := a.file
-	if f.slots == 0 || f.load32(offVersion) != f.lay.version || f.load(f.lay.capacity) != f.slots {
+	if f.slots == 0 || f.half || f.load32(offVersion) != f.lay.version || f.load(f.lay.capacity) != f.slots {
 		return
+	}
+	if w.IntN(4) == 0 && a.alive && !a.starting && a.paused == 0 && len(a.steps) == 0 && !w.young(f) {
+		for range a.slots {
+			a.push()
+		}
+		for len(a.steps) > 0 {
+			a.do(0)
+		}
 	}
 	read, write := f.load(f.lay.readPos), f.load(f.lay.writePos)
 	if read >= f.slots || write >= f.slots || read == write {
@@ -469,7 +509,11 @@ func (w *world) foreign(a *simAgent) {
 	if w.process != nil && w.process.unreported[f] || w.backward(a, read, write) {
 		return // or it could move the position back to the one that the reader knows
 	}
-	n := 1 + w.Uint64N((write-read)&(f.slots-1))
+	fill := (write - read) & (f.slots - 1)
+	n := 1 + w.Uint64N(fill)
+	if w.IntN(4) == 0 {
+		n = fill
+	}
 	if f.taken += n; f.taken >= f.slots || (read+n)&(f.slots-1) == 0 {
 		return // undetectable: positions don't show a whole lap, and a restart also stores 0
 	}
@@ -572,6 +616,8 @@ func (w *world) step() {
 		w.observe(a.file)
 	case n < 156 && p.ambush:
 		w.rush(a)
+	case n < 158 && w.process != nil && p.staleAfter < time.Hour:
+		w.process.crowded = 1 + w.IntN(2)
 	}
 	for range w.IntN(max(8, len(w.agents)/2)) {
 		w.agents[w.IntN(len(w.agents))].step()
@@ -668,7 +714,7 @@ func (w *world) breakHeader(a *simAgent) {
 		w.process.step()
 	}
 	write := f.load(f.lay.writePos)
-	if write >= f.slots {
+	if write >= f.slots || len(a.steps) > 0 || w.process == nil { // the agent may have begun to restart
 		return
 	}
 	w.note("%s: the header is invalid", a.path)
@@ -676,8 +722,9 @@ func (w *world) breakHeader(a *simAgent) {
 	f.store(f.lay.writePos, f.slots+write)
 	wait := func(most time.Duration) {
 		for range 1 + w.IntN(20) {
-			w.now = w.now.Add(time.Duration(w.Int64N(int64(most))))
-			w.process.step()
+			if w.now = w.now.Add(time.Duration(w.Int64N(int64(most)))); w.process != nil {
+				w.process.step()
+			}
 		}
 	}
 	wait(200 * time.Millisecond)
@@ -690,7 +737,9 @@ func (w *world) breakHeader(a *simAgent) {
 		}
 	}
 	if w.plan.crashes && w.IntN(2) == 0 {
-		wait(brokenWait / 10)
+		if wait(brokenWait / 10); w.process == nil {
+			return
+		}
 		w.crash() // possibly before the position at which the ring was opened again is stored
 	}
 }
@@ -800,7 +849,7 @@ func (w *world) crash() {
 		}
 	}
 	clear(w.visible)
-	w.process = nil
+	w.process, w.doomed = nil, false
 	if w.plan.ambush && w.IntN(2) == 0 {
 		w.rush(w.agents[w.IntN(len(w.agents))])
 	}
