@@ -117,6 +117,10 @@ arm64: ## Run the portable tests and some simulations on an emulated arm64; need
 mutate: ## Apply bugs to the core, one at a time, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]
 	go run ./internal/mutate -seeds=$${SEEDS:-20000} -every=$${EVERY:-1} -only="$${ONLY:-}"
 
+.PHONY: mutate-short
+mutate-short: ## Apply every twelfth bug, and fail if nothing finds it
+	@go run ./internal/mutate -seeds=1000 -every=12
+
 .PHONY: chaos
 chaos: build ## Kill the Collector repeatedly and make its backend fail: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} \
@@ -232,7 +236,7 @@ tidy-check: ## Fail if a go.mod isn't tidy
 	@$(call each,$(MODULES),go -C $$m mod tidy -diff)
 
 # The fast steps come first.
-STEPS := tidy-check generate-check lint lint-release cross build validate-examples validate-deploy test-race arm64 bench-short \
+STEPS := tidy-check generate-check lint lint-release cross build validate-examples validate-deploy test-race mutate-short arm64 bench-short \
   e2e scale-test dashboards-test package-test release-test
 
 .PHONY: ci

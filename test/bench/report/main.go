@@ -94,13 +94,12 @@ func steady(o options, found results, measure func() (string, error), raw io.Wri
 	}
 }
 
-// farOff returns an error if a ratio misses its goal by more than its slack.
+// farOff returns an error if a ratio is beyond the limit of a short run.
 func farOff(lines []line) error {
 	var errs []error
 	for _, l := range lines {
 		if l.far {
-			errs = append(errs, fmt.Errorf("%s: %s misses the goal %s by more than a factor of %g",
-				l.what, l.value, l.goal, l.slack))
+			errs = append(errs, fmt.Errorf("%s: %s is beyond the limit of %s", l.what, l.value, l.limit))
 		}
 	}
 	return errors.Join(errs...)

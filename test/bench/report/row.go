@@ -13,8 +13,8 @@ type row struct {
 	form          string // format of value and goal
 	goal          float64
 	least         bool    // the goal is a minimum
-	shown         bool    // there is no goal
-	slack         float64 // a short run fails if it misses the goal by this factor; 0: it never fails
+	shown         bool    // goal is only the base of slack
+	slack         float64 // a short run fails if it misses goal by this factor; 0: it never fails
 	beside        []beside
 }
 
@@ -25,7 +25,7 @@ type beside struct{ bench, unit, form string }
 // line is a measured row.
 type line struct {
 	what, against, value, goal, beside string
-	slack                              float64
+	limit                              string // of a short run
 	met, far                           bool
 }
 
@@ -43,16 +43,17 @@ func (r row) judge(found results) (l line, ok bool) {
 		}
 		v /= under
 	}
-	l = line{what: r.what, against: r.against, value: fmt.Sprintf(r.form, v), slack: r.slack}
-	switch {
-	case r.shown:
-		l.met = true
-	case r.least:
+	l = line{what: r.what, against: r.against, value: fmt.Sprintf(r.form, v)}
+	if r.least {
 		l.goal, l.met = "≥ "+fmt.Sprintf(r.form, r.goal), v >= r.goal
-		l.far = r.slack > 0 && v*r.slack < r.goal
-	default:
+		l.far, l.limit = v*r.slack < r.goal, fmt.Sprintf(r.form, r.goal/max(r.slack, 1))
+	} else {
 		l.goal, l.met = "≤ "+fmt.Sprintf(r.form, r.goal), v <= r.goal
-		l.far = r.slack > 0 && v > r.goal*r.slack
+		l.far, l.limit = v > r.goal*r.slack, fmt.Sprintf(r.form, r.goal*r.slack)
+	}
+	l.far = l.far && r.slack > 0
+	if r.shown {
+		l.goal, l.met = "", true
 	}
 	for _, b := range r.beside {
 		name := b.bench
