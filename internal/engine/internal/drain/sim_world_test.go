@@ -299,6 +299,9 @@ func (w *world) rush(a *simAgent) {
 		for len(a.steps) > 0 {
 			a.do(0)
 		}
+		if w.IntN(2) == 0 {
+			return
+		}
 	}
 	w.burst(a)
 }
@@ -716,6 +719,9 @@ func (w *world) breakHeader(a *simAgent) {
 	write := f.load(f.lay.writePos)
 	if write >= f.slots || len(a.steps) > 0 || w.process == nil { // the agent may have begun to restart
 		return
+	}
+	if w.plan.hanging && w.IntN(2) == 0 {
+		w.process.saver.stall = 30 * time.Second
 	}
 	w.note("%s: the header is invalid", a.path)
 	f.broken++
