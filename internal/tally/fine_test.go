@@ -12,6 +12,10 @@ import (
 )
 
 func TestFineBucketFindsTheBucketOfASearch(t *testing.T) {
+	tooMany := make([]float64, inlineBuckets)
+	for i := range tooMany {
+		tooMany[i] = float64(i)
+	}
 	for name, tt := range map[string]struct {
 		bounds    []float64
 		supported bool
@@ -20,6 +24,7 @@ func TestFineBucketFindsTheBucketOfASearch(t *testing.T) {
 		"two in a sixteenth":        {[]float64{1.001e9, 1.002e9, 1.003e9}, false},
 		"small, each in its cell":   {[]float64{0, 1, 2, 3, 30, 31}, true},
 		"beyond the largest value":  {[]float64{1 << 47, 1 << 50, 1e300}, true},
+		"too many":                  {tooMany, false},
 		"at the ends of its octave": {[]float64{1<<20 - 1, 1 << 20, 1<<21 - 1}, true},
 	} {
 		s, err := newScale(HistogramConfig{Kind: Explicit, Bounds: tt.bounds}, 1, nil)
@@ -39,10 +44,10 @@ func TestFineBucketFindsTheBucketOfASearch(t *testing.T) {
 			values = append(values, random.Uint64()>>(64-quickBits)>>random.IntN(quickBits))
 		}
 		for _, v := range values {
-			if v>>quickBits != 0 {
+			if v == 0 || v>>quickBits != 0 {
 				continue
 			}
-			if got, want := fineBucket(s.fine, v), s.bucket(v); got != uint64(want) {
+			if got, want := fineBucket(s.fine, fineCell(float64(v)), v), s.search(v); got != uint64(want) {
 				t.Errorf("%s: %d is in bucket %d, want %d", name, v, got, want)
 			}
 		}

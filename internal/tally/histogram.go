@@ -12,9 +12,9 @@ type Histogram struct {
 	// Values from low to high don't change min and max, and quickBucket returns
 	// their bucket. If there are none, low is above high.
 	low, high uint64
-	buckets   [quickBuckets]uint64 // see counts
+	buckets   [inlineBuckets]uint64 // see counts
 
-	many []uint64     // replaces buckets if there are more than quickBuckets
+	many []uint64     // replaces buckets if there are more than inlineBuckets
 	exp  *exponential // replaces both in an exponential histogram
 
 	sum      Sum
@@ -22,12 +22,15 @@ type Histogram struct {
 	last     uint64
 }
 
+// inlineBuckets is enough for the catalog's bounds, so that totals with these are one object.
+const inlineBuckets = 34
+
 func (h *Histogram) init(s *scale) {
 	*h = Histogram{scale: s, low: 1, min: math.MaxUint64}
 	if s.kind == Exponential {
 		h.exp = newExponential(s.maxSize)
-	} else if n := s.explicit(); n > len(h.buckets) {
-		h.many = make([]uint64, n)
+	} else if s.buckets > len(h.buckets) {
+		h.many = make([]uint64, s.buckets)
 	}
 }
 
@@ -36,7 +39,7 @@ func (h *Histogram) counts() []uint64 {
 	if h.many != nil {
 		return h.many
 	}
-	return h.buckets[:h.scale.explicit()]
+	return h.buckets[:h.scale.buckets]
 }
 
 // copyFrom makes h a deep copy of from.

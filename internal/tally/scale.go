@@ -18,13 +18,14 @@ type scale struct {
 	perUnit float64   // the ring's units per metric unit
 	bounds  []float64 // explicit histograms only
 	limits  []uint64  // the largest integer in the ring's unit within each bound
+	buckets int       // number of explicit buckets; 0 in an exponential histogram
 	maxSize int
 	hash    uint64 // hash of the configuration
 
 	cells [65]uint64 // by the bit length of a value, see quickBucket
 	quick uint64     // the largest value that quickBucket supports
 
-	fine []uint64 // by the upper five bits of a value, see fineBucket; nil if it isn't supported
+	fine []uint64 // by fineCell, see fineBucket; nil if it isn't supported
 }
 
 const (
@@ -60,6 +61,9 @@ func newScale(c HistogramConfig, perUnit float64, bounds []float64) (*scale, err
 	}
 	if s.kind == Explicit {
 		s.setBounds(bounds)
+	}
+	if s.kind != Exponential {
+		s.buckets = len(s.limits) + 1
 	}
 	s.setCells()
 	s.setFine()
@@ -107,17 +111,17 @@ func (s *scale) limit(bound float64) uint64 {
 // value converts v to the metric's unit.
 func (s *scale) value(v uint64) float64 { return float64(v) / s.perUnit }
 
-// explicit returns the number of explicit buckets.
-func (s *scale) explicit() int {
-	if s.kind == Exponential {
-		return 0
-	}
-	return len(s.limits) + 1
-}
-
 // bucket returns the index of v's bucket: the first bucket whose bound v doesn't
 // exceed.
 func (s *scale) bucket(v uint64) int {
+	if cell := fineCell(float64(v)); cell < uint64(len(s.fine)) {
+		return int(fineBucket(s.fine, cell, v))
+	}
+	return s.search(v)
+}
+
+// search is bucket without a table.
+func (s *scale) search(v uint64) int {
 	return sort.Search(len(s.limits), func(i int) bool { return v <= s.limits[i] })
 }
 
@@ -158,34 +162,37 @@ func (s *scale) setCells() {
 }
 
 const (
-	fineBits  = 4      // bits of a value below its highest one that select a cell
+	fineBits  = 4      // bits of a number below its highest one that select a cell
 	fineShift = 64 - 8 // position of the bucket's index in the sum
 )
 
-// fineBucket is quickBucket for limits that lie closer together, such as those of the
-// throughput: at most one in a sixteenth of the values between two powers of two. The value
-// may have quickBits bits.
-func fineBucket(cells []uint64, v uint64) uint64 {
-	return (v + cells[fineCell(v)]) >> fineShift
+// fineBucket is like quickBucket, but for limits that lie closer together, such as those
+// of the throughput: at most one in a sixteenth of the values between two powers of two.
+// cell is the fineCell of a number that is v after rounding down, and must be an index of
+// the table.
+func fineBucket(cells []uint64, cell, v uint64) uint64 {
+	return (v + cells[cell]) >> fineShift
 }
 
-// fineCell returns the index of a value's cell: its exponent and its upper bits.
-func fineCell(v uint64) uint64 {
-	e := uint64(max(bits.Len64(v), fineBits+1) - fineBits - 1)
-	return e<<fineBits + v>>e
+// fineCell returns the cell of a number. float64 stores the exponent and the upper bits
+// next to each other, so this needs fewer instructions than for an integer. Cells of
+// numbers below 1 and from 1<<quickBits on, infinity and NaN are beyond the table.
+func fineCell(f float64) uint64 {
+	return math.Float64bits(f)>>(fractionBits-fineBits) - exponentBias<<fineBits
 }
 
-// setFine fills the table for fineBucket, unless a cell has more than one limit.
+// setFine fills the table for fineBucket, unless a cell has more than one limit, or a
+// histogram needs more memory than inlineBuckets.
 func (s *scale) setFine() {
-	if s.kind != Explicit || len(s.limits) >= 1<<(64-fineShift)-1 {
+	if s.kind != Explicit || s.buckets > inlineBuckets {
 		return
 	}
-	fine := make([]uint64, fineCell(1<<quickBits-1)+1)
-	lowest := uint64(0)
+	fine := make([]uint64, quickBits<<fineBits)
 	for i := range fine {
-		e := max(i>>fineBits, 1) - 1
-		highest := lowest + 1<<e - 1
-		switch first, last := s.bucket(lowest), s.bucket(highest); last {
+		// Numbers below 16 have cells smaller than 1, with one integer each after rounding down.
+		lowest := uint64(cellStart(i))
+		highest := max(uint64(cellStart(i+1)), lowest+1) - 1
+		switch first, last := s.search(lowest), s.search(highest); last {
 		case first:
 			fine[i] = uint64(first) << fineShift
 		case first + 1:
@@ -193,7 +200,11 @@ func (s *scale) setFine() {
 		default:
 			return
 		}
-		lowest = highest + 1
 	}
 	s.fine = fine
+}
+
+// cellStart returns the lowest number of a cell.
+func cellStart(cell int) float64 {
+	return math.Float64frombits(uint64(cell+exponentBias<<fineBits) << (fractionBits - fineBits))
 }

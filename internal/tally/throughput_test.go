@@ -31,7 +31,7 @@ func TestThroughputIsExact(t *testing.T) {
 		if (bytes|micros)>>exactBits != 0 || micros == 0 {
 			return
 		}
-		if got := quickThroughput(bytes, micros); got != want.Uint64() {
+		if got := uint64(quickThroughput(bytes, micros)); got != want.Uint64() {
 			t.Fatalf("quick: %d bytes in %d µs are %d bytes/s, want %v", bytes, micros, got, want)
 		}
 	}

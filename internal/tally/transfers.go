@@ -130,30 +130,32 @@ func (a *Agent) timeRun(groups []group) (n int) {
 }
 
 // throughputRun counts the throughput of transfers, up to the first that is outside the
-// known range or too large for quickThroughput.
+// known range or the table of fineBucket, or too large for quickThroughput. Without the
+// table, that is the first one.
 func (a *Agent) throughputRun(groups []group) (n int) {
 	var sum, received uint64
 	cells := a.throughput[0].scale.fine
-	if cells == nil {
-		return 0
-	}
-	counts := [2][]uint64{a.throughput[0].counts(), a.throughput[1].counts()}
 	for ; n < len(groups); n++ {
 		g := &groups[n]
 		d := uint64(g[2].Type-ringbuf.TypeTxBytes) & 1
 		bytes, took := g[2].Value, g[1].Value
-		if (bytes|took)>>exactBits != 0 || took == 0 {
+		if (bytes|took)>>exactBits != 0 {
 			break
 		}
+		f := quickThroughput(bytes, took)
+		cell := fineCell(f)
+		if cell >= uint64(len(cells)) {
+			break // includes transfers of 0 µs
+		}
 		h := &a.throughput[d]
-		v := quickThroughput(bytes, took)
-		if v < h.min || v > h.max || v>>quickBits != 0 {
+		v := uint64(int64(f))
+		if v < h.min || v > h.max {
 			break
 		}
 		sum += v
 		received += v & -d
 		h.last = v
-		counts[d][fineBucket(cells, v)]++
+		h.buckets[fineBucket(cells, cell, v)]++
 	}
 	a.throughput[Transmit].sum.Add(sum - received)
 	a.throughput[Receive].sum.Add(received)
@@ -164,10 +166,10 @@ func (a *Agent) throughputRun(groups []group) (n int) {
 // below 2^33, multiplied by a million, exactly.
 const exactBits = 33
 
-// quickThroughput is [semconv.Throughput] for numbers of up to exactBits bits and at
-// least 1 µs. It uses floating-point division, which is faster than integer division.
-// Rounded down, the result is exact: a quotient of integers a/b that isn't an integer is
-// at least 1/b below the next integer, and rounding adds less than a/b/2^53.
-func quickThroughput(bytes, micros uint64) uint64 {
-	return uint64(int64(float64(int64(bytes*microsPerSecond)) / float64(int64(micros))))
+// quickThroughput is [semconv.Throughput] before rounding down, for numbers of up to
+// exactBits bits and at least 1 µs. It uses floating-point division, which is faster than
+// integer division. Rounded down, the result is exact: a quotient of integers a/b that isn't
+// an integer is at least 1/b below the next integer, and rounding adds less than a/b/2^53.
+func quickThroughput(bytes, micros uint64) float64 {
+	return float64(int64(bytes*microsPerSecond)) / float64(int64(micros))
 }

@@ -230,11 +230,11 @@ func importOthers(others []Other) []Series {
 // load sets a histogram to a distribution. Without bounds, it has a single bucket.
 func (h *Histogram) load(s *scale, d *Distribution, last uint64) {
 	h.scale, h.min = s, math.MaxUint64
-	switch n := s.explicit(); {
-	case n <= len(h.buckets):
+	switch {
+	case s.buckets <= len(h.buckets):
 		h.many = nil
-	case n != len(h.many):
-		h.many = make([]uint64, n)
+	case s.buckets != len(h.many):
+		h.many = make([]uint64, s.buckets)
 	}
 	h.sum, h.last = d.Sum, last
 	counts := h.counts()
