@@ -267,10 +267,11 @@ func (e *encoder) string(s string) {
 }
 
 func (e *encoder) uints(list []uint64) {
-	e.uint(uint64(len(list)))
+	b := binary.AppendUvarint(*e, uint64(len(list)))
 	for _, v := range list {
-		e.uint(v)
+		b = binary.AppendUvarint(b, v)
 	}
+	*e = b
 }
 
 // decoder decodes a checkpoint. After the first error, its methods return zero.

@@ -21,6 +21,9 @@ const (
 	slowSave = 50 * time.Millisecond
 	// hungSave is the duration of a save after which the store counts as hanging.
 	hungSave = 5 * time.Second
+	// checkpointSize is enough for most checkpoints, so that they are encoded without
+	// growing the buffer.
+	checkpointSize = 1 << 10
 )
 
 // batch is a save in progress.
@@ -170,7 +173,7 @@ func (o *owner) add(b *batch, a *agent, now time.Time) {
 			return
 		}
 	}
-	b.ops = append(b.ops, checkpoint.Op{Key: checkpoint.Key(a.ID), Value: checkpoint.Append(nil, m, a.state().Append)})
+	b.ops = append(b.ops, checkpoint.Op{Key: checkpoint.Key(a.ID), Value: checkpoint.Append(make([]byte, 0, checkpointSize), m, a.state().Append)})
 	b.tickets = append(b.tickets, ticket{agent: a, generation: a.generation, to: m.To})
 	o.worked(a, saveWork)
 	a.saved()
