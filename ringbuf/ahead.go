@@ -6,6 +6,7 @@ package ringbuf
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 )
 
 // aheadSlots is the number of slots that a reader remembers after the last event that it
@@ -17,15 +18,18 @@ const aheadSlots = 8
 // written more before it restarted.
 type ahead struct {
 	slots []byte // content of the next slots
-	write uint64 // writePos
+	write uint64 // writePos; noPosition if nothing is remembered
 }
+
+// noPosition is no position in any ring.
+const noPosition = math.MaxUint64
 
 // MayHaveDiscarded reports whether a restarted agent may have discarded events that
 // weren't read. It is false if the reader has read everything and the slots that the agent
 // would have written next are unchanged since. Call it before Close, after an error that
 // wraps [ErrRestarted].
 func (r *Reader) MayHaveDiscarded() bool {
-	if r.mem == nil || len(r.ahead.slots) == 0 || r.ahead.write != r.next {
+	if r.mem == nil || r.ahead.write != r.next {
 		return true
 	}
 	unchanged := false
@@ -38,7 +42,7 @@ func (r *Reader) MayHaveDiscarded() bool {
 
 // caughtUp is called when there are no unread events.
 func (r *Reader) caughtUp() {
-	if len(r.ahead.slots) == 0 || r.ahead.write != r.next {
+	if r.ahead.write != r.next {
 		r.rememberAhead(r.next)
 	}
 }
@@ -48,7 +52,7 @@ func (r *Reader) caughtUp() {
 func (r *Reader) rememberAhead(write uint64) {
 	now, err := r.appendAhead(r.ahead.slots[:0])
 	if err != nil {
-		now = now[:0] // the file has shrunk
+		write = noPosition // the file has shrunk
 	}
 	r.ahead.slots, r.ahead.write = now, write
 }

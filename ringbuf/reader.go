@@ -98,6 +98,7 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 	r := &Reader{
 		words: wordsOf(mem, layouts[l].header), next: h.ReadPos, committed: h.ReadPos, mask: h.Mask,
 		sampled: state.Changed, dev: state.Dev, ino: state.Ino, mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
+		ahead: ahead{write: noPosition},
 	}
 	if mode == Observe {
 		if h.WritePos == 0 {
@@ -148,16 +149,16 @@ func (r *Reader) Idle() bool {
 		return false
 	}
 	r.idle = false
-	return r.backing.Guard(r.runIdle) == nil && r.idle
+	if r.backing.Guard(r.runIdle) != nil || !r.idle {
+		return false
+	}
+	return r.ahead.write == r.next || r.guard(r.caughtUp) == nil
 }
 
 func (r *Reader) guardedIdle() {
 	// Same load order as in look. An observer has no position in the header.
 	r.idle = atomic.LoadUint64(r.write) == r.next &&
 		(r.mode == Observe || atomic.LoadUint64(r.read) == r.committed) && r.is(r.layout.Version(), r.mask+1)
-	if r.idle {
-		r.caughtUp()
-	}
 }
 
 // Read calls fn with the pending events in batches, oldest first, up to limit
@@ -264,7 +265,7 @@ func (r *Reader) moveTo(next uint64) {
 	if r.mode == Observe && next < r.next {
 		r.rememberTail()
 	}
-	r.next, r.ahead.slots = next, r.ahead.slots[:0]
+	r.next, r.ahead.write = next, noPosition
 	if next != 0 {
 		r.endChanged = 0
 	}

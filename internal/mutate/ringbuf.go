@@ -147,8 +147,8 @@ var ringMutations = []mutation{
 	},
 	{
 		"ringbuf/ahead.go", "unread events are discarded by a restart",
-		"if r.mem == nil || len(r.ahead.slots) == 0 || r.ahead.write != r.next",
-		"if r.mem == nil || len(r.ahead.slots) == 0",
+		"if r.mem == nil || r.ahead.write != r.next",
+		"if r.mem == nil || r.ahead.write == noPosition",
 	},
 	{
 		"ringbuf/ahead.go", "changed slots after the last event are discarded by a restart",
