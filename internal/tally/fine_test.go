@@ -4,6 +4,7 @@
 package tally
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -47,8 +48,10 @@ func TestFineBucketFindsTheBucketOfASearch(t *testing.T) {
 			if v == 0 || v>>quickBits != 0 {
 				continue
 			}
-			if got, want := fineBucket(s.fine, fineCell(float64(v)), v), s.search(v); got != uint64(want) {
-				t.Errorf("%s: %d is in bucket %d, want %d", name, v, got, want)
+			for _, f := range []float64{float64(v), math.Nextafter(float64(v+1), 0)} {
+				if got, want := fineBucket(s.fine, fineCell(f), v), s.search(v); got != uint64(want) {
+					t.Errorf("%s: %v is in bucket %d, want %d", name, f, got, want)
+				}
 			}
 		}
 	}
