@@ -32,10 +32,10 @@ var (
 	ErrUnknownVersion = errors.New("unknown ring version")
 	// ErrLocked reports a ring that another consumer of this project has
 	// locked.
-	ErrLocked = errors.New("ring is already being consumed")
+	ErrLocked = files.ErrLocked
 	// ErrFileSystem reports a ring on a file system where reading a page can block
 	// forever, or can allocate memory without limit.
-	ErrFileSystem = errors.New("unsupported file system")
+	ErrFileSystem = files.ErrFileSystem
 )
 
 // unfinishedError is an ErrNotReady for a moment, because an agent creates its ring in steps. A

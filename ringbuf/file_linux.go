@@ -12,6 +12,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // openRing opens the file if it is a ring, and locks it for a consumer. Other files
@@ -35,7 +37,7 @@ func openRing(mode Mode, open func(flag int) (*os.File, error)) (*os.File, error
 	if f, err = open(os.O_RDWR); err != nil {
 		return nil, err
 	}
-	if err := lock(f); err != nil {
+	if err := files.Lock(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

@@ -48,7 +48,7 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 			err = errors.Join(err, closer())
 		}
 	}()
-	if err := checkLocal(f); err != nil {
+	if err := files.CheckLocal(f); err != nil {
 		return nil, err
 	}
 	// Read the header again under the lock: until now, another consumer of this

@@ -57,3 +57,9 @@ func IDOf(fs.FileInfo) ID { return ID{} }
 
 // LeaseRefused returns [errors.ErrUnsupported].
 func LeaseRefused(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported }
+
+// Lock returns [errors.ErrUnsupported].
+func Lock(f *os.File) error { return unsupported("lock", f.Name()) }
+
+// CheckLocal returns [errors.ErrUnsupported].
+func CheckLocal(f *os.File) error { return unsupported("open", f.Name()) }

@@ -18,6 +18,11 @@ var (
 	ErrNotRegular = errors.New("not a regular file")
 	// ErrNotDir reports a symbolic link or any other file in place of a directory.
 	ErrNotDir = errors.New("not a directory")
+	// ErrLocked reports a ring that another consumer of this project has locked.
+	ErrLocked = errors.New("ring is already being consumed")
+	// ErrFileSystem reports a file system where reading a page can block forever, or can
+	// allocate memory without limit.
+	ErrFileSystem = errors.New("unsupported file system")
 )
 
 // ID identifies a file, even if another file later gets the same path.

@@ -3,7 +3,7 @@
 
 //go:build linux && (amd64 || arm64)
 
-package ringbuf
+package files
 
 import (
 	"errors"
@@ -11,16 +11,15 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // locks are the locks of this machine. Errors name the holder of a lock.
-var locks = files.Locks{Path: "/proc/locks"}
+var locks = Locks{Path: "/proc/locks"}
 
-// lock locks the ring f against other consumers of this project; agents take no
-// lock. Closing f or exiting the process releases it.
-func lock(f *os.File) error {
+// Lock locks the ring f against other consumers of this project; agents take no lock.
+// Closing f or exiting the process releases it. The error wraps [ErrLocked] if another
+// consumer has the lock.
+func Lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
 	case err == nil:
@@ -30,7 +29,7 @@ func lock(f *os.File) error {
 	}
 	by := ""
 	if info, err := f.Stat(); err == nil {
-		if pid := locks.Holder(files.IDOf(info)); pid != 0 {
+		if pid := locks.Holder(IDOf(info)); pid != 0 {
 			by = fmt.Sprintf(" by process %d", pid)
 		}
 	}
