@@ -83,4 +83,4 @@ package ringbuf
 //   - mode.go, backing.go, memory.go, batch.go: the memory of a ring
 //   - reader.go, restart.go, commit.go, ahead.go, holes.go, observe.go, checksum.go: reading
 //   - writer.go: writing
-//   - file_linux.go, mapping_linux.go, open_linux.go: files
+//   - mapping_linux.go, open.go: files

@@ -49,30 +49,33 @@ func (m *mapping) nextHole(at int64) (int64, error) {
 // readAt implements fileBacking.
 func (m *mapping) readAt(at, n int64) ([]byte, error) { return readAt(m.file, at, n) }
 
-func mapFile(f *os.File, size int64, prot int) (*mapping, error) {
+// mapFile maps a file. Its memory is valid until the Backing is closed.
+func mapFile(f *os.File, size int64, write bool) ([]byte, fileBacking, error) {
+	prot := unix.PROT_READ
+	if write {
+		prot |= unix.PROT_WRITE
+	}
 	mem, err := unix.Mmap(int(f.Fd()), 0, int(size), prot, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("map %d bytes: %w", size, err)
+		return nil, nil, fmt.Errorf("map %d bytes: %w", size, err)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
-		return nil, errors.Join(fmt.Errorf("determine the file system: %w", err), unix.Munmap(mem))
+		return nil, nil, errors.Join(fmt.Errorf("determine the file system: %w", err), unix.Munmap(mem))
 	}
-	return &mapping{file: f, mem: mem, seeks: fs.Bsize <= int64(pageSize)}, nil
+	return mem, &mapping{file: f, mem: mem, seeks: fs.Bsize <= int64(pageSize)}, nil
 }
 
 // Stat implements Backing.
-func (m *mapping) Stat() (s FileState, err error) {
+func (m *mapping) Stat() (FileState, error) { return statFile(m.file) }
+
+func statFile(f *os.File) (s FileState, err error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(int(m.file.Fd()), &st); err != nil {
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return s, err
 	}
-	return stateOf(&st), nil
-}
-
-func stateOf(st *unix.Stat_t) FileState {
 	changed := st.Ctim.Nano()
-	return FileState{Size: st.Size, Changed: changed, Age: time.Now().UnixNano() - changed, Dev: st.Dev, Ino: st.Ino}
+	return FileState{Size: st.Size, Changed: changed, Age: time.Now().UnixNano() - changed, Dev: st.Dev, Ino: st.Ino}, nil
 }
 
 // memoryFault is the panic that the runtime raises for a bad address when

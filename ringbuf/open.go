@@ -1,16 +1,13 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux && (amd64 || arm64)
-
 package ringbuf
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
 )
@@ -53,20 +50,16 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 	}
 	// Read the header again under the lock: until now, another consumer of this
 	// project may have moved readPos.
-	head, h, st, err := identifyFile(f)
+	head, h, state, err := identifyFile(f)
 	if err != nil {
 		return nil, err
 	}
-	prot := unix.PROT_READ
-	if mode == Consume {
-		prot |= unix.PROT_WRITE
-	}
-	m, err := mapFile(f, st.Size, prot)
+	mem, m, err := mapFile(f, state.Size, mode == Consume)
 	if err != nil {
 		return nil, err
 	}
 	closer = m.Close
-	r, err := newReader(m.mem, head, stateOf(&st), m, mode)
+	r, err := newReader(mem, head, state, m, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +69,70 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 	r.rememberTail()
 	r.path = path
 	return r, nil
+}
+
+// openRing opens the file if it is a ring, and locks it for a consumer. Other files
+// are neither opened for writing nor locked: in a shared directory, they may belong
+// to someone else.
+func openRing(mode Mode, open func(flag int) (*os.File, error)) (*os.File, error) {
+	f, err := open(os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, _, err := identifyFile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if mode == Observe {
+		return f, nil
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	// By now, the name may refer to another file.
+	if f, err = open(os.O_RDWR); err != nil {
+		return nil, err
+	}
+	if err := files.Lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// identifyFile reads the header of a file and checks that it is a ring.
+func identifyFile(f *os.File) (head []byte, h Header, state FileState, err error) {
+	if state, err = statFile(f); err != nil {
+		return nil, h, state, err
+	}
+	if head, err = readHead(f, state.Size); err != nil {
+		return nil, h, state, err
+	}
+	h, _, err = identify(head, state.Size)
+	return head, h, state, err
+}
+
+// readHead reads a header of the maximum size. It uses read(2), so that a file
+// that is not a ring is never mapped and no mapped page is touched, which could
+// block.
+func readHead(f *os.File, size int64) ([]byte, error) {
+	switch {
+	case size == 0:
+		return nil, &unfinishedError{"the file is empty"}
+	case size < int64(compact.size):
+		return nil, fmt.Errorf("%w: the file has %d bytes, less than a header", ErrNotRing, size)
+	}
+	return readAt(f, 0, min(size, maxHeaderSize))
+}
+
+func readAt(f *os.File, at, n int64) ([]byte, error) {
+	b := make([]byte, n)
+	_, err := f.ReadAt(b, at)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, ErrShrunk
+	case err != nil:
+		return nil, fmt.Errorf("read %d bytes at %d: %w", n, at, err)
+	}
+	return b, nil
 }
 
 // Peek returns the header of the file at path, valid or not, to help diagnose a
@@ -133,12 +190,12 @@ func createRing(path string, layout Layout, capacity int) (_ *Writer, err error)
 	if err := f.Truncate(size); err != nil {
 		return nil, err
 	}
-	m, err := mapFile(f, size, unix.PROT_READ|unix.PROT_WRITE)
+	mem, m, err := mapFile(f, size, true)
 	if err != nil {
 		return nil, err
 	}
 	closer = m.Close
-	return NewWriter(m.mem, m, layout, capacity)
+	return NewWriter(mem, m, layout, capacity)
 }
 
 // openForWriter opens or creates the file. Unlike an agent, it never overwrites a
