@@ -3,7 +3,10 @@
 
 package ringbuf
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // Batch is a sequence of pending events, in place in the ring. It is valid only
 // during the callback that receives it. Copy events that must outlive the
@@ -16,8 +19,8 @@ type Batch struct {
 	slots  []byte // whole slots
 }
 
-// MakeBatch returns a batch of events outside of a ring. It returns [ErrNoType] for an event
-// that the layout can't contain.
+// MakeBatch returns a batch of events outside of a ring. The error wraps [ErrNoType] if
+// there is an event that the layout can't contain.
 func MakeBatch(l Layout, events []Event) (Batch, error) {
 	b := Batch{l, make([]byte, len(events)*l.EventSize())}
 	for i := range events {
@@ -109,7 +112,7 @@ func (b Batch) Event(i int) Event {
 // stores the name of the type. A layout with types rejects events without a type.
 func (b Batch) put(i int, e *Event) error {
 	if e.Named && !b.layout.Named() {
-		return ErrNoType
+		return fmt.Errorf("%w (%v)", ErrNoType, b.layout)
 	}
 	switch b.layout {
 	case V1:

@@ -5,6 +5,7 @@ package ringbuf
 
 import (
 	"fmt"
+	"os"
 	"sync/atomic"
 )
 
@@ -14,7 +15,7 @@ import (
 // If another process has changed the ring, the error wraps [ErrRestarted] or
 // [ErrForeignRead]. Then nothing is committed, and the positions that the caller
 // saved are no longer valid. The error can also wrap [ErrShrunk], [ErrInvalid] or
-// [ErrClosed].
+// [os.ErrClosed].
 func (r *Reader) Commit() error { return r.CommitTo(r.next) }
 
 // CommitTo is like [Reader.Commit], but commits only the events up to a position
@@ -23,11 +24,11 @@ func (r *Reader) Commit() error { return r.CommitTo(r.next) }
 func (r *Reader) CommitTo(position uint64) error {
 	switch {
 	case r.mem == nil:
-		return fmt.Errorf("commit %s: %w", r.name(), ErrClosed)
+		return r.wrap(os.ErrClosed)
 	case r.mode == Observe:
 		return nil
 	case position > r.mask || r.distance(r.committed, position) > r.Uncommitted():
-		return fmt.Errorf("commit %s: %w: position %d was not read", r.name(), ErrInvalid, position)
+		return r.wrap(fmt.Errorf("%w: position %d was not read", ErrInvalid, position))
 	case position == r.committed:
 		return nil
 	}
@@ -65,9 +66,6 @@ func (r *Reader) guardedCommit() {
 // error wraps [ErrInvalid] if fewer events are pending; other errors are those of
 // [Reader.Read].
 func (r *Reader) Skip(position uint64) error {
-	if r.mem == nil {
-		return fmt.Errorf("skip in %s: %w", r.name(), ErrClosed)
-	}
 	return r.guard(func() { r.err = r.skip(position) })
 }
 
@@ -91,13 +89,10 @@ func (r *Reader) skip(position uint64) error {
 // Fingerprint returns a checksum of the slots between two positions: of all slots
 // from position 0, because a restarted agent also begins there, or else of the
 // newest 64. The checksum changes when an agent overwrites these slots. The error
-// wraps [ErrShrunk], [ErrInvalid] or [ErrClosed].
+// wraps [ErrShrunk], [ErrInvalid] or [os.ErrClosed].
 func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
-	switch {
-	case r.mem == nil:
-		return 0, fmt.Errorf("fingerprint of %s: %w", r.name(), ErrClosed)
-	case from > r.mask || to > r.mask:
-		return 0, fmt.Errorf("fingerprint of %s: %w: there is no slot %d", r.name(), ErrInvalid, max(from, to))
+	if from > r.mask || to > r.mask {
+		return 0, r.wrap(fmt.Errorf("%w: there is no slot %d", ErrInvalid, max(from, to)))
 	}
 	err = r.guard(func() {
 		if r.err = r.checkWritten(from, r.distance(from, to)); r.err != nil {
@@ -145,9 +140,6 @@ func (r *Reader) MayHaveRestarted() bool {
 // event in a page, the kernel also changes it, so nothing is certain if the agent has
 // pushed other events since.
 func (r *Reader) StartedSince(t int64, position uint64) (started bool) {
-	if r.mem == nil {
-		return false
-	}
 	err := r.guard(func() {
 		write := atomic.LoadUint64(r.write)
 		now, err := r.stat()

@@ -80,7 +80,7 @@ package ringbuf
 // for the fields of Reader.
 //
 //   - errors.go, event.go, layout.go, header.go: the format
-//   - mode.go, backing.go, memory.go, batch.go: the memory of a ring
+//   - mode.go, memory.go, batch.go: the memory of a ring
 //   - reader.go, restart.go, commit.go, ahead.go, holes.go, observe.go, checksum.go: reading
 //   - writer.go: writing
 //   - mapping_linux.go, open.go: files

@@ -6,7 +6,6 @@ package ringbuf
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
 )
@@ -38,16 +37,11 @@ var (
 	ErrFileSystem = files.ErrFileSystem
 )
 
-// unfinishedError is an ErrNotReady for a moment, because an agent creates its ring in steps. A
-// file that stays like this is an ErrNotRing.
-type unfinishedError struct{ why string }
-
-func (e *unfinishedError) Error() string {
-	return fmt.Sprintf("%v: %s, so an agent is creating it, or it is %v", ErrNotReady, e.why, ErrNotRing)
+// unfinished returns an [ErrNotReady] for a moment, because an agent creates its ring in steps.
+// A file that stays like this is an [ErrNotRing].
+func unfinished(why string) error {
+	return fmt.Errorf("%w: %s, so an agent is creating it, or it is %w", ErrNotReady, why, ErrNotRing)
 }
-
-// Is reports whether target is [ErrNotReady] or [ErrNotRing].
-func (e *unfinishedError) Is(target error) bool { return target == ErrNotReady || target == ErrNotRing }
 
 // Errors of an open ring. After ErrRestarted and ErrShrunk, the caller may open
 // the file again. After ErrLapped and ErrForeignRead, the reader continues.
@@ -64,8 +58,6 @@ var (
 	// ErrForeignRead reports that another process has moved the read position. The
 	// reader continues from the new position and may have missed the events in between.
 	ErrForeignRead = errors.New("another process consumed events of this ring")
-	// ErrClosed reports that the reader or writer is closed.
-	ErrClosed = os.ErrClosed
 )
 
 // Reasons why a writer rejects an event.
@@ -77,8 +69,3 @@ var (
 	// no names.
 	ErrNoType = errors.New("layout needs an event type")
 )
-
-// foreignRead returns an [ErrForeignRead] with the old and the new read position.
-func foreignRead(from, to uint64) error {
-	return fmt.Errorf("%w (read position moved from %d to %d)", ErrForeignRead, from, to)
-}

@@ -204,7 +204,7 @@ func TestFaultOutsideTheRingPropagates(t *testing.T) {
 					t.Error("a fault of other memory was swallowed")
 				}
 			}()
-			_, err := r.Read(0, func(Batch) { other.slots.Event(0) })
+			_, err := r.Read(0, func(Batch) { Batch{other.layout, other.slots}.Event(0) })
 			t.Errorf("a fault of other memory became %v", err)
 		}()
 	}

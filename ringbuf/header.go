@@ -80,7 +80,7 @@ func notReady(b []byte) error {
 		}
 	}
 	if writePos := compact.decode(b).WritePos; writePos != 0 { // an agent sets it to 0 before the version
-		return &unfinishedError{fmt.Sprintf("the version is 0, and the write position is %d", writePos)}
+		return unfinished(fmt.Sprintf("the version is 0, and the write position is %d", writePos))
 	}
 	return fmt.Errorf("%w: the version is still 0; the agent is starting or failed to start", ErrNotReady)
 }

@@ -4,17 +4,108 @@
 package ringbuf
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"unsafe"
 )
 
-// nativeOrder reports whether this machine has the byte order of the rings.
-var nativeOrder = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+// Backing is the file behind a ring's memory, as far as the protocol needs it.
+// [OpenReader] and [Create] provide their own. Tests and simulators that keep a
+// ring in plain memory implement it in a few lines.
+type Backing interface {
+	// Stat returns the file's size and the time of its last change.
+	Stat() (FileState, error)
+	// Guard runs fn. A fault in the ring's memory ends fn; Guard then returns
+	// an error that wraps [ErrShrunk] or ENOSPC. Other panics propagate.
+	Guard(fn func()) error
+}
 
-var errBigEndian = fmt.Errorf("%w: rings are little-endian, but this machine is big-endian", errors.ErrUnsupported)
+// FileState is the part of a ring file's metadata that the protocol needs.
+type FileState struct {
+	Size    int64 // bytes
+	Changed int64 // st_ctime, in nanoseconds since the epoch
+	Age     int64 // nanoseconds since Changed, by the same clock
+
+	Dev, Ino uint64 // identify the file; 0 for memory
+}
+
+// fileBacking is the Backing of a ring that OpenReader opened.
+type fileBacking interface {
+	Backing
+	attended(mode Mode) (bool, error)
+	nextHole(at int64) (int64, error)
+	readAt(at, n int64) ([]byte, error)
+	Close() error
+}
+
+// ring is an open ring, without what is specific to a Reader or a Writer.
+type ring struct {
+	words
+	layout  Layout
+	mask    uint64 // checked when the ring was opened; used instead of the header's
+	mem     []byte // the whole file; nil once closed
+	slots   []byte
+	backing Backing
+	path    string
+	err     error // result of a function that runs under guard
+}
+
+func ringIn(mem []byte, b Backing, l Layout, mask uint64) ring {
+	return ring{
+		words: wordsOf(mem, layouts[l].header), layout: l, mask: mask, mem: mem, slots: mem[l.HeaderSize():], backing: b,
+	}
+}
+
+// Path returns the path that the ring was opened or created with, or "" for memory.
+func (r *ring) Path() string { return r.path }
+
+// Layout returns the ring's layout.
+func (r *ring) Layout() Layout { return r.layout }
+
+// Capacity returns the number of slots. A full ring holds one event less.
+func (r *ring) Capacity() int { return int(r.mask) + 1 }
+
+func (r *ring) distance(from, to uint64) int { return int((to - from) & r.mask) }
+
+// guard runs fn if the ring is open. It returns the error that fn stored in err, or the
+// fault that ended fn.
+func (r *ring) guard(fn func()) error {
+	if r.mem == nil {
+		return r.wrap(os.ErrClosed)
+	}
+	r.err = nil
+	err := r.backing.Guard(fn)
+	if err == nil {
+		err = r.err
+	}
+	if err != nil {
+		err = r.wrap(err)
+	}
+	return err
+}
+
+func (r *ring) wrap(err error) error {
+	if r.path == "" {
+		return fmt.Errorf("ring: %w", err)
+	}
+	return fmt.Errorf("ring %s: %w", r.path, err)
+}
+
+// Close releases the ring. The file stays, with all events that weren't committed. Close is
+// idempotent.
+func (r *ring) Close() error {
+	if r.mem == nil {
+		return nil
+	}
+	r.mem, r.slots, r.words = nil, nil, words{} // no pointer may refer to memory that was unmapped
+	if f, ok := r.backing.(fileBacking); ok {
+		if err := f.Close(); err != nil {
+			return r.wrap(fmt.Errorf("close: %w", err))
+		}
+	}
+	return nil
+}
 
 func aligned(mem []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%8 == 0 }
 

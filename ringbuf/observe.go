@@ -83,17 +83,13 @@ const tailSlots = 4
 // rememberTail copies the slots at the end of the ring when an observer passes them. If
 // the file has shrunk, the copy is empty.
 func (r *Reader) rememberTail() {
-	r.tail = r.tail[:cap(r.tail)]
-	if r.backing.Guard(r.runTail) != nil {
-		r.tail = r.tail[:0]
-	}
+	n := cap(r.tail) / r.layout.EventSize()
+	r.tail = r.tail[:0]
+	_ = r.backing.Guard(func() { r.tail = append(r.tail, r.ending(n)...) })
 }
 
-func (r *Reader) copyTail() { r.tail = r.tail[:copy(r.tail, r.ending())] }
-
-// ending returns the slots that tail remembers, or nil if the file has shrunk.
-func (r *Reader) ending() []byte {
-	n := len(r.tail) / r.layout.EventSize()
+// ending returns the last n slots, or nil if the file has shrunk.
+func (r *Reader) ending(n int) []byte {
 	b, _ := r.peek(r.Capacity()-n, n)
 	return b
 }
@@ -103,7 +99,7 @@ func (r *Reader) ending() []byte {
 // the file produces them.
 func (r *Reader) wroteToTheEnd() bool {
 	unread := (r.Capacity() - int(r.next)) * r.layout.EventSize()
-	before, now := r.tail[max(0, len(r.tail)-unread):], r.ending()
+	before, now := r.tail[max(0, len(r.tail)-unread):], r.ending(len(r.tail)/r.layout.EventSize())
 	if len(now) < len(before) || len(before) == 0 || isZero(now[len(now)-r.layout.EventSize():]) {
 		return false
 	}

@@ -116,7 +116,7 @@ func identifyFile(f *os.File) (head []byte, h Header, state FileState, err error
 func readHead(f *os.File, size int64) ([]byte, error) {
 	switch {
 	case size == 0:
-		return nil, &unfinishedError{"the file is empty"}
+		return nil, unfinished("the file is empty")
 	case size < int64(compact.size):
 		return nil, fmt.Errorf("%w: the file has %d bytes, less than a header", ErrNotRing, size)
 	}

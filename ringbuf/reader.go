@@ -6,25 +6,22 @@ package ringbuf
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 )
 
-// Reader reads one ring. It is not safe for concurrent use, except that Path, ID, Layout, Capacity, Attended and WritePosition may be called from other goroutines.
+// Reader reads one ring. It is not safe for concurrent use, except that Path, ID, Layout,
+// Capacity, Attended and WritePosition may be called from other goroutines.
 type Reader struct {
-	words
+	ring
 	next      uint64 // the slot after the last event that was read
 	committed uint64 // the value of readPos, as far as this reader knows
 	moved     uint64 // number of slots that this reader has committed
-	mask      uint64 // checked when the ring was opened; used instead of the header's
 	mode      Mode
-	layout    Layout
 
-	mem     []byte // the whole file; nil once closed
-	slots   []byte
-	backing Backing
-	extent  extent   // see holes.go
-	copy    []uint64 // an observer's copy of slots
-	ahead   ahead    // see ahead.go
+	extent extent   // see holes.go
+	copy   []uint64 // an observer's copy of slots
+	ahead  ahead    // see ahead.go
 
 	// See checksum.go.
 	seen   uint32
@@ -39,20 +36,18 @@ type Reader struct {
 	mayHaveRestarted         bool
 
 	pass
-	path     string
 	dev, ino uint64
 }
 
 // pass holds arguments and results of the functions that run under Guard. The
 // functions are created once, so that a pass allocates nothing.
 type pass struct {
-	runIdle, runRead, runCommit, runTail func()
-	limit                                int
-	fn                                   func(Batch)
-	fill                                 int
-	position                             uint64
-	idle                                 bool
-	err                                  error
+	runIdle, runRead, runCommit func()
+	limit                       int
+	fn                          func(Batch)
+	fill                        int
+	position                    uint64
+	idle                        bool
 }
 
 // NewReader returns a Reader for a ring in memory: mem is the whole file and
@@ -89,16 +84,12 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMemory(mem, l, h.Capacity); err != nil {
-		return nil, err
-	}
 	if mode == Consume && h.WritePos == 0 && h.ReadPos != 0 && state.Age < settleTime {
 		return nil, fmt.Errorf("%w: the agent is restarting, or has just written the last slot", ErrNotReady)
 	}
 	r := &Reader{
-		words: wordsOf(mem, layouts[l].header), next: h.ReadPos, committed: h.ReadPos, mask: h.Mask,
-		sampled: state.Changed, dev: state.Dev, ino: state.Ino, mode: mode, layout: l, mem: mem, slots: mem[l.HeaderSize():], backing: b,
-		ahead: ahead{write: noPosition},
+		ring: ringIn(mem, b, l, h.Mask), next: h.ReadPos, committed: h.ReadPos, mode: mode,
+		sampled: state.Changed, dev: state.Dev, ino: state.Ino, ahead: ahead{write: noPosition},
 	}
 	if mode == Observe {
 		if h.WritePos == 0 {
@@ -107,22 +98,12 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 		r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
 	}
 	r.runIdle, r.runRead, r.runCommit = r.guardedIdle, r.guardedRead, r.guardedCommit
-	r.runTail = r.copyTail
 	return r, nil
 }
-
-// Path returns the path that the ring was opened with, or "" for memory.
-func (r *Reader) Path() string { return r.path }
 
 // ID identifies the ring's file by its device and inode, even if another file later gets
 // the same path. Both are 0 for memory.
 func (r *Reader) ID() (dev, ino uint64) { return r.dev, r.ino }
-
-// Layout returns the ring's layout.
-func (r *Reader) Layout() Layout { return r.layout }
-
-// Capacity returns the number of slots. A full ring holds one event less.
-func (r *Reader) Capacity() int { return int(r.mask) + 1 }
 
 // Uncommitted returns the number of events that were read and are still in the
 // ring. For an observer it is 0.
@@ -139,17 +120,12 @@ func (r *Reader) Position() uint64 { return r.next }
 // Committed returns the slot after the last event that was committed.
 func (r *Reader) Committed() uint64 { return r.committed }
 
-func (r *Reader) distance(from, to uint64) int { return int((to - from) & r.mask) }
-
 // Idle reports whether [Reader.Read] would find no new events and no error,
 // regardless of uncommitted events. It costs a fraction of a Read. If it returns
 // false, call Read for the events or the error.
 func (r *Reader) Idle() bool {
-	if r.mem == nil {
-		return false
-	}
 	r.idle = false
-	if r.backing.Guard(r.runIdle) != nil || !r.idle {
+	if r.guard(r.runIdle) != nil || !r.idle {
 		return false
 	}
 	return r.ahead.write == r.next || r.guard(r.caughtUp) == nil
@@ -167,42 +143,16 @@ func (r *Reader) guardedIdle() {
 //
 // The error wraps [ErrRestarted], [ErrShrunk] or [ErrInvalid] if the caller must
 // open the ring again, [ErrLapped] or [ErrForeignRead] if the reader skipped
-// events that it couldn't read, or [ErrClosed]. Events already passed to fn are
+// events that it couldn't read, or [os.ErrClosed]. Events already passed to fn are
 // valid even if Read returns an error.
 //
 // An observer copies events before it calls fn. If the agent overwrites events
 // during the copy, Read omits them and returns ErrLapped.
 func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
-	if r.mem == nil {
-		return 0, fmt.Errorf("read %s: %w", r.name(), ErrClosed)
-	}
 	r.limit, r.fn, r.fill = limit, fn, 0
 	err = r.guard(r.runRead)
 	r.fn = nil
 	return r.fill, err
-}
-
-// guard runs one of the functions of pass, and returns its error or the fault that
-// ended it.
-func (r *Reader) guard(fn func()) error {
-	r.err = nil
-	err := r.backing.Guard(fn)
-	if err == nil {
-		err = r.err
-	}
-	if err != nil {
-		return r.wrap(err)
-	}
-	return nil
-}
-
-func (r *Reader) wrap(err error) error { return fmt.Errorf("%s: %w", r.name(), err) }
-
-func (r *Reader) name() string {
-	if r.path == "" {
-		return "ring"
-	}
-	return "ring " + r.path
 }
 
 func (r *Reader) guardedRead() {
@@ -271,15 +221,6 @@ func (r *Reader) moveTo(next uint64) {
 	}
 }
 
-// fileBacking is the Backing of a ring that OpenReader opened.
-type fileBacking interface {
-	Backing
-	attended(mode Mode) (bool, error)
-	nextHole(at int64) (int64, error)
-	readAt(at, n int64) ([]byte, error)
-	Close() error
-}
-
 // Attended reports whether another process, such as an agent or another consumer,
 // has the ring's file open or mapped. For an observer, only processes that can
 // write count. Another goroutine may call it while the owner reads.
@@ -290,7 +231,7 @@ type fileBacking interface {
 func (r *Reader) Attended() (bool, error) {
 	f, ok := r.backing.(fileBacking)
 	if !ok {
-		return false, fmt.Errorf("%s: %w", r.name(), errors.ErrUnsupported)
+		return false, r.wrap(errors.ErrUnsupported)
 	}
 	attended, err := f.attended(r.mode)
 	if err != nil {
@@ -303,22 +244,8 @@ func (r *Reader) Attended() (bool, error) {
 // has written since an earlier call. Another goroutine may call it while the owner reads.
 func (r *Reader) WritePosition() (position uint64, err error) {
 	if r.mem == nil {
-		return 0, fmt.Errorf("read %s: %w", r.name(), ErrClosed)
+		return 0, r.wrap(os.ErrClosed)
 	}
 	err = r.backing.Guard(func() { position = atomic.LoadUint64(r.write) })
 	return position, err
-}
-
-// Close releases the ring without committing. It is idempotent.
-func (r *Reader) Close() error {
-	if r.mem == nil {
-		return nil
-	}
-	r.mem, r.slots, r.tail, r.copy, r.words = nil, nil, nil, nil, words{}
-	if f, ok := r.backing.(fileBacking); ok {
-		if err := f.Close(); err != nil {
-			return fmt.Errorf("close %s: %w", r.name(), err)
-		}
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ package ringbuf
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"testing"
 
@@ -248,7 +249,7 @@ func TestClosedReaderCommitsNothingAndReturnsErrClosed(t *testing.T) {
 		}
 		_, err := r.Read(0, func(Batch) { t.Error("a batch from a closed reader") })
 		for what, err := range map[string]error{"Read": err, "Commit": r.Commit()} {
-			if !errors.Is(err, ErrClosed) {
+			if !errors.Is(err, os.ErrClosed) {
 				t.Errorf("%v: %s after Close: %v", mode, what, err)
 			} else {
 				says(t, err, w.Path())

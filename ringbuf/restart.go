@@ -151,7 +151,7 @@ func (r *Reader) followForeign(s state) error {
 		r.moveTo(to)
 	}
 	r.committed, r.seen, r.seenTo = to, 0, 0
-	return foreignRead(from, to)
+	return fmt.Errorf("%w (read position moved from %d to %d)", ErrForeignRead, from, to)
 }
 
 // swap moves readPos, and reports whether it did. It fails if an agent has

@@ -12,13 +12,7 @@ import (
 // Writer is the agent's side of a ring. It is not safe for concurrent use, and a
 // ring must have only one writer.
 type Writer struct {
-	words
-	path    string
-	layout  Layout
-	mask    uint64
-	mem     []byte // nil once closed
-	slots   Batch  // all slots
-	backing Backing
+	ring
 
 	// Arguments and results of the function that runs under Guard. It is created
 	// once, so that a push allocates nothing.
@@ -26,7 +20,6 @@ type Writer struct {
 	events  []Event
 	one     [1]Event
 	n       int
-	err     error
 }
 
 // NewWriter creates a ring in memory: mem is the whole file and must be aligned to
@@ -35,13 +28,10 @@ func NewWriter(mem []byte, b Backing, l Layout, capacity int) (*Writer, error) {
 	if err := checkRing(l, capacity); err != nil {
 		return nil, err
 	}
-	if err := checkMemory(mem, l, uint64(capacity)); err != nil {
-		return nil, err
+	if size := l.FileSize(uint64(capacity)); int64(len(mem)) != size || !aligned(mem) {
+		return nil, fmt.Errorf("%w: %d bytes of memory for a ring of %d, or not aligned to 8 bytes", ErrInvalid, len(mem), size)
 	}
-	w := &Writer{
-		words: wordsOf(mem, layouts[l].header), layout: l, mask: uint64(capacity) - 1, mem: mem,
-		slots: Batch{layout: l, slots: mem[l.HeaderSize():]}, backing: b,
-	}
+	w := &Writer{ring: ringIn(mem, b, l, uint64(capacity)-1)}
 	w.runPush = w.push
 	if err := b.Guard(w.start); err != nil {
 		return nil, err
@@ -76,17 +66,8 @@ func (w *Writer) start() {
 	}
 }
 
-// Path returns the path that the ring was created at, or "" for memory.
-func (w *Writer) Path() string { return w.path }
-
-// Layout returns the ring's layout.
-func (w *Writer) Layout() Layout { return w.layout }
-
-// Capacity returns the number of slots. A full ring holds one event less.
-func (w *Writer) Capacity() int { return int(w.mask) + 1 }
-
 // Push writes one event to the ring. The error is [ErrFull], or wraps [ErrNoType],
-// [ErrShrunk], [ErrClosed], or ENOSPC if the file system is full: a ring file is
+// [ErrShrunk], [os.ErrClosed], or ENOSPC if the file system is full: a ring file is
 // sparse and allocates pages on first use.
 func (w *Writer) Push(e Event) error {
 	w.one[0] = e
@@ -99,27 +80,19 @@ func (w *Writer) Push(e Event) error {
 
 // PushBatch writes events to the ring, in order, and publishes them one by one, like
 // an agent that flushes its staging queue. It returns how many events it wrote. It
-// stops when the ring is full, which is not an error, and returns [ErrNoType] at an
+// stops when the ring is full, which is not an error, and with an [ErrNoType] at an
 // event that the layout can't carry. Other errors are those of [Writer.Push].
 func (w *Writer) PushBatch(events []Event) (n int, err error) {
-	if w.mem == nil {
-		return 0, fmt.Errorf("write %s: %w", w.name(), ErrClosed)
-	}
-	w.events, w.n, w.err = events, 0, nil
-	err = w.backing.Guard(w.runPush)
+	w.events, w.n = events, 0
+	err = w.guard(w.runPush)
 	w.events = nil
-	if err == nil {
-		err = w.err
-	}
-	if err != nil {
-		return w.n, fmt.Errorf("write %s (%v): %w", w.name(), w.layout, err)
-	}
-	return w.n, nil
+	return w.n, err
 }
 
 func (w *Writer) push() {
 	// This writer is the only one that stores writePos.
 	write := atomic.LoadUint64(w.write) & w.mask
+	slots := Batch{w.layout, w.slots}
 	for ; w.n < len(w.events); w.n++ {
 		next := (write + 1) & w.mask
 		// Acquire: pairs with the reader's release store after its last access to
@@ -127,7 +100,7 @@ func (w *Writer) push() {
 		if next == atomic.LoadUint64(w.read) {
 			return
 		}
-		if w.err = w.slots.put(int(write), &w.events[w.n]); w.err != nil {
+		if w.err = slots.put(int(write), &w.events[w.n]); w.err != nil {
 			return
 		}
 		// Release: the slot is written. Pairs with the reader's acquire load.
@@ -136,39 +109,9 @@ func (w *Writer) push() {
 	}
 }
 
-// Len returns the number of events in the ring. The error wraps [ErrClosed] or
+// Len returns the number of events in the ring. The error wraps [os.ErrClosed] or
 // [ErrShrunk].
 func (w *Writer) Len() (n int, err error) {
-	if w.mem == nil {
-		return 0, fmt.Errorf("%s: %w", w.name(), ErrClosed)
-	}
-	if err := w.backing.Guard(func() {
-		read, write := atomic.LoadUint64(w.read), atomic.LoadUint64(w.write)
-		n = int((write - read) & w.mask)
-	}); err != nil {
-		return 0, fmt.Errorf("%s: %w", w.name(), err)
-	}
-	return n, nil
-}
-
-func (w *Writer) name() string {
-	if w.path == "" {
-		return "ring"
-	}
-	return "ring " + w.path
-}
-
-// Close releases the ring but doesn't remove its file, as an agent doesn't either.
-// It is idempotent.
-func (w *Writer) Close() error {
-	if w.mem == nil {
-		return nil
-	}
-	w.mem, w.words, w.slots = nil, words{}, Batch{}
-	if c, ok := w.backing.(interface{ Close() error }); ok {
-		if err := c.Close(); err != nil {
-			return fmt.Errorf("close %s: %w", w.name(), err)
-		}
-	}
-	return nil
+	err = w.guard(func() { n = w.distance(atomic.LoadUint64(w.read), atomic.LoadUint64(w.write)) })
+	return n, err
 }

@@ -180,7 +180,7 @@ func TestClosedWriterReturnsErrClosedAndLeavesTheFile(t *testing.T) {
 	}
 	_, lenErr := w.Len()
 	for what, err := range map[string]error{"Push": w.Push(sample(V4, 1)), "Len": lenErr} {
-		if !errors.Is(err, ErrClosed) {
+		if !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s after Close: %v", what, err)
 		} else {
 			says(t, err, w.Path())
