@@ -38,43 +38,26 @@ func (b Batch) Layout() Layout { return b.layout }
 func (b Batch) Len() int { return len(b.slots) / b.layout.EventSize() }
 
 // Typed returns the events of a ring of layout [V3], [V4] or [V5].
-func (b Batch) Typed() []TypedEvent {
-	if b.layout < V3 {
-		return nil
-	}
-	return view[TypedEvent](b.slots)
-}
+func (b Batch) Typed() []TypedEvent { return view[TypedEvent](b, b.layout >= V3) }
 
 // Categorized returns the events of a ring of layout [V2].
-func (b Batch) Categorized() []CategorizedEvent {
-	if b.layout != V2 {
-		return nil
-	}
-	return view[CategorizedEvent](b.slots)
-}
+func (b Batch) Categorized() []CategorizedEvent { return view[CategorizedEvent](b, b.layout == V2) }
 
 // Named returns the events of a ring of layout [V2Named].
-func (b Batch) Named() []NamedEvent {
-	if b.layout != V2Named {
-		return nil
-	}
-	return view[NamedEvent](b.slots)
-}
+func (b Batch) Named() []NamedEvent { return view[NamedEvent](b, b.layout == V2Named) }
 
 // Timed returns the events of a ring of layout [V1].
-func (b Batch) Timed() []TimedEvent {
-	if b.layout != V1 {
+func (b Batch) Timed() []TimedEvent { return view[TimedEvent](b, b.layout == V1) }
+
+// view returns slots as the Go equivalent of their C++ struct, or nil if they are not of its
+// layout. Headers and slots have sizes that are multiples of 8, so slots are aligned.
+func view[T any](b Batch, matches bool) []T {
+	if !matches {
 		return nil
 	}
-	return view[TimedEvent](b.slots)
-}
-
-// view returns slots as the Go equivalent of their C++ struct. Headers and slots
-// have sizes that are multiples of 8, so slots are aligned.
-func view[T any](slots []byte) []T {
 	var event T
-	n := len(slots) / int(unsafe.Sizeof(event))
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(slots))), n)
+	n := len(b.slots) / int(unsafe.Sizeof(event))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.slots))), n)
 }
 
 // Quads returns events as groups of four, in place, without an incomplete last
