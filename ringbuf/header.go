@@ -55,16 +55,20 @@ func identify(b []byte, fileSize int64) (Header, Layout, error) {
 	if h.Version == 0 {
 		return h, 0, notReady(b)
 	}
-	if err := h.checkGeometry(fileSize); err != nil {
-		return h, 0, err
+	problem := h.problem(fileSize)
+	switch {
+	case problem != "" && (h.Version < 1 || h.Version > maxPlausibleVersion):
+		return h, 0, fmt.Errorf("%w: the file has no valid header", ErrNotRing)
+	case h.Version < 1 || h.Version > newest.Version():
+		return h, 0, fmt.Errorf("%w %d (versions 1 to 5 are known): this agent needs a newer reader; the ring stays unchanged",
+			ErrUnknownVersion, h.Version)
+	case problem != "":
+		return h, 0, fmt.Errorf("%w: %s", ErrInvalid, problem)
 	}
 	for _, l := range Layouts() {
 		if l.Version() == h.Version && l.FileSize(h.Capacity) == fileSize {
-			return h, l, h.checkPositions()
+			return h, l, checkPositions(h.WritePos, h.ReadPos, h.Mask)
 		}
-	}
-	if h.Version < 1 || h.Version > newest.Version() {
-		return h, 0, unknownVersion(h.Version)
 	}
 	return h, 0, fmt.Errorf("%w: a ring of version %d with %d slots does not have %d bytes; was it truncated?",
 		ErrInvalid, h.Version, h.Capacity, fileSize)
@@ -85,55 +89,35 @@ func notReady(b []byte) error {
 	return fmt.Errorf("%w: the version is still 0; the agent is starting or failed to start", ErrNotReady)
 }
 
-// checkGeometry returns what is wrong with a header of any layout. If the other
-// fields are invalid, the version decides whether the file is a ring.
-func (h *Header) checkGeometry(fileSize int64) error {
-	if h.plausible(fileSize) {
-		return nil
-	}
-	if h.Version < 1 || h.Version > maxPlausibleVersion {
-		return fmt.Errorf("%w: the file has no valid header", ErrNotRing)
-	}
-	if h.Version > newest.Version() {
-		return unknownVersion(h.Version)
-	}
-	switch {
-	case h.Capacity == 0, h.Capacity == 1:
-		return fmt.Errorf("%w: a capacity of %d holds no event; set NIXL_TELEMETRY_BUFFER_SIZE to 2 or more",
-			ErrInvalid, h.Capacity)
-	case bits.OnesCount64(h.Capacity) != 1:
-		return fmt.Errorf("%w: capacity %d is not a power of two", ErrInvalid, h.Capacity)
-	case h.Capacity > MaxCapacity:
-		return fmt.Errorf("%w: capacity %d is above the limit of %d", ErrInvalid, h.Capacity, MaxCapacity)
-	case h.Mask != h.Capacity-1:
-		return fmt.Errorf("%w: mask %#x doesn't match capacity %d", ErrInvalid, h.Mask, h.Capacity)
-	default:
-		return fmt.Errorf("%w: a ring with %d slots does not have %d bytes; was it truncated?", ErrInvalid, h.Capacity, fileSize)
-	}
-}
-
-// plausible reports whether the geometry fits a ring of any event size.
-func (h *Header) plausible(fileSize int64) bool {
-	size := int64(compact.size)
-	if h.Version == V5.Version() {
-		size = int64(padded.size)
-	}
-	return h.Capacity >= 2 && h.Capacity <= MaxCapacity && bits.OnesCount64(h.Capacity) == 1 &&
-		h.Mask == h.Capacity-1 && fileSize > size && uint64(fileSize-size)%h.Capacity == 0
-}
-
 // maxPlausibleVersion is the largest version that a future layout may have. The
 // same bytes of a text file are four letters, a much larger number.
 const maxPlausibleVersion = 255
 
-func (h *Header) checkPositions() error {
-	if h.WritePos > h.Mask || h.ReadPos > h.Mask {
-		return fmt.Errorf("%w: write position %d or read position %d is beyond the last slot %d",
-			ErrInvalid, h.WritePos, h.ReadPos, h.Mask)
+// problem returns why the geometry fits no ring, whatever the size of its events, or "".
+func (h *Header) problem(fileSize int64) string {
+	size := int64(compact.size)
+	if h.Version == V5.Version() {
+		size = int64(padded.size)
 	}
-	return nil
+	switch {
+	case h.Capacity == 0, h.Capacity == 1:
+		return fmt.Sprintf("a capacity of %d holds no event; set NIXL_TELEMETRY_BUFFER_SIZE to 2 or more", h.Capacity)
+	case bits.OnesCount64(h.Capacity) != 1:
+		return fmt.Sprintf("capacity %d is not a power of two", h.Capacity)
+	case h.Capacity > MaxCapacity:
+		return fmt.Sprintf("capacity %d is above the limit of %d", h.Capacity, MaxCapacity)
+	case h.Mask != h.Capacity-1:
+		return fmt.Sprintf("mask %#x doesn't match capacity %d", h.Mask, h.Capacity)
+	case fileSize <= size, uint64(fileSize-size)%h.Capacity != 0:
+		return fmt.Sprintf("a ring with %d slots does not have %d bytes; was it truncated?", h.Capacity, fileSize)
+	default:
+		return ""
+	}
 }
 
-func unknownVersion(v int32) error {
-	return fmt.Errorf("%w %d (versions 1 to 5 are known): this agent needs a newer reader; the ring stays unchanged", ErrUnknownVersion, v)
+func checkPositions(write, read, mask uint64) error {
+	if write > mask || read > mask {
+		return fmt.Errorf("%w: write position %d or read position %d is beyond the last slot %d", ErrInvalid, write, read, mask)
+	}
+	return nil
 }

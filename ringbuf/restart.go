@@ -90,10 +90,7 @@ func (r *Reader) load() (s state, err error) {
 			return s, nil
 		}
 	}
-	if s.write > r.mask || s.read > r.mask {
-		return state{}, fmt.Errorf("%w: write position %d or read position %d is beyond the last slot %d", ErrInvalid, s.write, s.read, r.mask)
-	}
-	return s, nil
+	return s, checkPositions(s.write, s.read, r.mask)
 }
 
 // verify reduces the pending events of a look to those that certainly belong to
