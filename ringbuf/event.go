@@ -6,7 +6,6 @@ package ringbuf
 import (
 	"bytes"
 	"strconv"
-	"strings"
 )
 
 // Category is NIXL's nixl_telemetry_category_t. Rings of layout [V1], [V2] and
@@ -113,21 +112,7 @@ func (t Type) String() string {
 }
 
 // number formats a type that has no name.
-func (t Type) number() string { return unknownEvent + strconv.FormatUint(uint64(t), 10) }
-
-const unknownEvent = "unknown_event_"
-
-// ParseTypeName is the reverse of [Layout.TypeName], for all layouts.
-func ParseTypeName(name string) (Type, bool) {
-	for t := range typeTable {
-		if typeTable[t].name == name {
-			return Type(t), true
-		}
-	}
-	number, ok := strings.CutPrefix(name, unknownEvent)
-	t, err := strconv.ParseUint(number, 10, 32)
-	return Type(t), ok && err == nil && Type(t).number() == name
-}
+func (t Type) number() string { return "unknown_event_" + strconv.FormatUint(uint64(t), 10) }
 
 // Category returns the category that layout [V2] stores with a known type, or -1.
 func (t Type) Category() Category {

@@ -87,18 +87,3 @@ func TestEventNameIsTheNameOrTheTypeName(t *testing.T) {
 		t.Errorf("a named event is named %q", got)
 	}
 }
-
-func TestParseTypeNameReversesTypeName(t *testing.T) {
-	for _, l := range Layouts() {
-		for _, kind := range []Type{0, TypeErrNoTelemetry, TypeEventsDropped, Type(Types), 1000, 1<<32 - 1} {
-			if got, known := ParseTypeName(l.TypeName(kind)); got != kind || !known {
-				t.Errorf("%s of layout %v is %d, %v", l.TypeName(kind), l, got, known)
-			}
-		}
-	}
-	for _, name := range []string{"", "mine", "unknown_event_", "unknown_event_x", "unknown_event_01", "unknown_event_4294967296"} {
-		if got, known := ParseTypeName(name); known {
-			t.Errorf("%q is type %d", name, got)
-		}
-	}
-}

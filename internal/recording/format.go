@@ -193,7 +193,7 @@ func (k *eventKind) event(l ringbuf.Layout) (e ringbuf.Event, err error) {
 		return e, nil
 	}
 	var ok bool
-	if e.Type, ok = ringbuf.ParseTypeName(k.EventName); !ok {
+	if e.Type, ok = tally.ParseTypeName(k.EventName); !ok {
 		return e, fmt.Errorf("no event of layout %v is named %q", l, k.EventName)
 	}
 	if l != ringbuf.V2 {

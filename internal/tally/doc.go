@@ -34,7 +34,7 @@
 //
 //   - sum.go, total.go, shape.go, scale.go, expindex.go, exponential.go, histogram.go,
 //     quantile.go: numbers and histograms
-//   - category.go, totals.go, agent.go: the totals
+//   - category.go, typename.go, totals.go, agent.go: the totals
 //   - memory.go, health.go, names.go, series.go, spelling.go: their parts
 //   - group.go, classes.go, transfers.go, translate.go, slots.go, watch.go: transfers
 //   - values.go: totals that another program has counted

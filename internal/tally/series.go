@@ -92,7 +92,7 @@ func (n *names) addType(key typeKey, i int32) {
 // types. Later events of these types must find it even if the limit is reached.
 func (a *Agent) restored(key seriesKey) int32 {
 	i := a.seriesOf(key)
-	if t, ok := ringbuf.ParseTypeName(key.name); ok {
+	if t, ok := ParseTypeName(key.name); ok {
 		a.names.addType(typeKey{category: key.category, kind: t}, i)
 	}
 	return i
