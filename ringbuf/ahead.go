@@ -78,7 +78,7 @@ func (r *Reader) peek(slot, n int) ([]byte, error) {
 	if !ok || end <= r.extent.end {
 		return r.mem[at:end], nil
 	}
-	return file.readAt(at, end-at) // read(2) doesn't allocate pages
+	return readAt(file.file(), at, end-at) // read(2) doesn't allocate pages
 }
 
 // appendUnread appends slots that the agent may be writing. A copy that is partly old differs

@@ -32,16 +32,6 @@
 // still holds the events, so a caller that stores its totals before it commits
 // loses nothing in a crash.
 //
-//	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
-//	…
-//	_, err = r.Read(0, func(b ringbuf.Batch) {
-//		for i := range b.Len() {
-//			e := b.Event(i)
-//			…
-//		}
-//	})
-//	err = r.Commit()
-//
 // A reader in mode [Observe] opens the file read-only and changes nothing, so it
 // can run next to a consumer. [Reader.Idle] is a cheap check for new events.
 //
@@ -80,7 +70,7 @@ package ringbuf
 // for the fields of Reader.
 //
 //   - errors.go, event.go, layout.go, header.go: the format
-//   - mode.go, memory.go, batch.go: the memory of a ring
+//   - memory.go, batch.go: the memory of a ring
 //   - reader.go, restart.go, commit.go, ahead.go, holes.go, observe.go, checksum.go: reading
 //   - writer.go: writing
 //   - mapping_linux.go, open.go: files

@@ -15,15 +15,13 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // mapping is an open and mapped ring file, the Backing that OpenReader and Create
 // use. It stays mapped until Close.
 type mapping struct {
-	file *os.File
-	mem  []byte
+	f   *os.File
+	mem []byte
 
 	// seeks is set if the file system finds holes quickly. ZFS, which has large blocks,
 	// writes the file to the disk first. The pages of its holes can be reclaimed.
@@ -36,7 +34,7 @@ func (m *mapping) nextHole(at int64) (int64, error) {
 	if !m.seeks {
 		return int64(len(m.mem)), nil
 	}
-	hole, err := unix.Seek(int(m.file.Fd()), at, unix.SEEK_HOLE)
+	hole, err := unix.Seek(int(m.f.Fd()), at, unix.SEEK_HOLE)
 	switch {
 	case errors.Is(err, unix.ENXIO):
 		return 0, ErrShrunk
@@ -46,8 +44,8 @@ func (m *mapping) nextHole(at int64) (int64, error) {
 	return hole, nil
 }
 
-// readAt implements fileBacking.
-func (m *mapping) readAt(at, n int64) ([]byte, error) { return readAt(m.file, at, n) }
+// file implements fileBacking.
+func (m *mapping) file() *os.File { return m.f }
 
 // mapFile maps a file. Its memory is valid until the Backing is closed.
 func mapFile(f *os.File, size int64, write bool) ([]byte, fileBacking, error) {
@@ -63,11 +61,11 @@ func mapFile(f *os.File, size int64, write bool) ([]byte, fileBacking, error) {
 	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("determine the file system: %w", err), unix.Munmap(mem))
 	}
-	return mem, &mapping{file: f, mem: mem, seeks: fs.Bsize <= int64(pageSize)}, nil
+	return mem, &mapping{f: f, mem: mem, seeks: fs.Bsize <= int64(pageSize)}, nil
 }
 
 // Stat implements Backing.
-func (m *mapping) Stat() (FileState, error) { return statFile(m.file) }
+func (m *mapping) Stat() (FileState, error) { return statFile(m.f) }
 
 func statFile(f *os.File) (s FileState, err error) {
 	var st unix.Stat_t
@@ -118,9 +116,4 @@ func (m *mapping) faulted() error {
 }
 
 // Close unmaps and closes the file.
-func (m *mapping) Close() error { return errors.Join(unix.Munmap(m.mem), m.file.Close()) }
-
-// attended implements fileBacking.
-func (m *mapping) attended(mode Mode) (bool, error) {
-	return files.LeaseRefused(m.file, mode == Consume)
-}
+func (m *mapping) Close() error { return errors.Join(unix.Munmap(m.mem), m.f.Close()) }

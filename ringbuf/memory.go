@@ -33,9 +33,8 @@ type FileState struct {
 // fileBacking is the Backing of a ring that OpenReader opened.
 type fileBacking interface {
 	Backing
-	attended(mode Mode) (bool, error)
+	file() *os.File
 	nextHole(at int64) (int64, error)
-	readAt(at, n int64) ([]byte, error)
 	Close() error
 }
 

@@ -8,7 +8,44 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
+
+// Mode determines whether a reader consumes events.
+type Mode uint8
+
+const (
+	// Consume removes events from the ring, so the agent can reuse their slots.
+	// It needs write permission. A ring can have one consumer at a time.
+	Consume Mode = iota
+	// Observe opens the ring read-only and leaves it unchanged.
+	Observe
+)
+
+// String returns "consume" or "observe".
+func (m Mode) String() string {
+	if m == Observe {
+		return "observe"
+	}
+	return "consume"
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler]: it is the reverse of [Mode.String].
+func (m *Mode) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case Consume.String():
+		*m = Consume
+	case Observe.String():
+		*m = Observe
+	default:
+		return fmt.Errorf("unknown mode %q: use consume or observe", text)
+	}
+	return nil
+}
+
+// MarshalText implements [encoding.TextMarshaler] with [Mode.String].
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // Reader reads one ring. It is not safe for concurrent use, except that Path, ID, Layout,
 // Capacity, Attended and WritePosition may be called from other goroutines.
@@ -56,24 +93,23 @@ type pass struct {
 // The error wraps [ErrNotReady], [ErrNotRing], [ErrInvalid] or [ErrUnknownVersion], or
 // comes from b.
 func NewReader(mem []byte, b Backing, mode Mode) (*Reader, error) {
-	var r *Reader
-	var err error
-	if fault := b.Guard(func() {
-		head := make([]uint64, min(len(mem), maxHeaderSize)/8)
-		if len(head)*8 < compact.size || !aligned(mem) {
-			err = fmt.Errorf("%w: %d bytes of memory are less than a header, or not aligned to 8 bytes", ErrNotRing, len(mem))
-			return
-		}
-		var state FileState
-		if state, err = b.Stat(); err != nil {
-			return
-		}
-		r, err = newReader(mem, copyWords(head, mem, 0, len(head)*8), state, b, mode)
-		if err == nil {
-			r.rememberTail()
-		}
-	}); fault != nil {
-		return nil, fault
+	if len(mem) < compact.size || !aligned(mem) {
+		return nil, fmt.Errorf("%w: %d bytes of memory are less than a header, or not aligned to 8 bytes", ErrNotRing, len(mem))
+	}
+	state, err := b.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var head []byte
+	if err := b.Guard(func() {
+		n := min(len(mem), maxHeaderSize) / 8
+		head = copyWords(make([]uint64, n), mem, 0, n*8)
+	}); err != nil {
+		return nil, err
+	}
+	r, err := newReader(mem, head, state, b, mode)
+	if err == nil {
+		r.rememberTail()
 	}
 	return r, err
 }
@@ -233,7 +269,7 @@ func (r *Reader) Attended() (bool, error) {
 	if !ok {
 		return false, r.wrap(errors.ErrUnsupported)
 	}
-	attended, err := f.attended(r.mode)
+	attended, err := files.LeaseRefused(f.file(), r.mode == Consume)
 	if err != nil {
 		err = r.wrap(err)
 	}

@@ -4,6 +4,7 @@
 package ringbuf
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -203,11 +204,4 @@ func (r *Reader) written(slots []byte) error {
 // pageSize is the page size of file mappings.
 var pageSize = os.Getpagesize()
 
-func isZero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
+func isZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
