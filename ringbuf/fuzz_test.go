@@ -60,7 +60,7 @@ func FuzzHeader(f *testing.F) {
 	f.Add(header(V5, 1<<60), int64(512))
 	f.Fuzz(func(t *testing.T, b []byte, size int64) {
 		if len(b) < 40 || size < 40 {
-			return // readHead refuses such files
+			return // identifyFile refuses such files
 		}
 		h, l, err := identify(b[:min(int64(len(b)), size, maxHeaderSize)], size)
 		if err != nil {

@@ -25,11 +25,15 @@ type Header struct {
 // bytes. The version has the same offset in every layout and selects the offsets
 // of the other fields. Fields beyond the end of b stay 0.
 func decodeHeader(b []byte) Header {
-	g := &compact
-	if int32(binary.LittleEndian.Uint32(b[offVersion:])) == V5.Version() {
-		g = &padded
+	return geometryOf(int32(binary.LittleEndian.Uint32(b[offVersion:]))).decode(b)
+}
+
+// geometryOf returns the geometry of a version. A future one can have any.
+func geometryOf(version int32) *geometry {
+	if version == V5.Version() {
+		return &padded
 	}
-	return g.decode(b)
+	return &compact
 }
 
 func (g *geometry) decode(b []byte) (h Header) {
@@ -95,10 +99,7 @@ const maxPlausibleVersion = 255
 
 // problem returns why the geometry fits no ring, whatever the size of its events, or "".
 func (h *Header) problem(fileSize int64) string {
-	size := int64(compact.size)
-	if h.Version == V5.Version() {
-		size = int64(padded.size)
-	}
+	size := int64(geometryOf(h.Version).size)
 	switch {
 	case h.Capacity == 0, h.Capacity == 1:
 		return fmt.Sprintf("a capacity of %d holds no event; set NIXL_TELEMETRY_BUFFER_SIZE to 2 or more", h.Capacity)

@@ -23,9 +23,7 @@ type mapping struct {
 	f   *os.File
 	mem []byte
 
-	// seeks is set if the file system finds holes quickly. ZFS, which has large blocks,
-	// writes the file to the disk first. The pages of its holes can be reclaimed.
-	seeks bool
+	seeks bool // whether the file system finds holes quickly
 }
 
 // nextHole implements fileBacking. It returns the offset of the first part of the file, at
@@ -48,7 +46,7 @@ func (m *mapping) nextHole(at int64) (int64, error) {
 func (m *mapping) file() *os.File { return m.f }
 
 // mapFile maps a file. Its memory is valid until the Backing is closed.
-func mapFile(f *os.File, size int64, write bool) ([]byte, fileBacking, error) {
+func mapFile(f *os.File, size int64, write, seeks bool) ([]byte, fileBacking, error) {
 	prot := unix.PROT_READ
 	if write {
 		prot |= unix.PROT_WRITE
@@ -57,11 +55,7 @@ func mapFile(f *os.File, size int64, write bool) ([]byte, fileBacking, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("map %d bytes: %w", size, err)
 	}
-	var fs unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("determine the file system: %w", err), unix.Munmap(mem))
-	}
-	return mem, &mapping{f: f, mem: mem, seeks: fs.Bsize <= int64(pageSize)}, nil
+	return mem, &mapping{f: f, mem: mem, seeks: seeks}, nil
 }
 
 // Stat implements Backing.

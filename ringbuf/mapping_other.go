@@ -14,6 +14,6 @@ import (
 func statFile(*os.File) (FileState, error) { return FileState{}, errors.ErrUnsupported }
 
 // mapFile returns [errors.ErrUnsupported].
-func mapFile(*os.File, int64, bool) ([]byte, fileBacking, error) {
+func mapFile(*os.File, int64, bool, bool) ([]byte, fileBacking, error) {
 	return nil, nil, errors.ErrUnsupported
 }

@@ -51,8 +51,15 @@ type ring struct {
 }
 
 func ringIn(mem []byte, b Backing, l Layout, mask uint64) ring {
+	g := layouts[l].header
 	return ring{
-		words: wordsOf(mem, layouts[l].header), layout: l, mask: mask, mem: mem, slots: mem[l.HeaderSize():], backing: b,
+		words: words{
+			write:    word(mem, offWritePos),
+			read:     word(mem, g.readPos),
+			version:  half(mem, offVersion),
+			capacity: word(mem, g.capacity),
+		},
+		layout: l, mask: mask, mem: mem, slots: mem[g.size:], backing: b,
 	}
 }
 
@@ -115,15 +122,6 @@ type words struct {
 	read     *uint64 // the consumer stores it, after its last access to the slot
 	version  *int32  // 0 until the ring is ready
 	capacity *uint64
-}
-
-func wordsOf(mem []byte, g *geometry) words {
-	return words{
-		write:    word(mem, offWritePos),
-		read:     word(mem, g.readPos),
-		version:  half(mem, offVersion),
-		capacity: word(mem, g.capacity),
-	}
 }
 
 func word(mem []byte, at int) *uint64 { return (*uint64)(unsafe.Pointer(&mem[at : at+8][0])) }

@@ -85,13 +85,10 @@ const tailSlots = 4
 func (r *Reader) rememberTail() {
 	n := cap(r.tail) / r.layout.EventSize()
 	r.tail = r.tail[:0]
-	_ = r.backing.Guard(func() { r.tail = append(r.tail, r.ending(n)...) })
-}
-
-// ending returns the last n slots, or nil if the file has shrunk.
-func (r *Reader) ending(n int) []byte {
-	b, _ := r.peek(r.Capacity()-n, n)
-	return b
+	_ = r.backing.Guard(func() {
+		slots, _ := r.peek(r.Capacity()-n, n)
+		r.tail = append(r.tail, slots...)
+	})
 }
 
 // wroteToTheEnd reports whether the agent has written the slots from the next one to the
@@ -99,7 +96,9 @@ func (r *Reader) ending(n int) []byte {
 // the file produces them.
 func (r *Reader) wroteToTheEnd() bool {
 	unread := (r.Capacity() - int(r.next)) * r.layout.EventSize()
-	before, now := r.tail[max(0, len(r.tail)-unread):], r.ending(len(r.tail)/r.layout.EventSize())
+	before := r.tail[max(0, len(r.tail)-unread):]
+	n := len(r.tail) / r.layout.EventSize()
+	now, _ := r.peek(r.Capacity()-n, n) // nil if the file has shrunk
 	if len(now) < len(before) || len(before) == 0 || isZero(now[len(now)-r.layout.EventSize():]) {
 		return false
 	}

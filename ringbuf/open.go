@@ -45,7 +45,8 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 			err = errors.Join(err, closer())
 		}
 	}()
-	if err := files.CheckLocal(f); err != nil {
+	seeks, err := files.CheckLocal(f)
+	if err != nil {
 		return nil, err
 	}
 	// Read the header again under the lock: until now, another consumer of this
@@ -54,7 +55,7 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 	if err != nil {
 		return nil, err
 	}
-	mem, m, err := mapFile(f, state.Size, mode == Consume)
+	mem, m, err := mapFile(f, state.Size, mode == Consume, seeks)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,6 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 	if err := r.checkWritten(r.next, r.distance(r.next, h.WritePos)); err != nil {
 		return nil, err
 	}
-	r.rememberTail()
 	r.path = path
 	return r, nil
 }
@@ -98,29 +98,25 @@ func openRing(mode Mode, open func(flag int) (*os.File, error)) (*os.File, error
 	return f, nil
 }
 
-// identifyFile reads the header of a file and checks that it is a ring.
+// identifyFile reads the header of a file and checks that it is a ring. It uses read(2),
+// so that a file that is not a ring is never mapped and no mapped page is touched, which
+// could block.
 func identifyFile(f *os.File) (head []byte, h Header, state FileState, err error) {
 	if state, err = statFile(f); err != nil {
 		return nil, h, state, err
 	}
-	if head, err = readHead(f, state.Size); err != nil {
-		return nil, h, state, err
-	}
-	h, _, err = identify(head, state.Size)
-	return head, h, state, err
-}
-
-// readHead reads a header of the maximum size. It uses read(2), so that a file
-// that is not a ring is never mapped and no mapped page is touched, which could
-// block.
-func readHead(f *os.File, size int64) ([]byte, error) {
 	switch {
-	case size == 0:
-		return nil, unfinished("the file is empty")
-	case size < int64(compact.size):
-		return nil, fmt.Errorf("%w: the file has %d bytes, less than a header", ErrNotRing, size)
+	case state.Size == 0:
+		err = unfinished("the file is empty")
+	case state.Size < int64(compact.size):
+		err = fmt.Errorf("%w: the file has %d bytes, less than a header", ErrNotRing, state.Size)
+	default:
+		head, err = readAt(f, 0, min(state.Size, maxHeaderSize))
 	}
-	return readAt(f, 0, min(size, maxHeaderSize))
+	if err == nil {
+		h, _, err = identify(head, state.Size)
+	}
+	return head, h, state, err
 }
 
 func readAt(f *os.File, at, n int64) ([]byte, error) {
@@ -176,7 +172,7 @@ func createRing(path string, layout Layout, capacity int) (_ *Writer, err error)
 	if err := checkRing(layout, capacity); err != nil {
 		return nil, err
 	}
-	f, err := openForWriter(path)
+	f, err := files.Create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -186,33 +182,18 @@ func createRing(path string, layout Layout, capacity int) (_ *Writer, err error)
 			err = errors.Join(err, closer())
 		}
 	}()
+	// Unlike an agent, overwrite no file that is not a ring.
+	if _, _, state, err := identifyFile(f); state.Size > 0 && errors.Is(err, ErrNotRing) {
+		return nil, err
+	}
 	size := layout.FileSize(uint64(capacity))
 	if err := f.Truncate(size); err != nil {
 		return nil, err
 	}
-	mem, m, err := mapFile(f, size, true)
+	mem, m, err := mapFile(f, size, true, false)
 	if err != nil {
 		return nil, err
 	}
 	closer = m.Close
 	return NewWriter(mem, m, layout, capacity)
-}
-
-// openForWriter opens or creates the file. Unlike an agent, it never overwrites a
-// file that is not a ring.
-func openForWriter(path string) (*os.File, error) {
-	f, err := files.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && info.Size() > 0 {
-		if _, _, _, err = identifyFile(f); !errors.Is(err, ErrNotRing) {
-			err = nil
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }

@@ -72,13 +72,10 @@ type Reader struct {
 	firstChanged, endChanged int64
 	mayHaveRestarted         bool
 
-	pass
 	dev, ino uint64
-}
 
-// pass holds arguments and results of the functions that run under Guard. The
-// functions are created once, so that a pass allocates nothing.
-type pass struct {
+	// Arguments and results of the functions that run under Guard. The functions are
+	// created once, so that a pass allocates nothing.
 	runIdle, runRead, runCommit func()
 	limit                       int
 	fn                          func(Batch)
@@ -107,14 +104,10 @@ func NewReader(mem []byte, b Backing, mode Mode) (*Reader, error) {
 	}); err != nil {
 		return nil, err
 	}
-	r, err := newReader(mem, head, state, b, mode)
-	if err == nil {
-		r.rememberTail()
-	}
-	return r, err
+	return newReader(mem, head, state, b, mode)
 }
 
-// newReader creates a reader from a copy of the header, without accessing mem.
+// newReader creates a reader from a copy of the header. It doesn't access the memory of a file.
 func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader, error) {
 	h, l, err := identify(head, int64(len(mem)))
 	if err != nil {
@@ -132,6 +125,7 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 			r.endChanged = state.Changed
 		}
 		r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
+		r.rememberTail()
 	}
 	r.runIdle, r.runRead, r.runCommit = r.guardedIdle, r.guardedRead, r.guardedCommit
 	return r, nil

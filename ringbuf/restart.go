@@ -194,14 +194,11 @@ func (r *Reader) continues(before uint64) bool {
 func (r *Reader) written(slots []byte) error {
 	last := slots[len(slots)-r.layout.EventSize():]
 	fromEnd := len(r.slots) - int(r.next)*r.layout.EventSize() - len(slots)
-	if fromEnd >= len(r.mem)%pageSize && !isZero(last) {
+	if fromEnd >= len(r.mem)%os.Getpagesize() && !isZero(last) {
 		return nil
 	}
 	_, err := r.stat()
 	return err
 }
-
-// pageSize is the page size of file mappings.
-var pageSize = os.Getpagesize()
 
 func isZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

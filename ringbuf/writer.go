@@ -14,8 +14,7 @@ import (
 type Writer struct {
 	ring
 
-	// Arguments and results of the function that runs under Guard. It is created
-	// once, so that a push allocates nothing.
+	// As for Reader: arguments and results of the function that runs under Guard.
 	runPush func()
 	events  []Event
 	one     [1]Event

@@ -62,4 +62,4 @@ func LeaseRefused(*os.File, bool) (bool, error) { return false, errors.ErrUnsupp
 func Lock(f *os.File) error { return unsupported("lock", f.Name()) }
 
 // CheckLocal returns [errors.ErrUnsupported].
-func CheckLocal(f *os.File) error { return unsupported("open", f.Name()) }
+func CheckLocal(f *os.File) (bool, error) { return false, unsupported("open", f.Name()) }

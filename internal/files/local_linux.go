@@ -26,16 +26,19 @@ var remoteNames = map[uint32]string{
 // runtime can't preempt a thread in a page fault, so the next garbage collection
 // would wait for it forever. It also returns one for ramfs: users of containers can
 // mount it, and the kernel doesn't report which pages of a file on ramfs exist.
-func CheckLocal(f *os.File) error {
+//
+// seeks reports whether the file system finds holes quickly. ZFS, which has large blocks,
+// writes the file to the disk first. The pages of its holes can be reclaimed.
+func CheckLocal(f *os.File) (seeks bool, err error) {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
-		return fmt.Errorf("determine the file system: %w", err)
+		return false, fmt.Errorf("determine the file system: %w", err)
 	}
 	risk := "can block this process forever"
 	switch kind := uint32(fs.Type); kind {
 	case unix.TMPFS_MAGIC, unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC,
 		unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, zfsMagic:
-		return nil
+		return fs.Bsize <= int64(os.Getpagesize()), nil
 	case unix.RAMFS_MAGIC:
 		risk = "allocates memory without limit"
 		fallthrough
@@ -44,6 +47,6 @@ func CheckLocal(f *os.File) error {
 		if name == "" {
 			name = fmt.Sprintf("%#x", kind)
 		}
-		return fmt.Errorf("%w: %s %s; set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm, or to a local disk", ErrFileSystem, name, risk)
+		return false, fmt.Errorf("%w: %s %s; set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm, or to a local disk", ErrFileSystem, name, risk)
 	}
 }
