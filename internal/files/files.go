@@ -1,8 +1,9 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package files opens files of other users safely, and finds out who uses them: through
-// open directories, without following links, and only regular files.
+// Package files opens and locks files of other users safely, and finds out who uses them:
+// through open directories, without following links, only regular files, and only on file
+// systems that can't hang.
 package files
 
 import (
