@@ -26,6 +26,7 @@ type simAgent struct {
 
 	resized  bool     // the file has a new size, but still the old header
 	starting bool     // the header isn't complete
+	fresh    bool     // the header was completed since the process last began to run
 	seenBy   *process // the process that had the ring open when the agent began to restart
 }
 
@@ -72,7 +73,11 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 		reset(plain, func() { f.store32(offVersion, 0) }),
 		reset(plain, func() { f.store(lay.capacity, slots) }),
 		reset(plain, func() { f.store(lay.mask, slots-1) }),
-		{kind: barrier, do: func() { f.store32(offVersion, lay.version); a.starting = false; f.started = w.begun[a.path] }},
+		{kind: barrier, do: func() {
+			f.store32(offVersion, lay.version)
+			a.starting, a.fresh = false, true
+			f.started = w.begun[a.path]
+		}},
 	}
 	if lay.expected > 0 {
 		a.steps = append(a.steps, simStep{kind: plain, do: func() { f.store32(lay.expected, lay.version) }})

@@ -139,6 +139,9 @@ func (p *process) resumes(path string) bool {
 
 // step runs what is due in the process, in random order.
 func (p *process) step() {
+	for _, a := range p.world.agents {
+		a.fresh = false
+	}
 	for _, path := range slices.Sorted(maps.Keys(p.tryAt)) {
 		if at := p.tryAt[path]; !p.world.now.Before(at) {
 			p.tryOpen(path)
