@@ -37,9 +37,6 @@ import (
 // store within nanoseconds, unless it is preempted. So nothing is pending until ctime is a
 // second old. Before that, OpenReader returns ErrNotReady to a consumer. An observer commits
 // nothing, so it believes this header if the ring has it when it is opened.
-//
-// No conclusion depends on the order in which slots become visible, which arm64 doesn't
-// define.
 
 // settleTime is the age of ctime from which on a reader believes an ambiguous header.
 const settleTime = 1e9 // ns
