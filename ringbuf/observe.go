@@ -22,7 +22,7 @@ func (r *Reader) deliverCopies(n, seen int) error {
 		r.copy = make([]uint64, min(len(r.slots), maxCopy)/8)
 	}
 	for n > 0 {
-		run := min(r.contiguous(n), len(r.copy)*8/size)
+		run := min(n, r.Capacity()-int(r.next), len(r.copy)*8/size)
 		slots := copyWords(r.copy, r.slots, int(r.next)*size, run*size)
 		if !r.is(r.layout.Version(), r.mask+1) {
 			return ErrRestarted

@@ -33,15 +33,13 @@ func (m Mode) String() string {
 
 // UnmarshalText implements [encoding.TextUnmarshaler]: it is the reverse of [Mode.String].
 func (m *Mode) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case Consume.String():
-		*m = Consume
-	case Observe.String():
-		*m = Observe
-	default:
-		return fmt.Errorf("unknown mode %q: use consume or observe", text)
+	for _, mode := range []Mode{Consume, Observe} {
+		if mode.String() == string(text) {
+			*m = mode
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("unknown mode %q: use consume or observe", text)
 }
 
 // MarshalText implements [encoding.TextMarshaler] with [Mode.String].
@@ -224,7 +222,7 @@ func (r *Reader) guardedRead() {
 func (r *Reader) deliver(n int) error {
 	size := r.layout.EventSize()
 	for n > 0 {
-		run := r.contiguous(n)
+		run := min(n, r.Capacity()-int(r.next))
 		at := int(r.next) * size
 		slots := r.slots[at : at+run*size]
 		if err := r.written(slots); err != nil {
@@ -236,9 +234,6 @@ func (r *Reader) deliver(n int) error {
 	}
 	return nil
 }
-
-// contiguous returns how many of the next n events lie before the end of the ring.
-func (r *Reader) contiguous(n int) int { return min(n, r.Capacity()-int(r.next)) }
 
 // moveTo sets next. All changes of next go through it.
 func (r *Reader) moveTo(next uint64) {
