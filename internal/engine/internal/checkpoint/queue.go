@@ -141,9 +141,6 @@ func (q *Queue) Next(now time.Time) *Call {
 	case len(q.loads) > 0:
 		l := q.loads[0]
 		q.loads = slices.Delete(q.loads, 0, 1)
-		if q.garbage[l.key] {
-			return &Call{load: l.done} // about to be removed
-		}
 		return &Call{Key: l.key, load: l.done}
 	case !q.index.read && (tidy || q.listed || len(q.saves) > 0) && !now.Before(q.indexAt):
 		return &Call{Key: indexKey, tidies: true}
@@ -220,7 +217,7 @@ func (q *Queue) Done(c *Call, value []byte, err error, now time.Time) (callback 
 	switch {
 	case c.load != nil:
 		if q.garbage[c.Key] {
-			value = nil // forgotten during the call
+			value = nil // about to be removed
 		}
 		return func() { c.load(value, err) }
 	case c.Key == indexKey && err == nil:

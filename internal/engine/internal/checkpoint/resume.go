@@ -128,7 +128,11 @@ func (m *Mark) finish(r *ringbuf.Reader) (Outcome, error) {
 	if there, err := m.skip(r); err != nil || !there {
 		return Restarted, err
 	}
-	return Finished, nil
+	// An agent that has restarted may have written up to To since the comparison.
+	if sum, err = r.Fingerprint(m.From, m.To); err == nil && sum != m.Fingerprint {
+		err = ringbuf.ErrRestarted
+	}
+	return Finished, err
 }
 
 // skip skips the events up to To. It reports false if the agent hasn't written up to To.

@@ -20,7 +20,7 @@ import (
 // undo them.
 func (w *world) collected(c collected) {
 	for _, s := range c.snapshots {
-		if w.gone[s.ID] {
+		if c.number <= w.gone[s.ID] {
 			continue // it may have been collected before it was retired
 		}
 		events := int(s.Totals.Registered().Events)
@@ -60,7 +60,7 @@ func (w *world) retired(path string, f *simFile) {
 			}
 		}
 	}
-	w.gone[path] = true
+	w.gone[path] = w.process.owner.collections
 	delete(w.visible, path)
 	maps.Copy(w.earlier, w.counted[path])
 	w.counted[path] = make(lineage)

@@ -86,6 +86,7 @@ func (w *world) boot() {
 		w.counted[path] = make(lineage)
 	}
 	clear(w.usage)
+	clear(w.gone)
 	w.process = p
 }
 

@@ -54,7 +54,7 @@ type world struct {
 	visible  map[string]int                 // begun when positions last showed a restart to the process
 	heard    map[string]int                 // begun when a restart was last reported
 	restarts map[string]uint64              // restarts that the current totals of each path include
-	gone     map[string]bool                // paths whose agents were retired
+	gone     map[string]uint64              // the newest collection before the agent of a path was retired
 	taken    map[string]bool                // paths whose events another consumer has taken
 	usage    map[string]usage               // of each path
 	takes    map[*simFile]int               // number of times since that or a restart was last reported
@@ -144,7 +144,7 @@ func newWorld(seed uint64) *world {
 		files: make(map[string]*simFile), observers: make(map[*simFile]*simObserver), takes: make(map[*simFile]int), store: make(map[string]stored),
 		written: make(map[uint64]string), values: make(map[uint64]uint64), runs: make(map[uint64]int), stored: make(map[uint64]time.Time), live: make(map[*simFile]map[uint64]uint64),
 		begun: make(map[string]int), visible: make(map[string]int), heard: make(map[string]int),
-		restarts: make(map[string]uint64), taken: make(map[string]bool), gone: make(map[string]bool),
+		restarts: make(map[string]uint64), taken: make(map[string]bool), gone: make(map[string]uint64),
 		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), usage: make(map[string]usage), known: make(map[string]int), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
 	}
 	for i := range w.plan.agents {
@@ -355,7 +355,11 @@ func (w *world) unnoticed(a *simAgent, id uint64) {
 	if w.plan.values == 0 || p == nil {
 		return
 	}
-	if r := p.open[a.file]; r != nil && r.Committed() == 0 && a.write < r.Position() {
+	r := p.open[a.file]
+	if r == nil || r.Layout() != a.lay.layout || r.Capacity() != int(a.slots) {
+		return
+	}
+	if r.Committed() == 0 && a.write < r.Position() {
 		w.loseEvent(a.path, id, "equal", false)
 		if a.write+1 == r.Position() {
 			w.unwatch(func(l loss) bool { return l.path == a.path })
@@ -498,7 +502,7 @@ func (w *world) foreign(a *simAgent) {
 	if f.slots == 0 || f.half || f.load32(offVersion) != f.lay.version || f.load(f.lay.capacity) != f.slots {
 		return
 	}
-	if w.IntN(4) == 0 && a.alive && !a.starting && a.paused == 0 && len(a.steps) == 0 && !w.young(f) {
+	if w.IntN(4) == 0 && a.alive && !a.starting && a.paused == 0 && len(a.steps) == 0 {
 		for range a.slots {
 			a.push()
 		}
