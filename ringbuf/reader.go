@@ -111,6 +111,9 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 	if err != nil {
 		return nil, err
 	}
+	if mode == Consume && h.WritePos == 0 && h.ReadPos != 0 && state.Age < settleTime {
+		return nil, fmt.Errorf("%w: the agent is restarting, or has just written the last slot", ErrNotReady)
+	}
 	r := &Reader{
 		ring: ringIn(mem, b, l, h.Mask), next: h.ReadPos, committed: h.ReadPos, mode: mode,
 		sampled: state.Changed, dev: state.Dev, ino: state.Ino, ahead: ahead{write: noPosition},

@@ -35,8 +35,8 @@ import (
 // Only writePos = 0 with c ≠ 0 is ambiguous. One rule is enough for it: a surprising header
 // isn't believed until it has stayed the same for a moment. A restarting agent makes its next
 // store within nanoseconds, unless it is preempted. So nothing is pending until ctime is a
-// second old. An observer commits nothing, so it believes this header if the ring has it when it
-// is opened.
+// second old. Before that, OpenReader returns ErrNotReady to a consumer. An observer commits
+// nothing, so it believes this header if the ring has it when it is opened.
 
 // settleTime is the age of ctime from which on a reader believes an ambiguous header.
 const settleTime = 1e9 // ns

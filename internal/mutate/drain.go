@@ -87,7 +87,7 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/retire.go", "an agent is retired only after its last events are delivered",
-		"return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && !a.delivered.Before(a.lastEvent)",
+		"return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && a.delivered == a.news",
 		"return now.Sub(a.lastEvent) >= o.cfg.StaleAfter",
 	},
 	{
@@ -127,7 +127,7 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/read.go", "an agent is not retired while its ring is opened again",
-		"\ta.lastEvent = now // so that the agent isn't retired before its ring is open again\n",
+		"\ta.heard(now) // so that the agent isn't retired before its ring is open again\n",
 		"",
 	},
 	{

@@ -6,6 +6,11 @@ package main
 // ringMutations are bugs of the reader.
 var ringMutations = []mutation{
 	{
+		"ringbuf/reader.go", "a consumer opens a ring in the ambiguous state only once its file is a second old",
+		"state.Age < settleTime",
+		"state.Age < 0",
+	},
+	{
 		"ringbuf/restart.go", "another version or capacity is a restart",
 		"\tif !r.is(r.layout.Version(), r.mask+1) {\n\t\t\treturn state{}, ErrRestarted",
 		"\tif false {\n\t\t\treturn state{}, ErrRestarted",

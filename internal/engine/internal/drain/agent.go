@@ -56,13 +56,14 @@ type agent struct {
 
 	lastEvent time.Time // when events were last found, or the ring was opened, or closed to be opened again
 	shown     shown
-	delivered time.Time // lastEvent as of the newest delivered collection
+	news      uint64 // number of changes of lastEvent; two can have the same time
+	delivered uint64 // news as of the newest delivered collection
 }
 
 // shown is the state of an agent in the newest collection.
 type shown struct {
 	collection uint64
-	lastEvent  time.Time
+	news       uint64
 	ended      int // number of ended streams
 }
 
@@ -74,6 +75,12 @@ func (a *agent) held() int {
 	return a.reader.Uncommitted()
 }
 
+// heard sets lastEvent.
+func (a *agent) heard(now time.Time) {
+	a.lastEvent = now
+	a.news++
+}
+
 // attach gives the agent a ring.
 func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Time) {
 	a.generation++
@@ -81,7 +88,8 @@ func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Tim
 	a.loadAt, a.loadErr = time.Time{}, nil
 	a.layout = r.Layout()
 	a.exit.attached()
-	a.heldSince, a.lastEvent, a.due = time.Time{}, now, now
+	a.heldSince, a.due = time.Time{}, now
+	a.heard(now)
 	a.pace = newPace(configured, now)
 	a.tally.Found(0, r.Capacity())
 }

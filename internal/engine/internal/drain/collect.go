@@ -93,7 +93,7 @@ func (o *owner) following(after *string) (list []*agent, last bool) {
 // Its streams that have ended come first.
 func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 	o.snapshotEnded(a, c)
-	a.shown = shown{collection: c.number, lastEvent: a.lastEvent, ended: len(a.ended)}
+	a.shown = shown{collection: c.number, news: a.news, ended: len(a.ended)}
 	if o.stale(a, now) {
 		return
 	}
@@ -166,7 +166,7 @@ type delivered struct{ number uint64 }
 func (m delivered) apply(o *owner, _ time.Time) {
 	for _, a := range o.order {
 		if a.shown.collection == m.number {
-			a.delivered = a.shown.lastEvent
+			a.delivered = a.shown.news
 			a.forgetEnded(a.shown.ended)
 			if a.stores != nil {
 				a.stores.delivered(m.number)

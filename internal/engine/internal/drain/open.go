@@ -63,7 +63,8 @@ func (m Opened) apply(o *owner, now time.Time) {
 }
 
 func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
-	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.cfg.Shape), start: now, lastEvent: now}
+	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.cfg.Shape), start: now}
+	a.heard(now)
 	a.count = func(b ringbuf.Batch) { o.count(a, b) }
 	o.limit(a)
 	o.watch(a)

@@ -113,9 +113,6 @@ func newOwner(cfg *Config, saves bool) *owner {
 // step processes messages and does everything that is due. It returns the effects, which
 // are valid until the next step, and the time of the next step.
 func (o *owner) step(now time.Time, messages []Message) (next time.Time, effects []effect) {
-	if !now.After(o.last) {
-		now = o.last.Add(1) // times also order events and collections
-	}
 	clear(o.effects)
 	o.effects = o.effects[:0]
 	for _, m := range messages {

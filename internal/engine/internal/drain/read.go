@@ -177,7 +177,7 @@ func (o *owner) found(a *agent, fill int, now time.Time) {
 	if a.fresh == 0 {
 		return // an observer finds the same events repeatedly
 	}
-	a.lastEvent = now
+	a.heard(now)
 	a.exit.wrote()
 	if fill < capacity-1 {
 		return
@@ -265,7 +265,7 @@ func (o *owner) restarted(a *agent, now time.Time, err error) {
 	o.closed(a, err)
 	o.countRestart(a, notice.RingRestart, text, !a.exit.lossless() && a.reader.MayHaveDiscarded())
 	o.do(reopenEffect{a.source, a.Agent, a.detach()})
-	a.lastEvent = now // so that the agent isn't retired before its ring is open again
+	a.heard(now) // so that the agent isn't retired before its ring is open again
 }
 
 // countRestart counts and reports a restart. It is lossy if the agent may have written
@@ -289,7 +289,7 @@ func (o *owner) broken(a *agent, now time.Time, err error) {
 	a.tally.Missed()
 	o.closed(a, err)
 	o.do(closeEffect{a.source, a.detach()})
-	a.lastEvent = now
+	a.heard(now)
 	o.openLater(a, now.Add(brokenWait))
 	o.report(a, warn(notice.RingBroken, fmt.Sprintf("ring can't be read; it is opened again in %v", brokenWait), err))
 }

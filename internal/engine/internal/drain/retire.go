@@ -48,7 +48,7 @@ func (o *owner) stale(a *agent, now time.Time) bool {
 // silent reports whether an agent has written nothing for StaleAfter and its last events
 // were delivered. A backend may be down for longer than StaleAfter.
 func (o *owner) silent(a *agent, now time.Time) bool {
-	return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && !a.delivered.Before(a.lastEvent)
+	return now.Sub(a.lastEvent) >= o.cfg.StaleAfter && a.delivered == a.news
 }
 
 // retireStale closes rings that no process needs, and retires agents that have exited.
@@ -86,7 +86,7 @@ func (m Crowded) apply(o *owner, _ time.Time) {
 		if m.OverBudget && a.Holder != m.Holder {
 			continue
 		}
-		if a.exit.up == UpNo && a.exit.lossless() && stored && !a.delivered.Before(a.lastEvent) {
+		if a.exit.up == UpNo && a.exit.lossless() && stored && a.delivered == a.news {
 			exited = append(exited, a)
 		}
 	}

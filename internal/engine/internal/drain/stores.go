@@ -129,7 +129,8 @@ func (o *owner) read(m *Values, now time.Time) {
 
 // newStores adds an agent with stores. It isn't reported until one of them is counted.
 func (o *owner) newStores(s *Store, now time.Time) *agent {
-	a := &agent{Agent: s.Agent, source: s.From, lastEvent: now}
+	a := &agent{Agent: s.Agent, source: s.From}
+	a.heard(now)
 	a.stores = &stores{counted: make(map[string]time.Time), alone: now}
 	o.agents[a.ID] = a
 	if o.saves {
@@ -261,7 +262,8 @@ func (o *owner) update(a *agent, m *Values, now time.Time) {
 	if m.Values != nil {
 		m.Values.Raise(p.values) // counters never decrease
 		m.Store.Spare.Store(p.values)
-		p.values, s.changed, a.lastEvent = m.Values, true, now
+		p.values, s.changed = m.Values, true
+		a.heard(now)
 	}
 	if p.up = m.Up; p.up == UpNo {
 		o.fold(a, p, now)
@@ -323,7 +325,8 @@ func (o *owner) fold(a *agent, p *processStore, now time.Time) {
 		s.counted[p.File] = now
 	}
 	s.addExited(p)
-	a.lastEvent, a.dirty = now, true // the store may be removed, so store its values soon
+	a.heard(now)
+	a.dirty = true // the store may be removed, so store its values soon
 }
 
 // addExited reports a process until it was delivered.
