@@ -264,6 +264,7 @@ func (p *process) checkNotice(n notice.Notice) {
 		if n.Kind == notice.RingRestart && !strings.Contains(n.Text, "may be lost") {
 			p.checkLossless(path)
 		}
+		delete(p.lastRun, path) // until the next run is seen
 		w.restarts[path]++
 	case notice.RingForeign:
 		if strings.HasPrefix(n.Text, "another process consumes") {

@@ -214,7 +214,7 @@ func (w *world) race() {
 	write, read, slots := w.header(a.file)
 	full := write == slots-1
 	switch {
-	case a.fresh, a.size() < a.file.size, full && read == 0 && a.starting, full && read == 1 && w.young(a.file):
+	case a.fresh, a.size() < a.file.size, full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file):
 	case w.plan.ambush && w.commitsFromZero(a.file, read) && w.IntN(2) == 0:
 		w.rush(a)
 	case w.plan.ambush && w.IntN(4) == 0:
@@ -246,8 +246,14 @@ func (w *world) header(f *simFile) (write, read, slots uint64) {
 // commitsFromZero reports whether the Collector has returned the first slot of a file in a commit
 // from position 0, but not the others.
 func (w *world) commitsFromZero(f *simFile, read uint64) bool {
+	return read == 1 && w.at0(f) && !w.taken[f.path]
+}
+
+// at0 reports whether the Collector has committed nothing of a file since position 0. Another
+// consumer may have moved the position since.
+func (w *world) at0(f *simFile) bool {
 	p := w.process
-	return p != nil && read == 1 && p.open[f] != nil && p.open[f].Committed() == 0 && !w.taken[f.path]
+	return p != nil && p.open[f] != nil && p.open[f].Committed() == 0
 }
 
 // raceSwap is race before a compare-and-swap. An agent doesn't restart and write events at once
