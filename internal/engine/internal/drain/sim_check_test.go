@@ -169,7 +169,7 @@ func (p *process) checkDrained(all map[*simFile]pushed) {
 		if r == nil || r != p.reader(f.path) || w.taken[f.path] || f.load(f.lay.writePos) < list.write {
 			continue
 		}
-		if r.Committed() == 0 && r.Position() == f.load(f.lay.writePos) {
+		if r.Committed() == 0 && (r.Position() == list.write || r.Position() == f.load(f.lay.writePos)) {
 			continue // a run with as many events as the last one is noticed when they are committed
 		}
 		for _, id := range list.events {
