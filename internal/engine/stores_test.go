@@ -363,8 +363,7 @@ func TestTotalsOfThousandStoresAreExact(t *testing.T) {
 		want[name] = transfers(int64(i%7), drain.UpYes)
 	}
 	r := x.start()
+	// The first collection waits for the search for only a second.
+	must.EventuallyTrue(t, "open store for each file", func() bool { r.collect(); return r.State().Open == 1000 })
 	check(t, r.collect(), want)
-	if s := r.State(); s.Open != 1000 {
-		t.Errorf("%d stores are open", s.Open)
-	}
 }
