@@ -214,7 +214,7 @@ func (w *world) race() {
 	write, read, slots := w.header(a.file)
 	full := write == slots-1
 	switch {
-	case a.fresh, a.size() < a.file.size, full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file):
+	case a.fresh && !a.starting, a.size() < a.file.size, full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file):
 	case w.plan.ambush && w.commitsFromZero(a.file, read) && w.IntN(2) == 0:
 		w.rush(a)
 	case w.plan.ambush && w.IntN(4) == 0:
@@ -546,6 +546,7 @@ func (w *world) foreign(a *simAgent) {
 	p := w.process
 	switch {
 	case p == nil || p.open[f] == nil || p.open[f] != p.reader(a.path):
+	case p.open[f].Capacity() != int(f.slots): // the header shows a restart
 	case p.open[f].Committed() != f.load(f.lay.readPos):
 		p.unreported[f] = true
 	default:
@@ -741,6 +742,11 @@ func (w *world) breakHeader(a *simAgent) {
 		for range 1 + w.IntN(20) {
 			if w.now = w.now.Add(time.Duration(w.Int64N(int64(most)))); w.process != nil {
 				w.process.step()
+			}
+			for _, a := range w.agents { // another agent may have begun to start
+				if a.alive {
+					a.finishReset()
+				}
 			}
 		}
 	}
