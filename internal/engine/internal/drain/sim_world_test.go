@@ -792,6 +792,7 @@ func (w *world) unlink(a *simAgent) {
 	f.unlinked = true
 	if p == nil || p.open[f] == nil {
 		w.loseGone(f, "gone", false)
+		w.visible[a.path] = min(w.visible[a.path], w.heard[a.path]) // nobody sees it anymore
 	} else {
 		p.inbox = append(p.inbox, Removed{ID: a.path})
 	}
