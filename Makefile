@@ -93,14 +93,14 @@ sim: ## Simulate agents, stores and crashes: make sim [SEEDS=100000] [FIRST=1] [
 	go test -overlay bin/sim/overlay.json -count=1 -timeout 0 ./internal/engine/internal/drain -run '^TestSimulation$$' -v -sim.races \
 	  -sim.seeds=$${SEEDS:-100000} -sim.first=$${FIRST:-1} -sim.seed=$${SEED:-0}
 
-# Files without a rule that the simulation could run: the loop and the saver's goroutine, and files on a disk.
+# The simulation runs neither the loop, nor the saver's goroutine, nor files on a disk.
 .PHONY: sim-branches
 sim-branches: ## Print how often the simulation runs each branch of the core: make sim-branches [SEEDS=1000]
 	@mkdir -p bin/sim && go run ./internal/mutate -overlay bin/sim
 	@go test -overlay bin/sim/overlay.json -count=1 -timeout 0 -covermode=count -coverprofile=bin/sim/branches \
 	  -coverpkg=./ringbuf,./internal/engine/internal/checkpoint,./internal/engine/internal/drain \
 	  ./internal/engine/internal/drain -run '^TestSimulation' -sim.races -sim.seeds=$${SEEDS:-1000} >/dev/null
-	@sed -n 's#^[^:]*/nixl-otel/\(.*\) [0-9]* \([0-9]*\)$$#\2 \1#p' bin/sim/branches | grep -Ev '/(loop|saver|file_linux|file_other|holes|lock_linux|mapping_linux|open_linux)\.go' | \
+	@sed -n 's#^[^:]*/nixl-otel/\(.*\) [0-9]* \([0-9]*\)$$#\2 \1#p' bin/sim/branches | grep -Ev '/(loop|saver|holes|mapping_linux|open)\.go' | \
 	  sort -n | awk '{printf "%10d %s\n", $$1, $$2}'
 
 # QEMU doesn't emulate leases, locks and mounts as needed, nor the addresses of faults.

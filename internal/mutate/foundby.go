@@ -14,6 +14,7 @@ var foundBy = map[string]string{
 	"a changed file with equal events is another run":                                   "FuzzResume",
 
 	// checkpoint
+	"events that an agent writes while the slots are compared are not skipped": "TestEventsThatARestartedAgentWritesDuringResumeAreNotSkipped",
 	"a checkpoint is of one file":                                "TestResumeCountsEveryEventOnce",
 	"a ring that is opened again is committed only after a save": "TestResumeCountsEveryEventOnce",
 	"a new save keeps a forgotten checkpoint":                    "TestForgottenKeyIsRemovedWithItsQueuedSaves",

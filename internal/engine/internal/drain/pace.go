@@ -16,7 +16,7 @@ const (
 	// most agents either write soon after they start, or never.
 	unknownInterval = 5 * time.Millisecond
 	unknownPerRing  = 50 * time.Microsecond
-	unknownPart     = 200 // of the time without events
+	silentShare     = 200 // the wait is the ring's age divided by this, within the limits
 	silentInterval  = 50 * time.Millisecond
 	// streak is the number of successive drains, minInterval apart, that must find
 	// events before minInterval counts as the agent's interval. A flush that the
@@ -159,7 +159,7 @@ func (p *pace) next(capacity int, unknown time.Duration) time.Duration {
 	case !p.learnUntil.IsZero():
 		return minInterval
 	case p.interval == 0:
-		silent := min(p.lastDrain.Sub(p.opened)/unknownPart, silentInterval)
+		silent := min(p.lastDrain.Sub(p.opened)/silentShare, silentInterval)
 		return min(max(unknown, silent), longest)
 	}
 	fits := time.Duration(float64(p.interval) * float64(capacity) / float64(4*max(p.burst, 1)))
