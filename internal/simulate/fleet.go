@@ -203,7 +203,7 @@ type Bounds struct {
 
 // Report returns the totals of the fleet so far.
 func (f *Fleet) Report() Report {
-	r := Report{Seed: f.seed, Bounds: bucketBounds(), Agents: make(map[string]Totals, len(f.agents))}
+	r := Report{Seed: f.seed, Bounds: Bounds{Bytes: bounds[inBytes], Micros: bounds[inMicros], Rate: bounds[perSecond]}, Agents: make(map[string]Totals, len(f.agents))}
 	all := make([]Totals, len(f.agents))
 	for i, a := range f.agents {
 		all[i] = a.Totals()

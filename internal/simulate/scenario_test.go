@@ -191,12 +191,12 @@ func TestSmallTransfersOfTheMixedSizesScenarioWait(t *testing.T) {
 	f, _ := play(t, "mixed-sizes", 10)
 	w := f.Report().Sum.Written
 	small, quick := uint64(0), uint64(0)
-	for i, bound := range bucketBounds().Bytes {
+	for i, bound := range bounds[inBytes] {
 		if bound <= 1<<20 {
 			small += w.Transmit.Size.Buckets[i] + w.Receive.Size.Buckets[i]
 		}
 	}
-	for i, bound := range bucketBounds().Micros {
+	for i, bound := range bounds[inMicros] {
 		if bound <= 1000 {
 			quick += w.Duration.Buckets[i]
 		}

@@ -23,11 +23,11 @@ type staging struct {
 
 	scratch []ringbuf.Event
 
-	written     sums // events that reached the ring
-	histogram   histograms
-	stagingFull sums // events dropped because staging was full
-	ringFull    sums // events dropped because the ring was full
-	discarded   sums // staged events of lives that ended without a flush
+	written       sums // events that reached the ring
+	distributions *distributions
+	stagingFull   sums // events dropped because staging was full
+	ringFull      sums // events dropped because the ring was full
+	discarded     sums // staged events of lives that ended without a flush
 }
 
 // scratchEvents is the number of events that are pushed at once. They fit in the CPU's first-level
@@ -35,7 +35,7 @@ type staging struct {
 const scratchEvents = 128
 
 func newStaging() staging {
-	return staging{histogram: newHistograms(), scratch: make([]ringbuf.Event, scratchEvents)}
+	return staging{distributions: newDistributions(), scratch: make([]ringbuf.Event, scratchEvents)}
 }
 
 func (s *staging) reset(l Life) {
@@ -44,7 +44,7 @@ func (s *staging) reset(l Life) {
 		s.events = make([]staged, 0, l.Capacity)
 	}
 	s.events, s.backends, s.unreported = s.events[:0], s.backends[:0], 0
-	s.histogram.group = s.histogram.group[:0]
+	s.distributions.group = s.distributions.group[:0]
 }
 
 // hasRoom reports whether the events of an operation fit in staging, and all staged events then
@@ -153,7 +153,7 @@ func (s *staging) push(w *ringbuf.Writer, events []staged) error {
 		for len(chunk) > 0 {
 			n, err := w.PushBatch(chunk)
 			s.written.addAll(s.layout, events[:n])
-			s.histogram.add(events[:n])
+			s.distributions.add(events[:n])
 			events, chunk = events[n:], chunk[n:]
 			if err != nil {
 				s.discarded.addAll(s.layout, events)

@@ -62,16 +62,18 @@ func (n *Named) merge(o Named) {
 
 func (w *Written) add(o *Written) {
 	w.Events.add(&o.Events)
-	w.Transmit.add(&o.Transmit)
-	w.Receive.add(&o.Receive)
-	w.Duration.add(&o.Duration)
-	w.PostDuration.add(&o.PostDuration)
+	all := w.list()
+	for i, one := range o.list() {
+		all[i].add(one.Distribution)
+	}
 	for name, times := range o.BySizeClass {
 		sum := w.BySizeClass[name]
 		sum.Duration.add(&times.Duration)
 		sum.PostDuration.add(&times.PostDuration)
 		w.BySizeClass[name] = sum
 	}
+	w.Transmit.add(&o.Transmit)
+	w.Receive.add(&o.Receive)
 	w.MemoryRegistered += o.MemoryRegistered
 	w.MemoryDeregistered += o.MemoryDeregistered
 	w.ReportedDropped += o.ReportedDropped
@@ -83,22 +85,4 @@ func (w *Written) add(o *Written) {
 func (d *Direction) add(o *Direction) {
 	d.Bytes += o.Bytes
 	d.Requests += o.Requests
-	d.Size.add(&o.Size)
-	d.Throughput.add(&o.Throughput)
-}
-
-func (d *Distribution) add(o *Distribution) {
-	d.Unit = o.Unit
-	if d.Count == 0 || o.Count > 0 && o.Min < d.Min {
-		d.Min = o.Min
-	}
-	d.Count += o.Count
-	d.Sum += o.Sum
-	d.Max, d.Last = max(d.Max, o.Max), max(d.Last, o.Last)
-	if len(d.Buckets) < len(o.Buckets) {
-		d.Buckets = append(d.Buckets, make([]uint64, len(o.Buckets)-len(d.Buckets))...)
-	}
-	for i, n := range o.Buckets {
-		d.Buckets[i] += n
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Totals are the totals of one or more agents. The field names of their JSON are stable.
@@ -85,18 +84,6 @@ type Direction struct {
 	Throughput Distribution `json:"throughput"`
 }
 
-// Distribution is a distribution of sizes in bytes, times in microseconds, or throughput in bytes
-// per second. The bounds of its buckets are in the [Report].
-type Distribution struct {
-	Unit    string   `json:"unit"` // as in UCUM: By, us or By/s
-	Count   uint64   `json:"count"`
-	Sum     uint64   `json:"sum"`
-	Min     uint64   `json:"min"`
-	Max     uint64   `json:"max"`
-	Last    uint64   `json:"last"`              // newest value; in a sum over agents, the largest one
-	Buckets []uint64 `json:"buckets,omitempty"` // counts by the catalog's default bounds, one more than bounds
-}
-
 // Named returns the sum of one name. Its Count is 0 if there were no events.
 func (e *Events) Named(category, name string) Named {
 	for _, n := range e.ByName {
@@ -166,38 +153,16 @@ func sortNames(names []Named) {
 }
 
 func (s *staging) totals() Written {
-	const inBytes, inMicros, perSecond = "By", "us", "By/s"
-	w := Written{
-		Events: s.written.totals(),
-		Transmit: Direction{
-			Bytes:    s.of(ringbuf.TypeTxBytes).sum,
-			Requests: s.of(ringbuf.TypeTxRequests).sum,
-			Size:     distribution(s.of(ringbuf.TypeTxBytes), &s.histogram.txBytes, inBytes),
-
-			Throughput: distribution(s.histogram.rates[0], &s.histogram.throughput[0], perSecond),
-		},
-		Receive: Direction{
-			Bytes:    s.of(ringbuf.TypeRxBytes).sum,
-			Requests: s.of(ringbuf.TypeRxRequests).sum,
-			Size:     distribution(s.of(ringbuf.TypeRxBytes), &s.histogram.rxBytes, inBytes),
-
-			Throughput: distribution(s.histogram.rates[1], &s.histogram.throughput[1], perSecond),
-		},
-		Duration:           distribution(s.of(ringbuf.TypeXferTime), &s.histogram.xfer, inMicros),
-		PostDuration:       distribution(s.of(ringbuf.TypeXferPostTime), &s.histogram.post, inMicros),
-		MemoryRegistered:   s.of(ringbuf.TypeMemoryRegistered).sum,
-		MemoryDeregistered: s.of(ringbuf.TypeMemoryDeregistered).sum,
-		ReportedDropped:    s.of(ringbuf.TypeEventsDropped).sum,
-		Errors:             map[string]uint64{},
-		BySizeClass:        map[string]Times{},
+	w := s.distributions.totals()
+	w.Events = s.written.totals()
+	for d, one := range []*Direction{&w.Transmit, &w.Receive} {
+		one.Bytes = s.of(ringbuf.TypeTxBytes + ringbuf.Type(d)).sum
+		one.Requests = s.of(ringbuf.TypeTxRequests + ringbuf.Type(d)).sum
 	}
-	for i, name := range semconv.SizeClasses() {
-		if c := &s.histogram.classes[i]; c.xfer.count > 0 {
-			w.BySizeClass[name] = Times{
-				Duration: distribution(c.xfer, &c.xferBuckets, inMicros), PostDuration: distribution(c.post, &c.postBuckets, inMicros),
-			}
-		}
-	}
+	w.MemoryRegistered = s.of(ringbuf.TypeMemoryRegistered).sum
+	w.MemoryDeregistered = s.of(ringbuf.TypeMemoryDeregistered).sum
+	w.ReportedDropped = s.of(ringbuf.TypeEventsDropped).sum
+	w.Errors = make(map[string]uint64)
 	for t := ringbuf.TypeErrNotPosted; t.IsError(); t++ {
 		if n := s.of(t).sum; n > 0 {
 			w.Errors[errorType(t)] = n
@@ -208,7 +173,3 @@ func (s *staging) totals() Written {
 
 // of returns the sum of the written events of one type.
 func (s *staging) of(t ringbuf.Type) sum { return s.written.both(kind(t)) }
-
-func distribution(s sum, b *buckets, unit string) Distribution {
-	return Distribution{Unit: unit, Count: s.count, Sum: s.sum, Min: s.min, Max: s.max, Last: s.last, Buckets: b.clone()}
-}

@@ -24,12 +24,7 @@ func NewAgent(s *Shape) *Agent {
 	a := &Agent{names: newNames(s.maxNames)}
 	a.series = make([]Series, reserved)
 	a.series[overflowValued].Valued = true
-	a.sizes[Transmit].init(s.size)
-	a.sizes[Receive].init(s.size)
-	a.duration.init(s.duration)
-	a.post.init(s.duration)
-	a.throughput[Transmit].init(s.throughput)
-	a.throughput[Receive].init(s.throughput)
+	a.histograms.init(s)
 	if s.sizeClasses {
 		a.classes = newClasses(s.duration)
 		a.groups.classes = a.classes
@@ -121,21 +116,16 @@ func (a *Agent) known(t ringbuf.Type, v uint64) (torn uint64) {
 	if whole {
 		a.transferred()
 	}
-	switch t {
-	case ringbuf.TypeTxBytes, ringbuf.TypeRxBytes:
-		a.sizes[t].record(v)
-	case ringbuf.TypeXferTime:
-		a.duration.record(v)
-	case ringbuf.TypeXferPostTime:
-		a.post.record(v)
-	case ringbuf.TypeMemoryDeregistered:
-		a.counters[t].record(v)
+	if h := a.of(t); h != nil {
+		h.record(v)
+		return torn
+	}
+	a.counters[t].record(v)
+	switch {
+	case t == ringbuf.TypeMemoryDeregistered:
 		a.checkMemory()
-	default:
-		a.counters[t].record(v)
-		if a.watch != nil && t.IsError() {
-			a.watch.failed(t)
-		}
+	case a.watch != nil && t.IsError():
+		a.watch.failed(t)
 	}
 	return torn
 }

@@ -29,11 +29,11 @@ var (
 func (a *Agent) AppendTotals(b []byte) []byte {
 	e := encoder(b)
 	e.uint(checkpointVersion)
-	e.uint(a.shape())
+	e.uint(a.shape.hash())
 	for t := range a.counters {
 		e.total(a.counters[t])
 	}
-	for _, h := range a.histograms() {
+	for _, h := range a.allHistograms() {
 		e.histogram(h)
 	}
 	e.sum(a.otherErrors)
@@ -61,13 +61,13 @@ func (a *Agent) RestoreTotals(b []byte) error {
 	if v := d.uint(); v != checkpointVersion {
 		return fmt.Errorf("%w: version %d", ErrCheckpoint, v)
 	}
-	if d.uint() != a.shape() {
+	if d.uint() != a.shape.hash() {
 		return ErrShape
 	}
 	for t := range a.counters {
 		a.counters[t] = d.total()
 	}
-	for _, h := range a.histograms() {
+	for _, h := range a.allHistograms() {
 		d.histogram(h)
 	}
 	a.otherErrors = d.sum()
@@ -82,9 +82,10 @@ func (a *Agent) RestoreTotals(b []byte) error {
 	return d.end()
 }
 
-func (a *Agent) histograms() []*Histogram {
-	all := []*Histogram{
-		&a.sizes[Transmit], &a.sizes[Receive], &a.duration, &a.post, &a.throughput[Transmit], &a.throughput[Receive],
+func (a *Agent) allHistograms() []*Histogram {
+	var all []*Histogram
+	for _, one := range a.list() {
+		all = append(all, one.Histogram)
 	}
 	if a.classes != nil {
 		for i := range a.classes.duration {
@@ -92,15 +93,6 @@ func (a *Agent) histograms() []*Histogram {
 		}
 	}
 	return all
-}
-
-// shape returns a hash of the histogram configuration.
-func (a *Agent) shape() uint64 {
-	hash := a.sizes[Transmit].scale.hash ^ 31*a.duration.scale.hash ^ 31*31*a.throughput[Transmit].scale.hash
-	if a.classes != nil {
-		return ^hash
-	}
-	return hash
 }
 
 func (e *encoder) key(k seriesKey) {

@@ -73,6 +73,15 @@ func NewShape(c Config) (*Shape, error) {
 	return &Shape{duration: duration, size: size, throughput: throughput, sizeClasses: c.SizeClasses, maxNames: c.MaxNames}, nil
 }
 
+// hash returns a hash of the histogram configuration.
+func (s *Shape) hash() uint64 {
+	hash := s.size.hash ^ 31*s.duration.hash ^ 31*31*s.throughput.hash
+	if s.sizeClasses {
+		return ^hash
+	}
+	return hash
+}
+
 func wrap(field string, err error) error {
 	if err == nil {
 		return nil

@@ -22,12 +22,9 @@ func (d Direction) String() string { return [...]string{semconv.Transmit, semcon
 
 // Totals are the totals of one agent, for reading only.
 type Totals struct {
-	counters   [ringbuf.Types]Total // for types without a histogram
-	sizes      [2]Histogram         // by Direction
-	duration   Histogram
-	post       Histogram
-	throughput [2]Histogram // of whole transfers, by Direction
-	classes    *classes     // nil unless configured
+	counters [ringbuf.Types]Total // for types without a histogram
+	histograms
+	classes *classes // nil unless configured
 	// otherErrors counts errors with a status that isn't in the catalog.
 	otherErrors Sum
 	series      []Series // the first two are the overflow series
@@ -38,12 +35,7 @@ type Totals struct {
 // copyFrom makes t a deep copy of from, and reuses the memory of t.
 func (t *Totals) copyFrom(from *Totals) {
 	t.counters = from.counters
-	for d := range t.sizes {
-		t.sizes[d].copyFrom(&from.sizes[d])
-		t.throughput[d].copyFrom(&from.throughput[d])
-	}
-	t.duration.copyFrom(&from.duration)
-	t.post.copyFrom(&from.post)
+	t.histograms.copyFrom(&from.histograms)
 	t.classes = t.classes.copyOf(from.classes)
 	t.otherErrors = from.otherErrors
 	clear(t.series[min(len(from.series), len(t.series)):]) // release the names of another agent
@@ -97,16 +89,10 @@ func (t *Totals) Events(fn func(category, name string, events uint64)) {
 }
 
 func (t *Totals) eventsOf(kind ringbuf.Type) uint64 {
-	switch kind {
-	case ringbuf.TypeTxBytes, ringbuf.TypeRxBytes:
-		return t.sizes[kind].Count()
-	case ringbuf.TypeXferTime:
-		return t.duration.Count()
-	case ringbuf.TypeXferPostTime:
-		return t.post.Count()
-	default:
-		return t.counters[kind].Events
+	if h := t.of(kind); h != nil {
+		return h.Count()
 	}
+	return t.counters[kind].Events
 }
 
 // Series returns the series of events that aren't in the catalog, in order of

@@ -118,6 +118,19 @@ func (v *Values) Raise(w *Values) {
 	v.Post.raise(&w.Post)
 }
 
+// distribution returns the distribution of a type. The number of events of a type with only a sum is unknown.
+func (v *Values) distribution(t ringbuf.Type) Distribution {
+	if d := v.Distribution(int(t)); d != nil {
+		return *d
+	}
+	if v.occurred(int(t)) {
+		return Distribution{Counts: oneEvent, Sum: v.Sums[t]}
+	}
+	return Distribution{}
+}
+
+var oneEvent = []uint64{1}
+
 // occurred reports whether there was an event of a type.
 func (v *Values) occurred(t int) bool {
 	sum := v.Sums[t]
@@ -184,6 +197,7 @@ func (s *Shape) Import(v, before *Values, into *Totals) *Totals {
 	if t == nil {
 		t = new(Totals)
 	}
+	t.shape = s
 	for kind := range t.counters {
 		t.counters[kind] = Total{}
 		if v.occurred(kind) {
@@ -191,13 +205,13 @@ func (s *Shape) Import(v, before *Values, into *Totals) *Totals {
 			t.counters[kind] = Total{Events: 1, Sum: v.Sums[kind], last: v.Last[kind]}
 		}
 	}
-	for d := range t.sizes {
-		size := ringbuf.TypeTxBytes + ringbuf.Type(d)
-		t.sizes[d].load(s.size, &Distribution{Counts: []uint64{t.counters[size].Events}, Sum: v.Sums[size]}, v.Last[size])
-		t.throughput[d].load(s.throughput, &Distribution{}, 0)
+	for _, one := range t.list() {
+		if one.of == computed {
+			one.load(one.scale, Distribution{}, 0)
+		} else {
+			one.load(one.scale, v.distribution(one.of), v.Last[one.of])
+		}
 	}
-	t.duration.load(s.duration, &v.Duration, v.Last[ringbuf.TypeXferTime])
-	t.post.load(s.duration, &v.Post, v.Last[ringbuf.TypeXferPostTime])
 	t.memory = memory{
 		registeredBefore:   before.Sums[ringbuf.TypeMemoryRegistered],
 		deregisteredBefore: before.Sums[ringbuf.TypeMemoryDeregistered],
@@ -228,7 +242,7 @@ func importOthers(others []Other) []Series {
 }
 
 // load sets a histogram to a distribution. Without bounds, it has a single bucket.
-func (h *Histogram) load(s *scale, d *Distribution, last uint64) {
+func (h *Histogram) load(s *scale, d Distribution, last uint64) {
 	h.scale, h.min = s, math.MaxUint64
 	switch {
 	case s.buckets <= len(h.buckets):
