@@ -92,6 +92,9 @@ func (p *process) checkClosed(r *ringbuf.Reader) {
 	if f == nil || p.reports(f, notice.RingBroken, notice.RingRestart) {
 		return
 	}
+	if p.refuses[f] && p.reports(f, notice.RingReplaced) {
+		w.fail("%s: the ring of a running agent was replaced by one of another container", f.location())
+	}
 	if n := r.Uncommitted(); n > 0 && !p.reports(f, notice.RingReplaced) {
 		w.fail("%s: closed with %d events that aren't stored", f.location(), n)
 	}
@@ -128,6 +131,36 @@ func (p *process) checkReported() {
 	for f := range p.unreported {
 		if a := p.owner.agents[f.path]; a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) {
 			p.world.fail("%s: another consumer has taken events, and nothing is reported", f.location())
+		}
+	}
+}
+
+// checkStarts checks that the owner reports that another agent writes to an empty ring at position 0
+// if it was told that the last one had exited, and has looked at the ring since. It may also be told
+// that a process has the ring open, which may be another one than the agent.
+func (p *process) checkStarts() {
+	w := p.world
+	for path, a := range p.owner.agents {
+		f := w.files[path]
+		r := p.open[f]
+		if r == nil || r != a.reader {
+			continue
+		}
+		restarted := p.reports(f, notice.RingRestart, notice.RingReplaced)
+		newest := p.newest[path]
+		run, empty := p.emptied[f]
+		if empty && p.exited[f] && len(newest) > 0 && w.runs[newest[0]] > run && !restarted && !w.taken[path] {
+			w.fail("%s: event %d is of another agent, and nothing is reported", path, newest[0])
+		}
+		switch at0 := r.Position() == 0 && r.Committed() == 0 && f.load(f.lay.writePos) == 0 && f.load(f.lay.readPos) == 0; {
+		case restarted || len(newest) > 0:
+			p.begins[f] = restarted // starts without events until then are reported once
+			delete(p.exited, f)
+			delete(p.emptied, f)
+		case p.exited[f] && !empty && !p.begins[f] && at0 && a.pace.lastDrain.Equal(w.now):
+			p.emptied[f] = f.run
+		case !p.exited[f]:
+			delete(p.emptied, f)
 		}
 	}
 }
@@ -247,9 +280,6 @@ func (p *process) checkNotice(n notice.Notice) {
 		delete(p.replaced, path)
 		delete(p.forgotten, path)
 	case notice.RingRestart, notice.RingReplaced:
-		if f := p.reading[path]; n.Kind == notice.RingReplaced && p.open[f] != nil && p.alive[f] && f.place != w.files[path].place {
-			w.fail("%s: the ring of a running agent was replaced", n.Path)
-		}
 		// A position that another consumer stores can also be that of a restarted agent.
 		ok = w.begun[path] > w.known[path] || w.taken[path] || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
 		delete(p.mustReport, path)

@@ -55,6 +55,10 @@ type process struct {
 	began    time.Time
 	retired  map[string]bool   // paths whose agents were retired at some time
 	alive    map[*simFile]bool // open files that another process has open, as far as the owner knows
+	exited   map[*simFile]bool // open files that no process has open, as far as the owner knows
+	emptied  map[*simFile]int  // the runs of those that were empty at position 0
+	begins   map[*simFile]bool // those in which a restart was reported, but no event was read since
+	refuses  map[*simFile]bool // those for which the ring of another container must be refused in this step
 	badLoads int
 	saver    *simSaver
 }
@@ -62,7 +66,7 @@ type process struct {
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool),
+		began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
@@ -166,6 +170,7 @@ func (p *process) step() {
 	p.inbox = nil
 	clear(p.newest)
 	clear(p.known)
+	defer clear(p.refuses)
 	for f := range p.open {
 		p.known[f] = f.started // the agent may restart during the step
 	}
@@ -189,6 +194,7 @@ func (p *process) step() {
 		e.run(p)
 	}
 	p.checkReported()
+	p.checkStarts()
 	p.checkDelays()
 }
 
@@ -226,7 +232,10 @@ func (p *process) tryOpen(path string) {
 		p.world.resuming(f, a.resume)
 		p.expectRestart(f, r, a.resume)
 	}
-	f.locked = true
+	if g := p.reading[path]; a != nil && g != nil && a.reader == p.open[g] && p.alive[g] && g.place != f.place {
+		p.refuses[g] = true
+	}
+	f.locked, p.alive[f] = true, false // until it is asked
 	p.open[f] = r
 	delete(p.reopens, path)
 	p.inbox = append(p.inbox, Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p})
@@ -256,7 +265,7 @@ func (p *process) attend() {
 			}
 			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless})
 			p.alive[w.files[a.path]] = open && !w.plan.leaseless
-			if !open {
+			if p.exited[a.file] = !open && !w.plan.leaseless; !open {
 				p.exits[a.file] = a.file.changed
 			}
 			if w.plan.closes && !open {
@@ -304,6 +313,8 @@ func (p *process) Close(r *ringbuf.Reader) {
 			f.locked = false
 			delete(p.open, f)
 			delete(p.unreported, f)
+			delete(p.exited, f)
+			delete(p.emptied, f)
 			p.shut[f] = f.changed
 			if exit, ok := p.exits[f]; ok { // an agent that has started since may not change the file again
 				p.shut[f] = exit
@@ -332,6 +343,7 @@ func (p *process) Retire(a Agent, r *ringbuf.Reader) {
 	w.retired(a.ID, p.fileOf(r))
 	p.forgotten[a.ID], p.retired[a.ID] = true, true
 	p.Close(r)
+	w.unwatch(func(l loss) bool { return l.path == a.ID && l.at.After(p.drained[a.ID]) })
 	if f := w.files[a.ID]; p.open[f] != nil { // it is the first ring of the next agent
 		w.known[a.ID], w.restarts[a.ID] = p.opened[f], 0
 	}

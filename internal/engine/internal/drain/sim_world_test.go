@@ -215,7 +215,7 @@ func (w *world) race() {
 	full := write == slots-1
 	switch {
 	case a.fresh && !a.starting, a.size() < a.file.size, full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file):
-	case w.plan.ambush && w.commitsFromZero(a.file, read) && w.IntN(2) == 0:
+	case w.plan.ambush && (w.commitsFromZero(a.file, read) || w.process != nil && w.process.resumes(a.path)) && w.IntN(2) == 0:
 		w.rush(a)
 	case w.plan.ambush && w.IntN(4) == 0:
 		w.burst(a)
@@ -277,6 +277,9 @@ func (w *world) rush(a *simAgent) {
 		n := min(a.pushed, int(a.slots)-1)
 		if p := w.process; p != nil && p.open[a.file] != nil && w.IntN(2) == 0 {
 			n = int(p.open[a.file].Position())
+			if p.resumes(a.path) {
+				n = min(int(p.owner.agents[a.path].resume.To), int(a.slots)-1)
+			}
 		}
 		full := (a.file.load(a.lay.writePos)+1)&(a.slots-1) == a.file.load(a.lay.readPos)
 		lay, slots := a.lay, a.slots
@@ -605,7 +608,9 @@ func (w *world) step() {
 			a.push()
 		}
 	case n < 40 && p.restarts && (a.alive || len(a.steps) == 0):
-		w.restart(a)
+		if !w.mislead(a) {
+			w.restart(a)
+		}
 	case n < 45 && p.restarts && a.alive:
 		w.note("%s: agent exits", a.path)
 		a.end()
@@ -779,6 +784,24 @@ func (w *world) restart(a *simAgent) {
 		return
 	}
 	a.start(w.randomRing())
+}
+
+// mislead restarts an agent with a header whose capacity is where the one before has its read position,
+// and equals it, and reports whether it does.
+func (w *world) mislead(a *simAgent) bool {
+	if a.file == nil || a.file != w.files[a.path] || !a.file.readable() || a.file.lay.layout == ringbuf.V5 || !w.plan.layouts || a.resized {
+		return false
+	}
+	read := a.file.load(a.file.lay.readPos)
+	if read < 4 || read&(read-1) != 0 || w.IntN(2) == 0 {
+		return false
+	}
+	w.note("%s: agent restarts with its read position as its capacity", a.path)
+	a.start(simLayouts[len(simLayouts)-1], read)
+	for len(a.steps) > 0 && w.IntN(8) > 0 {
+		a.do(0)
+	}
+	return true
 }
 
 // unlink removes or renames the ring of a running agent, which continues to write to it. Its
@@ -966,7 +989,7 @@ func (w *world) check() {
 			if !ambiguous[id] && l.why != "equal" {
 				w.fail("event %d of %s is still in the ring of an idle agent", id, path)
 			}
-		case !isLost && w.reported(loss{why: "foreign", path: path}):
+		case !isLost && w.taken[path] && w.reported(loss{why: "foreign", path: path}):
 			gone++ // another consumer's positions can cause the loss of more events than it takes
 		case !isLost && w.plan.values != 0 && w.reported(loss{why: "crash", path: path}):
 			gone++ // equal to an event that a checkpoint counts which couldn't be replaced
