@@ -135,9 +135,9 @@ func (p *process) checkReported() {
 	}
 }
 
-// checkStarts checks that the owner reports that another agent writes to an empty ring at position 0
-// if it was told that the last one had exited, and has looked at the ring since. It may also be told
-// that a process has the ring open, which may be another one than the agent.
+// checkStarts checks that the owner reports the start of the next agent at position 0 if it was told
+// that the last one had exited, and has found the ring empty since. Once it was told that a process has
+// the ring open, which needn't be an agent, it can't know.
 func (p *process) checkStarts() {
 	w := p.world
 	for path, a := range p.owner.agents {
@@ -154,7 +154,7 @@ func (p *process) checkStarts() {
 		}
 		switch at0 := r.Position() == 0 && r.Committed() == 0 && f.load(f.lay.writePos) == 0 && f.load(f.lay.readPos) == 0; {
 		case restarted || len(newest) > 0:
-			p.begins[f] = restarted // starts without events until then are reported once
+			p.begins[f] = restarted // until the next event, further starts aren't reported
 			delete(p.exited, f)
 			delete(p.emptied, f)
 		case p.exited[f] && !empty && !p.begins[f] && at0 && a.pace.lastDrain.Equal(w.now):

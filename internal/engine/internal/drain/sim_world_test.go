@@ -250,8 +250,8 @@ func (w *world) commitsFromZero(f *simFile, read uint64) bool {
 }
 
 // resumes reports whether the ring of an agent is resumed, or will be, at a stored position of 0, and
-// shows another run that writes up to the position of the totals. If its events are equal, nothing
-// does; see ARCHITECTURE.md, "Known gaps".
+// would show that the agent has restarted. With equal events, it might not; see ARCHITECTURE.md,
+// "Known gaps".
 func (w *world) resumes(a *simAgent) bool {
 	return w.plan.values == 0 && w.process != nil && w.process.resumes(a.path)
 }
@@ -793,8 +793,8 @@ func (w *world) restart(a *simAgent) {
 	a.start(w.randomRing())
 }
 
-// mislead restarts an agent with a header whose capacity is where the one before has its read position,
-// and equals it, and reports whether it does.
+// mislead restarts an agent with another layout, whose capacity is at the offset of the old read position
+// and has the same value. It reports whether it does.
 func (w *world) mislead(a *simAgent) bool {
 	if a.file == nil || a.file != w.files[a.path] || !a.file.readable() || a.file.lay.layout == ringbuf.V5 || !w.plan.layouts || a.resized {
 		return false
