@@ -353,7 +353,7 @@ func (p *process) Retire(a Agent, r *ringbuf.Reader) {
 		p.saver.step()
 	}
 	for _, s := range w.agents { // it may start again before its checkpoint is removed
-		if s.path == a.ID && !s.alive && !s.starting && w.plan.restarts && p.saver.current != nil && !w.doomed {
+		if s.path == a.ID && !s.alive && !s.starting && s.file.broken == 0 && w.plan.restarts && p.saver.current != nil && !w.doomed {
 			s.start(s.lay, s.slots)
 			for len(s.steps) > 0 {
 				s.do(0)
