@@ -155,12 +155,16 @@ func (r *Reader) followForeign(s state) error {
 // If readPos is 0, the compare-and-swap can't detect a restart, because a restarting agent
 // also stores 0. So swap first returns only one slot. The agent can't overwrite it, because
 // it leaves one slot free. If the ring still belongs to the run that was read, swap returns
-// the others.
+// the others. It checks this first, too, because the agent of a full ring would write another
+// event before the slot is taken back, and the ring would look empty.
 func (r *Reader) swap(write, to uint64) (bool, error) {
 	// Release: the reader doesn't access the slots again. Pairs with the agent's
 	// acquire load before it writes a slot.
 	from := r.committed
 	if from == 0 {
+		if !r.sameRun() {
+			return false, ErrRestarted
+		}
 		from = 1
 		if !atomic.CompareAndSwapUint64(r.read, 0, from) {
 			return false, nil

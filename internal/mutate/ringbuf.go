@@ -111,6 +111,11 @@ var ringMutations = []mutation{
 		"return err == nil && now.Age >= 0 && r.sameRun()",
 	},
 	{
+		"ringbuf/restart.go", "a commit from position 0 takes no slot from an agent that has restarted",
+		"\t\tif !r.sameRun() {\n\t\t\treturn false",
+		"\t\tif false {\n\t\t\treturn false",
+	},
+	{
 		"ringbuf/restart.go", "a commit from position 0 first returns one slot",
 		"\t\tfrom = 1\n",
 		"\t\tfrom = to\n",
