@@ -101,6 +101,11 @@ var ownerMutations = []mutation{
 		"exited := true",
 	},
 	{
+		"internal/engine/internal/drain/retire.go", "an agent with unread events does not give way to another one",
+		"empty := a.reader == nil || a.reader.Idle()",
+		"empty := a.reader == nil || a.reader.Committed() >= 0",
+	},
+	{
 		"internal/engine/internal/drain/retire.go", "a ring is closed only after its events are stored",
 		"!a.exit.complete || a.held() > 0 || a.exit.waits(now)",
 		"!a.exit.complete || a.exit.waits(now)",

@@ -599,6 +599,13 @@ func TestExitedAgentGivesWayAtTheLimit(t *testing.T) {
 			}
 			b.collect()
 			b.step()
+			b.push(1)
+			if b.step(Attended{ID: agentPath, Reader: b.reader, Known: true}, Crowded{Rings: 1}); b.retired {
+				t.Fatal("the agent was retired with an event of another one, which has also exited, in its ring")
+			}
+			b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+			b.collect()
+			b.step()
 			if b.step(Crowded{Rings: 1}); !b.retired || b.count(notice.RingRetired) != 1 {
 				t.Errorf("retired %v, notices %v", b.retired, b.notices)
 			}

@@ -86,7 +86,9 @@ func (m Crowded) apply(o *owner, _ time.Time) {
 		if m.OverBudget && a.Holder != m.Holder {
 			continue
 		}
-		if a.exit.up == UpNo && a.exit.lossless() && stored && a.delivered == a.news {
+		// Another agent may have written events since, and have exited, too.
+		empty := a.reader == nil || a.reader.Idle()
+		if a.exit.up == UpNo && a.exit.lossless() && empty && stored && a.delivered == a.news {
 			exited = append(exited, a)
 		}
 	}

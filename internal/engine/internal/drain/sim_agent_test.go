@@ -27,6 +27,7 @@ type simAgent struct {
 	resized  bool     // the file has a new size, but still the old header
 	starting bool     // the header isn't complete
 	fresh    bool     // the header was completed since the process last began to run
+	filled   bool     // the ring is full since before the reader's current call
 	seenBy   *process // the process that had the ring open when the agent began to restart
 }
 
@@ -54,7 +55,7 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 	a.end()
 	w := a.world
 	f := w.fileOf(a.path)
-	a.file, a.lay, a.slots, a.next, a.write, a.alive, a.starting, a.pushed = f, lay, slots, 0, 0, true, true, 0
+	a.file, a.lay, a.slots, a.next, a.write, a.alive, a.starting, a.pushed, a.filled = f, lay, slots, 0, 0, true, true, 0, false
 	reset := func(kind stepKind, store func()) simStep {
 		return simStep{kind: kind, do: func() {
 			if f.resets { // this is the first store
@@ -130,7 +131,7 @@ func (a *simAgent) push() {
 	})
 	add(release, func() {
 		w.wrote(a, id)
-		a.write = next
+		a.write, a.filled = next, false
 		f.store(a.lay.writePos, next)
 		// After a restart, a reader stores 1 for a moment during a commit from 0.
 		if read, end := f.load(a.lay.readPos), (next+1)&(a.slots-1); read == end || read == 1 && end == 0 {

@@ -198,6 +198,25 @@ func (p *process) step() {
 	p.checkDelays()
 }
 
+// crowd reports that there is no room for some rings. Another run of an agent may have written events
+// and exited just before.
+func (p *process) crowd(a *simAgent) {
+	w := p.world
+	p.crowded = 1 + w.IntN(2)
+	r := p.open[a.file]
+	if a.alive || a.starting || !w.plan.restarts || w.plan.leaseless || a.file.broken > 0 || r == nil || r != p.reader(a.path) || w.IntN(2) == 0 {
+		return
+	}
+	a.start(a.lay, a.slots)
+	a.push()
+	for len(a.steps) > 0 {
+		a.do(0)
+	}
+	a.end()
+	p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Known: true})
+	p.exits[a.file], p.exited[a.file], p.alive[a.file] = a.file.changed, true, false
+}
+
 func (p *process) tryOpen(path string) {
 	f := p.world.files[path]
 	delete(p.tryAt, path)

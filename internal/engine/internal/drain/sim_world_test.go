@@ -128,7 +128,7 @@ func newPlan(r *rand.Rand) plan {
 		p.slow, p.failing, p.hanging = false, false, false
 	}
 	if r.IntN(1000) == 0 { // more than fit into one save, or one slice of a collection
-		p.agents, p.steps = maxSlice+r.IntN(maxSlice/2), 100+r.IntN(200)
+		p.agents, p.steps = maxSlice+r.IntN(maxSlice*5/8), 100+r.IntN(200)
 	}
 	return p
 }
@@ -217,7 +217,7 @@ func (w *world) race() {
 	write, read, slots := w.header(a.file)
 	full := write == slots-1
 	switch {
-	case a.fresh && !a.starting, a.size() < a.file.size, full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file):
+	case a.fresh && !a.starting, a.size() < a.file.size, full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file) && !a.filled:
 	case w.plan.ambush && (w.commitsFromZero(a.file, read) || w.resumes(a)) && w.IntN(2) == 0:
 		w.rush(a)
 	case w.plan.ambush && w.IntN(4) == 0:
@@ -339,7 +339,7 @@ func (w *world) burst(a *simAgent) {
 	}
 	if len(a.steps) == 0 {
 		n := 1 + w.IntN(int(min(a.slots, 16)))
-		if w.young(a.file) {
+		if w.young(a.file) && !a.filled {
 			n = min(n, int(a.slots-1-a.next))
 		}
 		for range n {
@@ -649,8 +649,9 @@ func (w *world) step() {
 		w.observe(a.file)
 	case n < 156 && p.ambush:
 		w.rush(a)
+		a.filled = a.file.slots == a.slots && a.file.load(a.lay.writePos) == a.slots-1
 	case n < 158 && w.process != nil && p.staleAfter < time.Hour:
-		w.process.crowded = 1 + w.IntN(2)
+		w.process.crowd(a)
 	}
 	for range w.IntN(max(8, len(w.agents)/2)) {
 		w.agents[w.IntN(len(w.agents))].step()
