@@ -204,7 +204,7 @@ func (p *process) crowd(a *simAgent) {
 	w := p.world
 	p.crowded = 1 + w.IntN(2)
 	r := p.open[a.file]
-	if a.alive || a.starting || !w.plan.restarts || w.plan.leaseless || a.file.broken > 0 || r == nil || r != p.reader(a.path) || w.IntN(2) == 0 {
+	if a.alive || a.starting || !w.plan.restarts || w.plan.leaseless || a.file.broken > 0 || a.file.unlinked || r == nil || r != p.reader(a.path) || w.IntN(2) == 0 {
 		return
 	}
 	a.start(a.lay, a.slots)
