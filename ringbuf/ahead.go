@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"sync/atomic"
 )
 
 // aheadSlots is the number of slots that a reader remembers after the last event that it
@@ -51,8 +52,8 @@ func (r *Reader) caughtUp() {
 // loaded before.
 func (r *Reader) rememberAhead(write uint64) {
 	now, err := r.appendAhead(r.ahead.slots[:0])
-	if err != nil {
-		write = noPosition // the file has shrunk
+	if err != nil || atomic.LoadUint64(r.write) != write {
+		write = noPosition // the file has shrunk, or the slots may have new events
 	}
 	r.ahead.slots, r.ahead.write = now, write
 }

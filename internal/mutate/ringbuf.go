@@ -156,6 +156,11 @@ var ringMutations = []mutation{
 		"if r.mem == nil || r.ahead.write == noPosition",
 	},
 	{
+		"ringbuf/ahead.go", "slots that an agent writes during a read may be discarded by a restart",
+		"|| atomic.LoadUint64(r.write) != write",
+		"|| atomic.LoadUint64(r.write) > r.mask",
+	},
+	{
 		"ringbuf/ahead.go", "changed slots after the last event are discarded by a restart",
 		"bytes.Equal(now, r.ahead.slots), err",
 		"true || bytes.Equal(now, r.ahead.slots), err",

@@ -344,7 +344,7 @@ func (p *process) checkNotice(n notice.Notice) {
 // be a slot that a larger header covers.
 func (p *process) checkLossless(path string) {
 	w := p.world
-	if w.plan.values != 0 || w.plan.races || w.taken[path] || w.uncertain() || w.files[path].shrunk.After(p.drained[path]) {
+	if w.plan.values != 0 || w.plan.races || w.taken[path] || w.uncertain() || p.outdated[w.files[path]] || w.files[path].shrunk.After(p.drained[path]) {
 		return
 	}
 	for id, l := range w.lost {

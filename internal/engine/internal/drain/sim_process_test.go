@@ -57,6 +57,7 @@ type process struct {
 	alive    map[*simFile]bool // open files that another process has open, as far as the owner knows
 	exited   map[*simFile]bool // open files that no process has open, as far as the owner knows
 	emptied  map[*simFile]int  // the runs of those that were empty at position 0
+	outdated map[*simFile]bool // those of which the owner was told so while they waited for their checkpoints
 	begins   map[*simFile]bool // those in which a restart was reported, but no event was read since
 	refuses  map[*simFile]bool // those for which the ring of another container must be refused in this step
 	badLoads int
@@ -66,7 +67,7 @@ type process struct {
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
+		began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), outdated: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
@@ -184,7 +185,10 @@ func (p *process) step() {
 		if a.reader != nil && a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) { // the owner has checked the ring
 			f.taken = 0
 			if !f.half { // else it can't know yet that another run has begun
-				p.lastRun[path], p.drained[path] = f.run, p.world.now
+				p.drained[path] = p.world.now
+				if a.reader.Committed() != 0 || len(p.newest[path]) > 0 { // likewise at position 0
+					p.lastRun[path] = f.run
+				}
 			}
 			p.world.checkUsage(path, a)
 		}
@@ -284,6 +288,8 @@ func (p *process) attend() {
 			}
 			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless})
 			p.alive[w.files[a.path]] = open && !w.plan.leaseless
+			// It is applied once the checkpoint is loaded, when another agent may run.
+			p.outdated[a.file] = !open && p.reader(a.path) != r
 			if p.exited[a.file] = !open && !w.plan.leaseless; !open {
 				p.exits[a.file] = a.file.changed
 			}
