@@ -57,7 +57,7 @@ type process struct {
 	alive    map[*simFile]bool // open files that another process has open, as far as the owner knows
 	exited   map[*simFile]bool // open files that no process has open, as far as the owner knows
 	emptied  map[*simFile]int  // the runs of those that were empty at position 0
-	outdated map[*simFile]bool // those of which the owner was told so while they waited for their checkpoints
+	outdated map[*simFile]bool // those that waited for their checkpoints when the owner was told so
 	begins   map[*simFile]bool // those in which a restart was reported, but no event was read since
 	refuses  map[*simFile]bool // those for which the ring of another container must be refused in this step
 	badLoads int
