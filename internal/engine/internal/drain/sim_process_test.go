@@ -219,6 +219,7 @@ func (p *process) crowd(a *simAgent) {
 	a.end()
 	p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Known: true})
 	p.exits[a.file], p.exited[a.file], p.alive[a.file] = a.file.changed, true, false
+	w.now = w.now.Add(1) // the next start changes the file at another time
 }
 
 func (p *process) tryOpen(path string) {

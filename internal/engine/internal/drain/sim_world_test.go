@@ -830,6 +830,7 @@ func (w *world) unlink(a *simAgent) {
 	if p == nil || p.open[f] == nil {
 		w.loseGone(f, "gone", false)
 		w.visible[a.path] = min(w.visible[a.path], w.heard[a.path]) // nobody sees it anymore
+		w.unwatch(func(l loss) bool { return l.path == a.path })
 	} else {
 		p.inbox = append(p.inbox, Removed{ID: a.path})
 	}
