@@ -22,8 +22,9 @@ import (
 // lookInterval is the interval at which a configured directory is looked up. inotify watches a
 // directory rather than its path, so it doesn't report another directory at this path. It
 // doesn't report that the directory was removed either, until all files that were in it are
-// closed. Its parent may be /tmp, where any process causes events.
-const lookInterval = 50 * time.Millisecond
+// closed. Its parent may be /tmp, where any process causes events. Twenty look-ups per second would cost more
+// CPU time than an idle Collector without them, and an agent takes longer than this to start.
+const lookInterval = 250 * time.Millisecond
 
 // untilLook returns the time until the next look-up. All directories are looked up at the
 // same time, because waking up costs more than a look-up.
