@@ -186,7 +186,7 @@ func (r *Reader) continues(before uint64) bool {
 		now, err := r.stat()
 		return err == nil && now.Age >= settleTime && r.sameRun()
 	}
-	return (write == 0 || write >= r.next) && r.sameRun()
+	return r.is(r.layout.Version(), r.mask+1) && (write == 0 || write >= r.next) && r.sameRun()
 }
 
 // written returns an error if slots, which start at next and may be a copy, don't all hold
