@@ -22,8 +22,8 @@ import (
 // lookInterval is the interval at which a configured directory is looked up. inotify watches a
 // directory rather than its path, so it doesn't report another directory at this path. It
 // doesn't report that the directory was removed either, until all files that were in it are
-// closed. Its parent may be /tmp, where any process causes events. Twenty look-ups per second would cost more
-// CPU time than an idle Collector without them, and an agent takes longer than this to start.
+// closed. Its parent may be /tmp, where any process causes events. More look-ups would find a
+// directory sooner, but twenty per second took 0.7% of a core, more than the rest of an idle Collector.
 const lookInterval = 250 * time.Millisecond
 
 // untilLook returns the time until the next look-up. All directories are looked up at the
