@@ -34,7 +34,11 @@ func newDisk(t *testing.T) *disk {
 	opts := &fs.Options{}
 	opts.DirectMountStrict = true
 	opts.MaxStackDepth = -1 // invalid, so that the kernel doesn't pass writes to the files in data directly
+	// Mount opens a file on the disk without O_CLOEXEC. A Collector of another test that starts before
+	// it is closed would inherit it, and the disk couldn't be unmounted.
+	syscall.ForkLock.RLock()
 	server, err := fs.Mount(d.path, root, opts)
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		t.Logf("the disk doesn't hang, because FUSE file systems can't be mounted here: %v", err)
 		d.path = d.data
