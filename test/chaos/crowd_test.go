@@ -79,8 +79,9 @@ service: {pipelines: {metrics: {receivers: [nixl_shm], exporters: [otlp_http]}}}
 	}
 	t.Logf("ready after %v, all reported after %v; then %v of CPU time per second with %d idle rings",
 		started.Round(time.Millisecond), reported.Round(time.Millisecond), cost, crowd/2)
-	// While files are found, the lines of a kind are merged for 2 seconds.
-	if most := max(20, 8+5*int(reported/(2*time.Second))); lines > most {
+	// In 2 seconds, 8 files of each of the 3 kinds are reported one by one, and the others in one line
+	// for each of 7 causes.
+	if most := (3*8 + 7) * (1 + int(reported/(2*time.Second))); lines > most {
 		t.Errorf("%d lines in the log, want at most %d", lines, most)
 	}
 	c.Stop(t, sigterm)
