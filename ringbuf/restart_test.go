@@ -258,6 +258,18 @@ func TestCommitFromZeroFailsIfTheNextRunHasFewerEqualEvents(t *testing.T) {
 	}
 }
 
+// A ring with more slots has the same slots at the same offsets.
+func TestCommitFromZeroFailsIfTheNextRunHasMoreSlots(t *testing.T) {
+	w := newRing(t, V4, 8)
+	push(t, w, 0, 5)
+	r := open(t, w.Path(), Consume)
+	read(t, r)
+	push(t, create(t, w.Path(), V4, 16), 0, 6) // after the commit has loaded the positions
+	if moved, err := r.swap(5, 5); moved || !errors.Is(err, ErrRestarted) || atomic.LoadUint64(r.read) != 0 {
+		t.Errorf("moved %v to %d, error %v", moved, atomic.LoadUint64(r.read), err)
+	}
+}
+
 // An agent restarts and fills its ring up to the same position before the events of its last run are
 // committed. It waits for the next free slot. If the commit returned one, even for a moment, the agent
 // would write the last slot, and the ring would look empty.

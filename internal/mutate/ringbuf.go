@@ -101,6 +101,11 @@ var ringMutations = []mutation{
 		"r.sameRun()",
 	},
 	{
+		"ringbuf/restart.go", "a run continues only with the same layout and capacity",
+		"return r.is(r.layout.Version(), r.mask+1) && (write",
+		"return (write",
+	},
+	{
 		"ringbuf/restart.go", "a commit from position 0 takes a write position of 0 for a restart at first",
 		"return err == nil && now.Age >= settleTime && r.sameRun()",
 		"return err == nil && now.Age >= 0 && r.sameRun()",

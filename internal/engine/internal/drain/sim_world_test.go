@@ -195,10 +195,11 @@ func (w *world) fail(format string, args ...any) {
 }
 
 // race lets an agent run during a call of a reader. It excludes that a file shrinks while its
-// events are counted, because the missing part of an event is zero then; that a full ring is reset
-// at position 0; that an agent fills a young ring; and that an agent has only begun to start while
-// its ring is resumed at position 0. See ARCHITECTURE.md, "Known gaps". It also excludes that an agent
-// starts completely and overwrites slots while they are read, because a start takes longer.
+// events are counted, because the missing part of an event is zero then; that a larger header covers
+// a slot; that a full ring is reset at position 0; that an agent fills a young ring; and that an agent
+// has only begun to start while its ring is resumed at position 0. See ARCHITECTURE.md, "Known gaps".
+// It also excludes that an agent starts completely and overwrites slots while they are read, because
+// a start takes longer.
 func (w *world) race() {
 	if !w.plan.races || w.IntN(w.plan.often) > 0 {
 		return
@@ -217,7 +218,7 @@ func (w *world) race() {
 	write, read, slots := w.header(a.file)
 	full := write == slots-1
 	switch {
-	case a.fresh && !a.starting, a.size() < a.file.size, full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file) && !a.filled:
+	case a.fresh && !a.starting, a.size() < a.file.size, w.covers(a), full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file) && !a.filled:
 	case w.plan.ambush && (w.commitsFromZero(a.file, read) || w.resumes(a)) && w.IntN(2) == 0:
 		w.rush(a)
 	case w.plan.ambush && w.IntN(4) == 0:
@@ -233,6 +234,14 @@ func (w *world) race() {
 	if w.process != nil && a.alive && a.file.resets && w.process.resumes(a.path) {
 		a.finishReset()
 	}
+}
+
+// covers reports whether an agent stores a larger header on a ring that the Collector has open.
+func (w *world) covers(a *simAgent) bool {
+	if w.process == nil || w.process.open[a.file] == nil {
+		return false
+	}
+	return a.starting && a.lay.layout == ringbuf.V5 && w.process.open[a.file].Layout() != ringbuf.V5
 }
 
 // header returns the positions of a file as the Collector sees them, and the number of slots.
@@ -266,11 +275,19 @@ func (w *world) at0(f *simFile) bool {
 	return p != nil && p.open[f] != nil && p.open[f].Committed() == 0
 }
 
+// mayCommitFromZero reports whether events of an agent were read, but none of its ring is committed.
+func (w *world) mayCommitFromZero(a *simAgent) bool {
+	return w.at0(a.file) && w.process.open[a.file].Position() > 0
+}
+
 // raceSwap is race before a compare-and-swap. An agent doesn't restart and write events at once
 // at other times, because a reader reads its slots in place.
 func (w *world) raceSwap() {
 	if w.plan.races && w.plan.ambush && w.IntN(4) == 0 {
 		a := w.agents[w.IntN(len(w.agents))]
+		if i := slices.IndexFunc(w.agents, w.mayCommitFromZero); i >= 0 && w.IntN(4) > 0 {
+			a = w.agents[i]
+		}
 		if write, _, slots := w.header(a.file); write != slots-1 || !w.at0(a.file) { // see ARCHITECTURE.md, "Known gaps"
 			w.raced++
 			w.rush(a)
@@ -485,10 +502,23 @@ func (w *world) shows(a *simAgent) {
 // the ring during the restart can't detect the loss, and a reader at position 0 can't detect
 // the restart.
 func (w *world) lose(a *simAgent, why string) {
-	for _, id := range w.live[a.file] {
+	for slot, id := range w.live[a.file] {
+		w.checkCommitted(a, slot, id)
 		w.loseEvent(a.path, id, why, a.seenBy != nil && a.seenBy == w.process && w.watched(a.path))
 	}
 	clear(w.live[a.file])
+}
+
+// checkCommitted fails if an event is no longer in the ring, but wasn't counted.
+func (w *world) checkCommitted(a *simAgent, slot, id uint64) {
+	_, isLost := w.lost[id]
+	switch {
+	case isLost, w.counted[a.path][id], w.earlier[id], w.taken[a.path], w.inRing(a.file, slot):
+	case w.plan.values != 0 && w.reported(loss{why: "crash", path: a.path}): // see check
+	case slot == 0 && w.commitsFromZero(a.file, a.file.load(a.file.lay.readPos)): // the slot is taken back
+	default:
+		w.fail("event %d of %s was committed, but not counted", id, a.path)
+	}
 }
 
 // watched reports whether an owner reads the ring and isn't at position 0, where it can't
