@@ -62,28 +62,28 @@ func (r *Reader) guardedCommit() {
 }
 
 // Skip marks pending events up to a position as read without returning them, for
-// example because they were counted before a restart. They stay uncommitted. The
-// error wraps [ErrInvalid] if fewer events are pending; other errors are those of
-// [Reader.Read].
-func (r *Reader) Skip(position uint64) error {
-	return r.guard(func() { r.err = r.skip(position) })
+// example because they were counted before a restart. They stay uncommitted. It returns how
+// many are still pending. The error wraps [ErrInvalid] if there are too few. Others are those
+// of [Reader.Read].
+func (r *Reader) Skip(position uint64) (pending int, err error) {
+	err = r.guard(func() { pending, r.err = r.skip(position) })
+	return pending, err
 }
 
-func (r *Reader) skip(position uint64) error {
+func (r *Reader) skip(position uint64) (pending int, err error) {
 	s, err := r.look() // the caller knows the events, so verify isn't needed
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if position > r.mask || r.distance(r.next, position) > s.pending {
-		return fmt.Errorf("%w: there are %d events after position %d, too few to reach %d",
-			ErrInvalid, s.pending, r.next, position)
+	n := r.distance(r.next, position)
+	if position > r.mask || n > s.pending {
+		return 0, fmt.Errorf("%w: %d events follow position %d, too few to reach %d", ErrInvalid, s.pending, r.next, position)
 	}
-	if err := r.checkWritten(r.next, r.distance(r.next, position)); err != nil {
-		return err
+	if err = r.checkWritten(r.next, n); err == nil {
+		r.moveTo(position)
+		r.rememberRun()
 	}
-	r.moveTo(position)
-	r.rememberRun()
-	return nil
+	return s.pending - n, err
 }
 
 // Fingerprint returns a checksum of the slots between two positions: of all slots

@@ -53,10 +53,14 @@ func TestCommitToLeavesLaterEventsUncommitted(t *testing.T) {
 
 func TestSkippedEventsAreNotRead(t *testing.T) {
 	_, r := ringOf(t, 5, 0)
-	if err := r.Skip(6); !errors.Is(err, ErrInvalid) {
+	if _, err := r.Skip(6); !errors.Is(err, ErrInvalid) {
 		t.Errorf("skip beyond the pending events: %v", err)
 	}
-	must.OK(t, r.Skip(3))
+	pending, err := r.Skip(3)
+	must.OK(t, err)
+	if pending != 2 {
+		t.Errorf("%d events are pending, want 2", pending)
+	}
 	if events := read(t, r); len(events) != 2 || events[0].Value != 3 {
 		t.Errorf("read %v", events)
 	}

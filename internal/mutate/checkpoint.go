@@ -56,6 +56,11 @@ var checkpointMutations = []mutation{
 		"if false {",
 	},
 	{
+		"internal/engine/internal/checkpoint/resume.go", "events that an agent writes while a ring is resumed within the checkpoint's events are not skipped",
+		"m.To >= m.Capacity || held > pending {",
+		"m.To >= m.Capacity {",
+	},
+	{
 		"internal/engine/internal/checkpoint/queue.go", "a checkpoint that is about to be removed is not loaded",
 		"if q.garbage[c.Key] {",
 		"if false {",

@@ -68,19 +68,22 @@ func (m *Mark) Resume(r *ringbuf.Reader) (Outcome, error) {
 		return Resumed, nil
 	}
 	// The ring may have been opened a while ago, so update its position.
-	err := r.Skip(r.Position())
+	pending, err := r.Skip(r.Position())
 	foreign := errors.Is(err, ringbuf.ErrForeignRead)
-	if err != nil && !foreign {
+	if foreign {
+		pending, err = r.Skip(r.Position()) // from the other position
+	}
+	if err != nil && !errors.Is(err, ringbuf.ErrForeignRead) {
 		return 0, err
 	}
-	outcome, err := m.compare(r)
+	outcome, err := m.compare(r, pending)
 	if foreign && (outcome == Resumed || outcome == Finished) {
 		outcome = ReadByOther
 	}
 	return outcome, err
 }
 
-func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
+func (m *Mark) compare(r *ringbuf.Reader, pending int) (Outcome, error) {
 	at := r.Committed()
 	dev, ino := r.ID()
 	switch {
@@ -93,7 +96,7 @@ func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
 		return m.finish(r)
 	case at == 0:
 		return Restarted, nil
-	case m.overtaken(r):
+	case m.overtaken(r, pending):
 		// The other process consumed only events that the totals already include.
 		_, err := m.skip(r)
 		return ReadByOther, err
@@ -103,13 +106,14 @@ func (m *Mark) compare(r *ringbuf.Reader) (Outcome, error) {
 }
 
 // overtaken reports whether the newest of the slots between the read position and To are
-// unchanged. The totals include them then.
-func (m *Mark) overtaken(r *ringbuf.Reader) bool {
-	at := r.Committed()
-	if m.From >= m.Capacity || m.To >= m.Capacity {
+// unchanged. The totals include them then, but no event that was written later, so pending is
+// the number of events before the comparison.
+func (m *Mark) overtaken(r *ringbuf.Reader, pending int) bool {
+	held := m.held(r.Committed())
+	if m.From >= m.Capacity || m.To >= m.Capacity || held > pending {
 		return false
 	}
-	i := min(bits.Len(uint(m.held(at))), suffixes) - 1
+	i := min(bits.Len(uint(held)), suffixes) - 1
 	sum, err := r.Fingerprint(m.before(1<<i), m.To)
 	return err == nil && sum == m.Suffixes[i]
 }
@@ -137,7 +141,7 @@ func (m *Mark) finish(r *ringbuf.Reader) (Outcome, error) {
 
 // skip skips the events up to To. It reports false if the agent hasn't written up to To.
 func (m *Mark) skip(r *ringbuf.Reader) (bool, error) {
-	if err := r.Skip(m.To); errors.Is(err, ringbuf.ErrInvalid) {
+	if _, err := r.Skip(m.To); errors.Is(err, ringbuf.ErrInvalid) {
 		return false, nil
 	} else if err != nil {
 		return false, err

@@ -749,7 +749,30 @@ func (w *world) lastWords(a *simAgent) {
 		a.file.changed = w.now
 	}
 	a.end()
-	for range 30 {
+	w.pass(30)
+	if !w.plan.restarts || a.slots > 8 || w.IntN(2) == 0 || a.file != w.files[a.path] {
+		return
+	}
+	// The end is read after a second. The next run also writes up to it, and a second later, more.
+	w.now = w.now.Add(time.Second)
+	w.pass(3)
+	a.start(a.lay, a.slots)
+	for i := range a.slots + 1 {
+		if i == a.slots {
+			w.now = w.now.Add(time.Second)
+			w.pass(2)
+		}
+		a.push()
+		for len(a.steps) > 0 {
+			a.do(0)
+		}
+		w.pass(1)
+	}
+}
+
+// pass lets the Collector run for some steps of 30 ms.
+func (w *world) pass(steps int) {
+	for range steps {
 		if w.process != nil {
 			w.now = w.now.Add(30 * time.Millisecond)
 			w.process.step()
