@@ -56,7 +56,7 @@ var checkpointMutations = []mutation{
 		"if false {",
 	},
 	{
-		"internal/engine/internal/checkpoint/resume.go", "events that an agent writes while a ring is resumed within the checkpoint's events are not skipped",
+		"internal/engine/internal/checkpoint/resume.go", "only events that were written before the comparison are skipped",
 		"m.To >= m.Capacity || held > pending {",
 		"m.To >= m.Capacity {",
 	},
