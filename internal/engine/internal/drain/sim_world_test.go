@@ -750,7 +750,7 @@ func (w *world) lastWords(a *simAgent) {
 	}
 	a.end()
 	w.pass(30)
-	if !w.plan.restarts || a.slots > 8 || w.IntN(2) == 0 || a.file != w.files[a.path] {
+	if !w.plan.restarts || a.slots > 8 || w.IntN(2) == 0 || a.file != w.files[a.path] || w.halfway() {
 		return
 	}
 	// The end is read after a second. The next run also writes up to it, and a second later, more.
@@ -758,7 +758,10 @@ func (w *world) lastWords(a *simAgent) {
 	w.pass(3)
 	a.start(a.lay, a.slots)
 	for i := range a.slots + 1 {
-		if i == a.slots {
+		switch {
+		case w.halfway():
+			return
+		case i == a.slots:
 			w.now = w.now.Add(time.Second)
 			w.pass(2)
 		}
