@@ -105,6 +105,7 @@ func (e *exit) mayRead(now time.Time) bool {
 	return !e.unread.IsZero() && now.Sub(e.unread) < unreadWait
 }
 
-// startsAgain reports whether the next events in an empty ring belong to a process that
-// has started since the exit, and whose start wasn't reported.
-func (e *exit) startsAgain() bool { return e.up == UpNo && e.lossless() && !e.reported }
+// startsAgain reports whether the next events at position 0 belong to a process that has
+// started since the exit, and whose start wasn't reported. Nothing is unread there, although the
+// ring may not have looked empty while the process reset it.
+func (e *exit) startsAgain() bool { return e.up == UpNo && e.complete && !e.reported }
