@@ -236,12 +236,10 @@ func (w *world) race() {
 	}
 }
 
-// covers reports whether an agent stores a larger header on a ring that the Collector has open.
+// covers reports whether the header of an agent that starts covers a slot with an event.
 func (w *world) covers(a *simAgent) bool {
-	if w.process == nil || w.process.open[a.file] == nil {
-		return false
-	}
-	return a.starting && a.lay.layout == ringbuf.V5 && w.process.open[a.file].Layout() != ringbuf.V5
+	_, event := a.file.content[a.lay.readPos]
+	return a.starting && event
 }
 
 // header returns the positions of a file as the Collector sees them, and the number of slots.
