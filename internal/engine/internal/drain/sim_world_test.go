@@ -206,6 +206,9 @@ func (w *world) race() {
 	}
 	w.raced++
 	a := w.agents[w.IntN(len(w.agents))]
+	if i := slices.IndexFunc(w.agents, w.resumes); i >= 0 && w.IntN(4) > 0 {
+		a = w.agents[i]
+	}
 	if w.plan.values != 0 && w.process != nil && w.process.resumes(a.path) {
 		return // its events may equal those of the checkpoint
 	}
