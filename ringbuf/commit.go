@@ -141,8 +141,8 @@ func (r *Reader) MayHaveRestarted() bool {
 // pushed other events since.
 func (r *Reader) StartedSince(t int64, position uint64) (started bool) {
 	err := r.guard(func() {
+		now, err := r.stat() // first, so that it isn't of events that the load doesn't show
 		write := atomic.LoadUint64(r.write)
-		now, err := r.stat()
 		started, r.err = err == nil && write == position && now.Changed != t, err
 	})
 	return err == nil && started
