@@ -63,8 +63,8 @@ func (r *Reader) guardedCommit() {
 
 // Skip marks pending events up to a position as read without returning them, for
 // example because they were counted before a restart. They stay uncommitted. It returns how
-// many are still pending. The error wraps [ErrInvalid] if there are too few. Others are those
-// of [Reader.Read].
+// many events are still pending. The error wraps [ErrInvalid] if there were fewer before the
+// position; other errors are those of [Reader.Read].
 func (r *Reader) Skip(position uint64) (pending int, err error) {
 	err = r.guard(func() { pending, r.err = r.skip(position) })
 	return pending, err
@@ -141,7 +141,7 @@ func (r *Reader) MayHaveRestarted() bool {
 // pushed other events since.
 func (r *Reader) StartedSince(t int64, position uint64) (started bool) {
 	err := r.guard(func() {
-		now, err := r.stat() // first, so that it isn't of events that the load doesn't show
+		now, err := r.stat() // first: an event that the agent writes meanwhile must show in its position
 		write := atomic.LoadUint64(r.write)
 		started, r.err = err == nil && write == position && now.Changed != t, err
 	})

@@ -322,6 +322,23 @@ func TestCommitFromZeroFirstReturnsOneSlot(t *testing.T) {
 	}
 }
 
+// An event that changes the file's time isn't a start, even if the agent writes it while both are loaded.
+func TestEventThatIsWrittenMeanwhileIsNoStart(t *testing.T) {
+	p, w := plainRing(t, V4, 64)
+	s := &statting{p, func() {}}
+	r, err := NewReader(p.mem, s, Consume)
+	must.OK(t, err)
+	fill(t, w, 1, 3)
+	before := p.changed
+	s.before = func() {
+		p.touch()
+		fill(t, w, 3, 4)
+	}
+	if r.StartedSince(before, headerOf(w).WritePos) {
+		t.Error("an event is taken for a start")
+	}
+}
+
 // restartTo performs the first steps of a restart on a ring.
 func restartTo(p *plain, steps int) {
 	for _, s := range restart(V4)[:steps] {

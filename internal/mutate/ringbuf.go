@@ -146,6 +146,11 @@ var ringMutations = []mutation{
 		"write < r.mask+1 && now.Changed != t",
 	},
 	{
+		"ringbuf/commit.go", "the change time is loaded before the write position",
+		"\t\tnow, err := r.stat() // first: an event that the agent writes meanwhile must show in its position\n\t\twrite := atomic.LoadUint64(r.write)\n",
+		"\t\twrite := atomic.LoadUint64(r.write)\n\t\tnow, err := r.stat()\n",
+	},
+	{
 		"ringbuf/commit.go", "a changed file with equal events is another run",
 		"write == position && now.Changed != t",
 		"write == position && now.Changed != t && t == 0",

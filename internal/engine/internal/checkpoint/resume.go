@@ -106,8 +106,8 @@ func (m *Mark) compare(r *ringbuf.Reader, pending int) (Outcome, error) {
 }
 
 // overtaken reports whether the newest of the slots between the read position and To are
-// unchanged. The totals include them then, but no event that was written later, so pending is
-// the number of events before the comparison.
+// unchanged. The totals include them then. pending is the number of events that were in the ring
+// before the comparison: the totals don't include an event that is written during it.
 func (m *Mark) overtaken(r *ringbuf.Reader, pending int) bool {
 	held := m.held(r.Committed())
 	if m.From >= m.Capacity || m.To >= m.Capacity || held > pending {

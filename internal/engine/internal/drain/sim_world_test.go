@@ -516,7 +516,7 @@ func (w *world) checkCommitted(a *simAgent, slot, id uint64) {
 	switch {
 	case isLost, w.counted[a.path][id], w.earlier[id], w.taken[a.path], w.inRing(a.file, slot):
 	case w.plan.values != 0 && w.reported(loss{why: "crash", path: a.path}): // see check
-	case slot == 0 && w.commitsFromZero(a.file, a.file.load(a.file.lay.readPos)): // the slot is taken back
+	case slot == 0 && w.commitsFromZero(a.file, a.file.load(a.file.lay.readPos)): // returned only for a moment
 	default:
 		w.fail("event %d of %s was committed, but not counted", id, a.path)
 	}
