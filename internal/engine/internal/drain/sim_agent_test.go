@@ -137,7 +137,11 @@ func (a *simAgent) push() {
 		if read, end := f.load(a.lay.readPos), (next+1)&(a.slots-1); read == end || read == 1 && end == 0 {
 			f.full = true
 		}
-		if w.IntN(50) == 0 && f.load(a.lay.readPos) != 1 { // a commit from position 0 may be under way; see young
+		often := 50
+		if w.resumes(a) {
+			often = 2 // a resume compares the times
+		}
+		if w.IntN(often) == 0 && f.load(a.lay.readPos) != 1 { // a commit from position 0 may be under way; see young
 			f.changed = w.now // the first store to a page, also after a write-back
 		}
 	})

@@ -224,7 +224,7 @@ func (w *world) race() {
 	case a.fresh && !a.starting, a.size() < a.file.size, w.covers(a), full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file) && !a.filled:
 	case w.plan.ambush && (w.commitsFromZero(a.file, read) || w.resumes(a)) && w.IntN(2) == 0:
 		w.rush(a)
-	case w.plan.ambush && w.IntN(4) == 0:
+	case w.plan.ambush && w.IntN(4) == 0, w.resumes(a) && w.IntN(2) == 0:
 		w.burst(a)
 	case w.plan.reorders && *races && !w.opening:
 		a.reorder()
