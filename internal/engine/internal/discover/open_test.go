@@ -239,6 +239,7 @@ func TestRingBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
 		x.owner.retire(path)
 		break
 	}
+	x.round(d) // until it is retired
 	x.advance(ProbeInterval)
 	x.round(d)
 	if s := d.State(); s.Open != 2 || len(s.Refused) != 0 {
