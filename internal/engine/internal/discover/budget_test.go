@@ -75,7 +75,7 @@ func TestBudgetIsFreedByRetiredAgents(t *testing.T) {
 	remove(t, w.Path())
 	x.look()
 	x.owner.retire(w.Path())
-	x.look() // until it is retired: the directory may try the other ring first once its wait is over
+	x.look() // waits until the agent is retired; otherwise, the other ring could be tried before that
 	x.advance(ProbeInterval)
 	x.look()
 	if refused := x.overBudget(); len(refused) != 0 || len(x.opened()) != 2 {

@@ -239,7 +239,7 @@ func TestRingBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
 		x.owner.retire(path)
 		break
 	}
-	x.round(d) // until it is retired
+	x.round(d) // waits until the agent is retired; otherwise, the third ring could be tried before that
 	x.advance(ProbeInterval)
 	x.round(d)
 	if s := d.State(); s.Open != 2 || len(s.Refused) != 0 {
