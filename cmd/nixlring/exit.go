@@ -17,7 +17,7 @@ const (
 	exitOK     = 0
 	exitError  = 1
 	exitUsage  = 2
-	exitNoRing = 3 // ls --require, why
+	exitNoRing = 3 // ls --require, inspect; why if not enough is known to judge
 )
 
 const exitCodes = `Exit codes: 0 success, 1 error, 2 invalid command line.`
@@ -53,7 +53,7 @@ func exit(w io.Writer, cmd *cobra.Command, err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errNoRing):
+	case errors.Is(err, errNoRing), errors.Is(err, errUnjudged):
 		return exitNoRing
 	case errors.Is(err, errProblems):
 		return exitError

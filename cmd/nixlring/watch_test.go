@@ -54,7 +54,7 @@ func TestCommandsShowWhatACollectorCounts(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	r = runWith(t.Context(), w, "why", "--for", "200ms")
-	if !strings.HasPrefix(r.err, "All is well: 1 agent on gpu-7, watched for ") || r.code != exitOK {
+	if !strings.HasPrefix(r.err, "Nothing found, but not everything was judged: 1 agent on gpu-7, watched for ") || r.code != exitNoRing {
 		t.Errorf("%+v", r)
 	}
 	var v verdict

@@ -29,6 +29,9 @@ type whyFlags struct {
 // errProblems selects exitError. The command has already printed the problems.
 var errProblems = errors.New("there are problems")
 
+// errUnjudged selects exitNoRing. The command has already printed what wasn't judged.
+var errUnjudged = errors.New("not enough to judge")
+
 func newWhy(w world) *cobra.Command {
 	var f whyFlags
 	cmd := &cobra.Command{
@@ -59,8 +62,12 @@ It finds
 The alerts have the same definitions, but compare longer times: only they find
 agents that are slower than an hour ago. For a longer watch, use --for.
 
-Exit codes: 0 all is well, 1 problem or error, 2 invalid command line, 3 no running
-agent.`,
+If it finds nothing, it lists what it couldn't judge. For example, an agent that
+transfers nothing may be spare or hang, and ten seconds don't show whether agents
+are slower than before.
+
+Exit codes: 0 all checks were made and found nothing, 1 problem or error, 2 invalid
+command line, 3 not enough to judge.`,
 		Example: `  nixlring why
   nixlring why /run/nixl --for 1m
   nixlring why bug.jsonl.zst
@@ -106,6 +113,7 @@ type verdict struct {
 	Exited    int                `json:"exited"`            // how many of them have exited
 	Warning   string             `json:"warning,omitempty"` // about the watch
 	Findings  []diagnose.Finding `json:"findings"`          // the worst first; never null
+	Unjudged  []diagnose.Check   `json:"unjudged"`          // never null
 }
 
 // problems returns the number of findings that aren't only information.
@@ -138,8 +146,8 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 		return err
 	case v.problems() > 0:
 		return errProblems
-	case v.Agents == v.Exited:
-		return errNoRing
+	case len(v.Unjudged) > 0:
+		return errUnjudged
 	}
 	return nil
 }
@@ -198,7 +206,9 @@ func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verd
 			v.Exited++
 		}
 	}
-	v.Findings = append(v.Findings, diagnose.AddRings(diagnose.Diagnose(all, diagnose.Watch(length)), rings)...)
+	windows := diagnose.Watch(length)
+	v.Findings = append(v.Findings, diagnose.AddRings(diagnose.Diagnose(all, windows), rings)...)
+	v.Unjudged = append([]diagnose.Check{}, diagnose.Unjudged(diagnose.Checks(all, rings, windows))...)
 	if !f.recorded {
 		v.Findings = append(v.Findings, diagnose.Processes(processes(w))...)
 	}

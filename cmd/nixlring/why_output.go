@@ -33,7 +33,7 @@ func (v *verdict) write(w world, quiet bool) error {
 		}
 		fmt.Fprintln(say)
 	default:
-		fmt.Fprintf(say, "All is well: %s\n", watched)
+		fmt.Fprintf(say, "%s: %s\n", v.headline(), watched)
 	}
 	if c := v.Cause; c != nil {
 		fmt.Fprintf(say, "Recorded because of %s of %s at %s: %s\n", c.Kind, render.Printable(c.Agent), c.Time.Format(time.RFC3339),
@@ -41,6 +41,18 @@ func (v *verdict) write(w world, quiet bool) error {
 	}
 	if v.Warning != "" {
 		fmt.Fprintf(say, "Warning: %s\n", render.Printable(v.Warning))
+	}
+	if v.Agents > v.Exited && len(v.Unjudged) > 0 {
+		fmt.Fprintln(say, "Not judged:")
+		names := make(map[string][]string)
+		for _, c := range v.Unjudged {
+			names[c.Reason] = append(names[c.Reason], c.Name)
+		}
+		for _, c := range v.Unjudged {
+			if c.Name == names[c.Reason][0] {
+				fmt.Fprint(say, wrapped("  - ", "    ", strings.Join(names[c.Reason], ", ")+": "+c.Reason))
+			}
+		}
 	}
 	for i := range v.Findings {
 		if _, err := fmt.Fprint(w.out, "\n"+finding(&v.Findings[i])); err != nil {
@@ -55,18 +67,36 @@ func (v *verdict) length() time.Duration {
 	return time.Duration(v.Seconds*float64(time.Second) + float64(time.Second)/2)
 }
 
-// finding formats a finding as lines of at most 80 columns.
-func finding(f *diagnose.Finding) string {
-	const width = 76
-	var b strings.Builder
-	line := func(first, rest, text string) {
-		for i, part := range strings.Split(ansi.Wordwrap(render.Printable(text), width, ""), "\n") {
-			if i > 0 {
-				first = rest
-			}
-			fmt.Fprintln(&b, strings.TrimRight(first+part, " "))
+// headline says that nothing was found, and how much that means.
+func (v *verdict) headline() string {
+	for _, c := range v.Unjudged {
+		if c.Reason == diagnose.NothingMoves {
+			return "Nothing moves"
 		}
 	}
+	if len(v.Unjudged) > 0 {
+		return "Nothing found, but not everything was judged"
+	}
+	return "Nothing found"
+}
+
+// wrapped formats a text as lines of at most 80 columns.
+func wrapped(first, rest, text string) string {
+	const width = 76
+	var b strings.Builder
+	for i, part := range strings.Split(ansi.Wordwrap(render.Printable(text), width, ""), "\n") {
+		if i > 0 {
+			first = rest
+		}
+		fmt.Fprintln(&b, strings.TrimRight(first+part, " "))
+	}
+	return b.String()
+}
+
+// finding formats a finding as lines of at most 80 columns.
+func finding(f *diagnose.Finding) string {
+	var b strings.Builder
+	line := func(first, rest, text string) { b.WriteString(wrapped(first, rest, text)) }
 	line("", "", fmt.Sprintf("%s: %s", strings.ToUpper(string(f.Severity)), f.What))
 	for _, e := range f.Evidence {
 		line("  - ", "    ", e)

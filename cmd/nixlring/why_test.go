@@ -94,24 +94,55 @@ func TestWhyNamesTheStraggler(t *testing.T) {
 	}
 }
 
-func TestWhySaysThatAllIsWell(t *testing.T) {
+// unjudged returns the reasons of the checks that a verdict doesn't cover, by name.
+func unjudged(v verdict) map[string]string {
+	reasons := make(map[string]string)
+	for _, c := range v.Unjudged {
+		reasons[c.Name] = c.Reason
+	}
+	return reasons
+}
+
+func TestWhyListsWhatItCouldNotJudge(t *testing.T) {
 	dir := startFleet(t, false, func(*simulate.FleetConfig) {})
 	r := runWith(t.Context(), world{now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }},
 		"why", dir, "--for", "1s")
-	if r.code != exitOK || r.out != "" || !strings.HasPrefix(r.err, "All is well: 5 agents in "+dir) {
+	if r.code != exitNoRing || r.out != "" || !strings.HasPrefix(r.err, "Nothing found, but not everything was judged: 5 agents in "+dir) ||
+		!strings.Contains(r.err, "\n  - speed compared with the past: 5 of 5 agents had no speed") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Agents may hang, or wait for work. Only agents that are seen to stop are known to hang.
+func TestWhyWithoutTransfersSaysThatNothingMoves(t *testing.T) {
+	dir := startFleet(t, false, func(c *simulate.FleetConfig) {
+		c.Agent.Rate = 0
+		c.Agent.Duration = time.Nanosecond
+	})
+	r, v := why(t, procWith(t), dir)
+	if got := unjudged(v); r.code != exitNoRing || got["progress"] != diagnose.NothingMoves || got["speed compared with peers"] != diagnose.NothingMoves {
+		t.Errorf("%v: %+v", got, r)
+	}
+	r = runWith(t.Context(), world{now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }},
+		"why", dir, "--for", "1s")
+	if !strings.HasPrefix(r.err, "Nothing moves: 5 agents in "+dir) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Two agents of very different speed are too few to say which of them is normal.
+func TestWhyDoesNotJudgeTwoAgentsAlike(t *testing.T) {
+	dir := startFleet(t, false, func(c *simulate.FleetConfig) { c.Agents, c.Straggler = 2, 0.1 })
+	r, v := why(t, procWith(t), dir)
+	if got := unjudged(v); r.code != exitNoRing || !strings.Contains(got["speed compared with peers"], "fewer than 3 peers") {
+		t.Errorf("%v: %+v", got, r)
 	}
 }
 
 func TestWhySaysThatTheConsumerIsUnknown(t *testing.T) {
 	dir := startFleet(t, false, func(*simulate.FleetConfig) {})
-	proc := t.TempDir() // without a list of locks
-	r, v := why(t, proc, dir)
-	if r.code != exitOK || len(v.Findings) > 0 || v.Warning != procs.ManyLocks {
-		t.Errorf("%+v", r)
-	}
-	r = runWith(t.Context(), world{now: time.Now, proc: proc, env: func(string) (string, bool) { return "", false }}, "why", dir, "--for", "1s")
-	if r.code != exitOK || !strings.Contains(r.err, "\nWarning: "+procs.ManyLocks) {
+	r, v := why(t, t.TempDir(), dir) // without a list of locks
+	if r.code != exitNoRing || len(v.Findings) > 0 || v.Warning != procs.ManyLocks || unjudged(v)["consumers of rings"] == "" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -26,6 +26,7 @@ const (
 type Ring struct {
 	Agent
 	Up       Up
+	Store    bool // the agent has a store instead of a ring
 	Consumer Consumer
 	Name     string // of the consumer; may be empty
 	Full     bool

@@ -11,20 +11,14 @@ type peer struct {
 	pace
 }
 
-// stragglers returns the agents that are far slower than their peers.
-//
-// An agent is a straggler if in one of its bands all of these hold:
-//
-//   - there are at least MinPeers agents;
-//   - its speed is below StragglerSpeed of the median of the others, and below that median by more
-//     than Spread standard deviations, which are estimated from the median absolute deviation;
-//   - its mean time is above LongerTime of the median of the others;
-//   - at most Company of the agents are as slow. If more are, they differ in kind.
-func (h *history) stragglers(i int) (list []Finding) {
-	type group struct {
-		Job
-		band int
-	}
+// group identifies the agents of a job in a band.
+type group struct {
+	Job
+	band int
+}
+
+// bands returns the agents with a speed, by job and band.
+func (h *history) bands(i int) map[group][]peer {
 	groups := make(map[group][]peer)
 	for _, a := range h.agents {
 		p, ok := h.pace(h.tracks[a], i)
@@ -38,8 +32,21 @@ func (h *history) stragglers(i int) (list []Finding) {
 			}
 		}
 	}
+	return groups
+}
+
+// stragglers returns the agents that are far slower than their peers.
+//
+// An agent is a straggler if in one of its bands all of these hold:
+//
+//   - there are at least MinPeers agents;
+//   - its speed is below StragglerSpeed of the median of the others, and below that median by more
+//     than Spread standard deviations, which are estimated from the median absolute deviation;
+//   - its mean time is above LongerTime of the median of the others;
+//   - at most Company of the agents are as slow. If more are, they differ in kind.
+func (h *history) stragglers(i int) (list []Finding) {
 	worst := make(map[Agent]Finding)
-	for _, peers := range groups {
+	for _, peers := range h.bands(i) {
 		for _, f := range slowPeers(peers) {
 			if old, ok := worst[f.Agents[0]]; !ok || f.Ratio < old.Ratio {
 				worst[f.Agents[0]] = f

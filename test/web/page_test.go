@@ -31,7 +31,7 @@ var fleets = []struct {
 	args           []string
 }{
 	{"straggler", `^sim-4 moves data at \d+% of the speed of its peers`, []string{"--scenario", "straggler", "--agents", "8"}},
-	{"one", `^All is well`, []string{"--agents", "1"}},
+	{"one", `^Nothing found`, []string{"--agents", "1"}},
 	{"post-bound", `^sim-\d+ spends \d+% of its transfer time on posting`, []string{"--scenario", "post-bound", "--agents", "30", "--rate", "20"}},
 	{"failing-peer", `^Operations of 4 agents of .* fail`, []string{"--scenario", "failing-peer", "--agents", "4"}},
 	{"many", `^sim-128 moves data at \d+% of the speed of its peers`, []string{"--scenario", "straggler", "--agents", "256", "--rate", "8"}},

@@ -29,6 +29,7 @@ type Board struct {
 	recent   []diagnose.Sample // oldest first
 	old      int               // how many of them are sparse
 	findings []diagnose.Finding
+	checks   []diagnose.Check
 	since    map[diagnose.Key]time.Time // when they began
 }
 

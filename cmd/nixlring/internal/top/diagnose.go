@@ -74,7 +74,7 @@ func severityOf(s diagnose.Severity) Severity {
 
 // Ring returns the state of the row's ring.
 func (r *Row) Ring() diagnose.Ring {
-	ring := diagnose.Ring{Agent: r.agent(), Up: upOf(r.Alive), Name: r.ReaderName()}
+	ring := diagnose.Ring{Agent: r.agent(), Up: upOf(r.Alive), Store: r.Store, Name: r.ReaderName()}
 	switch r.Reader {
 	case Locked:
 		ring.Consumer = diagnose.Drained
@@ -133,8 +133,9 @@ func (b *Board) keep() {
 func (b *Board) diagnose() {
 	b.keep()
 	at := b.sample.At
-	list := diagnose.Now(b.recent, diagnose.Live(b.window, at.Sub(b.recent[0].At)))
-	b.findings = diagnose.AddRings(list, b.Rings())
+	windows, rings := diagnose.Live(b.window, at.Sub(b.recent[0].At)), b.Rings()
+	b.findings = diagnose.AddRings(diagnose.Now(b.recent, windows), rings)
+	b.checks = diagnose.Checks(b.recent, rings, windows)
 	since := make(map[diagnose.Key]time.Time, len(b.findings))
 	for i := range b.findings {
 		f := &b.findings[i]
@@ -151,6 +152,9 @@ func (b *Board) diagnose() {
 // Findings returns the findings of the newest sample, worst first. The slice is valid until
 // the next call of Add.
 func (b *Board) Findings() []diagnose.Finding { return b.findings }
+
+// Checks returns what was looked for in the samples.
+func (b *Board) Checks() []diagnose.Check { return b.checks }
 
 // Rings returns the states of all rings.
 func (b *Board) Rings() (rings []diagnose.Ring) {

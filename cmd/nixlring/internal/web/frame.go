@@ -53,11 +53,20 @@ type frame struct {
 	Excluded int       `json:"excluded"`
 	Notes    []text    `json:"notes"` // about the samples, such as an error
 	Findings []finding `json:"findings"`
+	Unjudged []check   `json:"unjudged"`
 	Rows     []row     `json:"rows"` // the agents with findings first
 }
 
 // mostFindings limits a frame's findings: a fleet may have one per agent.
 const mostFindings = 100
+
+// check is a check that doesn't cover all agents.
+type check struct {
+	Name   string          `json:"name"`
+	Kinds  []diagnose.Kind `json:"kinds"`
+	Reason string          `json:"reason"`
+	Still  bool            `json:"still"` // no agent completed a transfer
+}
 
 type finding struct {
 	Kind     diagnose.Kind     `json:"kind"`
@@ -117,7 +126,7 @@ type transfer struct {
 
 func (p *Page) newFrame(processes []diagnose.Process) *frame {
 	b := p.board
-	f := &frame{At: b.At().UnixMilli(), Excluded: b.Excluded(), Notes: []text{}, Findings: []finding{}, Rows: []row{}}
+	f := &frame{At: b.At().UnixMilli(), Excluded: b.Excluded(), Notes: []text{}, Findings: []finding{}, Unjudged: []check{}, Rows: []row{}}
 	if err := b.Err(); err != nil {
 		f.Notes = append(f.Notes, text(err.Error()))
 	}
@@ -136,6 +145,9 @@ func (p *Page) newFrame(processes []diagnose.Process) *frame {
 	}
 	for i := range list[:min(len(list), mostFindings)] {
 		f.Findings = append(f.Findings, newFinding(&list[i], ids))
+	}
+	for _, c := range diagnose.Unjudged(b.Checks()) {
+		f.Unjudged = append(f.Unjudged, check{c.Name, c.Kinds, c.Reason, c.Reason == diagnose.NothingMoves})
 	}
 	places := places(list)
 	place := func(r *top.Row) int { return cmp.Or(places[r.Ring().Agent], len(list)+1) }

@@ -52,7 +52,7 @@ const rowOf = (id) => frame.rows.find((r) => r.id === id);
 
 function showVerdict() {
   const problems = frame.findings.filter(isProblem), watched = (frame.at - hello.start) / 1000;
-  const running = frame.rows.filter((r) => r.alive !== "exited").length;
+  const unjudged = frame.unjudged, running = frame.rows.filter((r) => r.alive !== "exited").length;
   let headline, more;
   if (problems.length) {
     headline = problems[0].what;
@@ -61,8 +61,8 @@ function showVerdict() {
     headline = "No agent is running";
     more = frame.excluded ? `--include excludes ${many(frame.excluded, "agent", "agents")}` : "the page shows agents as soon as they start";
   } else {
-    headline = watched < 20 ? "Nothing found so far" : "All is well";
-    more = "";
+    headline = unjudged.some((c) => c.still) ? "Nothing moves: no agent completes transfers" : "Nothing found";
+    more = unjudged.length ? `${many(unjudged.length, "check", "checks")} could not be made` : "all checks were made";
   }
   set($("headline"), headline);
   const since = watched < 60 ? `watched for ${age(watched)}; some findings take a minute or two` : `watched for ${age(watched)}`;
@@ -72,11 +72,11 @@ function showVerdict() {
   tiles.forEach(([label, well, kinds], i) => {
     const tile = $("tiles").children[i] ?? $("tiles").appendChild(el("a", { class: "tile" }, el("div", { class: "label" }, label), el("div", { class: "state" }), el("div", { class: "detail" })));
     const found = frame.findings.filter((f) => kinds.includes(f.kind)), worst = found[0];
-    const [, state, detail] = tile.children;
-    tile.className = "tile " + (worst ? worst.severity : running ? "ok" : "none");
-    set(state, worst ? (worst.who || worst.short) + (found.length > 1 ? ` +${found.length - 1}` : "") : running ? "✓ " + well : "–");
-    set(detail, worst && worst.who ? worst.short : "");
-    tile.title = worst ? worst.what : "";
+    const [, state, detail] = tile.children, open = unjudged.find((c) => c.kinds.some((k) => kinds.includes(k)));
+    tile.className = "tile " + (worst ? worst.severity : running && !open ? "ok" : "none");
+    set(state, worst ? (worst.who || worst.short) + (found.length > 1 ? ` +${found.length - 1}` : "") : !running ? "–" : open ? "Not judged" : "✓ " + well);
+    set(detail, worst ? (worst.who ? worst.short : "") : running && open ? open.reason : "");
+    tile.title = worst ? worst.what : open ? open.reason : "";
     const row = worst?.agents.length === 1 ? rowOf(worst.agents[0]) : null;
     if (row) tile.href = linkTo(row); else tile.removeAttribute("href");
   });
