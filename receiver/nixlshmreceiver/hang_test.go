@@ -13,6 +13,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -95,7 +96,10 @@ func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
 		return nil
 	}
 	h.start()
-	h.mustShutDown(time.Second, "last collection was not exported")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	must.OK(t, h.receiver.Shutdown(ctx))
+	h.log("error: The last collection was not exported", context.DeadlineExceeded.Error())
 	next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
 	if err != nil {
 		t.Fatalf("the receiver still has the ring open: %v", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -149,11 +150,25 @@ func TestLastCollectionHasADeadline(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, c.most)
 				defer cancel()
 			}
-			if err := h.receiver.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("shutdown returned %v", err)
-			}
+			must.OK(t, h.receiver.Shutdown(ctx))
+			h.log("error: The last collection was not exported", context.DeadlineExceeded.Error())
 		})
 	}
+}
+
+// The Collector reloads its configuration only if the shutdown of the old one succeeds.
+func TestShutdownSucceedsIfTheLastExportsFail(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir, never).withLogs()
+	down := errors.New("backend is down")
+	h.consume = func(context.Context, pmetric.Metrics) error { return down }
+	h.consumeLogs = func(context.Context, plog.Logs) error { return down }
+	h.start()
+	push(t, w, write(1, 2_000_000, 1)...)
+	must.OK(t, h.stop())
+	h.log("error: The last collection was not exported", down.Error())
+	h.log("error: The next consumer rejected log records, so they are lost", down.Error())
 }
 
 func TestTimeoutCancelsAnExportAndTheNextBegins(t *testing.T) {

@@ -149,7 +149,9 @@ const (
 
 // shutdown collects one last time and closes the rings. It never waits past the
 // deadline of ctx. The first pipeline that is shut down ends the receiver, because
-// the consumers of all pipelines still work at that time.
+// the consumers of all pipelines still work at that time. A failed export is logged, but
+// isn't an error of the shutdown: the Collector would exit instead of reloading its
+// configuration.
 func (r *ringReceiver) shutdown(ctx context.Context) error {
 	r.life.Lock()
 	end := r.cancel
@@ -159,9 +161,14 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 		return nil
 	}
 	end()
-	err := errors.Join(r.socket.close(), r.collectLast(ctx))
+	err := r.socket.close()
+	if err := r.collectLast(ctx); err != nil {
+		r.log.Error("The last collection was not exported; without storage, the events since the previous export are lost", zap.Error(err))
+	}
 	if r.slow != nil {
-		err = errors.Join(err, r.slow.stop(ctx))
+		if err := r.slow.stop(ctx); err != nil {
+			r.log.Error("The last log records were not exported, so they are lost", zap.Error(err))
+		}
 	}
 	if r.flight != nil {
 		err = errors.Join(err, r.stopFlightRecorder(ctx))
@@ -194,7 +201,7 @@ func (r *ringReceiver) collectLast(ctx context.Context) error {
 	case err := <-result:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("the last collection was not exported: %w", ctx.Err())
+		return ctx.Err()
 	}
 }
 

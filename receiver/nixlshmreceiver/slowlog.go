@@ -190,7 +190,7 @@ func (s *slowLog) stop(ctx context.Context) error {
 	case <-ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%d log records were not exported: %w", len(s.queue), ctx.Err())
+		return fmt.Errorf("%d records wait: %w", len(s.queue), ctx.Err())
 	}
 }
 

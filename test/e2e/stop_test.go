@@ -47,6 +47,39 @@ func TestShutdownExportsTheLastEvents(t *testing.T) {
 	}
 }
 
+// Each reload shuts the receiver down, whose last export the backend rejects.
+func TestCollectorReloadsItsConfigurationWhileTheBackendIsDown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	newAgent(t, dir, "agent").transfer(t, 100)
+	c := setup{
+		overlays: []string{fmt.Sprintf(`
+receivers: {nixl_shm: {directories: [%q]}}
+exporters: {otlp_http: {endpoint: "http://127.0.0.1:%d", sending_queue: {enabled: false}, retry_on_failure: {enabled: false}}}
+service: {pipelines: {metrics: {receivers: [nixl_shm], exporters: [otlp_http]}}}
+`, dir, proc.FreePort(t)), every(100 * time.Millisecond)},
+	}.start(t)
+	for reloads := 1; reloads <= 20; reloads++ {
+		c.Signal(t, syscall.SIGHUP)
+		must.Eventually(t, func() string {
+			if n := c.Stderr.Count(contains("Everything is ready")); n != 1+reloads {
+				return fmt.Sprintf("the Collector has started its pipelines %d times, want %d", n, 1+reloads)
+			}
+			return ""
+		})
+		must.Eventually(t, func() string {
+			if proc.Idle(c.PID()) {
+				return ""
+			}
+			return "the Collector is busy"
+		})
+	}
+	if c.Stderr.Count(contains("The last collection was not exported")) == 0 {
+		t.Error("no export at a shutdown has failed")
+	}
+	c.Stop(t, syscall.SIGTERM) // with exit code 0
+}
+
 // `make run` uses this sample.
 func TestPrometheusPageIsServedOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
