@@ -14,6 +14,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 func newInspect(w world) *cobra.Command {
@@ -73,6 +74,7 @@ func runInspect(ctx context.Context, w world, path string, watch time.Duration, 
 		return patherr.Explain(patherr.Ring, path, err)
 	}
 	if format == "json" {
+		r.Path = units.Text(r.Path)
 		err = writeJSON(w.out, r)
 	} else {
 		err = r.WriteText(w.out, w.now())

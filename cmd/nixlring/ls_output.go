@@ -40,7 +40,7 @@ type listed struct {
 
 func newListed(e *listing.Entry, now time.Time) listed {
 	l := listed{
-		Path: e.Path, Ring: e.Ring, Owner: e.Owner, Problem: e.Reason(), Notes: e.Notes(os.Geteuid()),
+		Path: units.Text(e.Path), Ring: e.Ring, Owner: e.Owner, Problem: e.Reason(), Notes: e.Notes(os.Geteuid()),
 		Modified: e.Modified, Age: now.Sub(e.Modified).Round(time.Millisecond).Seconds(),
 	}
 	if e.Ring {
@@ -48,7 +48,7 @@ func newListed(e *listing.Entry, now time.Time) listed {
 		l.Layout, l.Capacity, l.Pending, l.Fill = e.Layout.String(), e.Capacity, &e.Pending, &fill
 	}
 	if s := e.Store; s != nil {
-		l.Layout, l.Agent, l.PID, l.Host, l.Rank = semconv.LayoutStore, s.Agent, s.PID, s.Host, s.LocalRank
+		l.Layout, l.Agent, l.PID, l.Host, l.Rank = semconv.LayoutStore, units.Text(s.Agent), s.PID, units.Text(s.Host), units.Text(s.LocalRank)
 	}
 	l.Alive = e.Alive.Bool()
 	return l

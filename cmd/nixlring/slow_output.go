@@ -37,7 +37,7 @@ func newSlowTransfer(path, name string, t *live.Transfer) slowTransfer {
 		direction = tally.Receive
 	}
 	return slowTransfer{
-		Path: path, Agent: name, Micros: uint64(max(0, t.Time.UnixMicro())), Read: t.Read, Direction: direction.String(), Bytes: t.Bytes,
+		Path: units.Text(path), Agent: name, Micros: uint64(max(0, t.Time.UnixMicro())), Read: t.Read, Direction: direction.String(), Bytes: t.Bytes,
 		Duration: float64(t.Took) / 1e6, Post: float64(t.Post) / 1e6, Throughput: semconv.Throughput(t.Bytes, t.Took), Cause: t.Cause,
 	}
 }

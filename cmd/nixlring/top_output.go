@@ -93,7 +93,7 @@ type measured struct {
 func newMeasured(r *top.Row) measured {
 	s := &r.Since
 	m := measured{
-		Path: r.Path, Agent: r.Name, Layout: r.Layout,
+		Path: units.Text(r.Path), Agent: r.Name, Layout: r.Layout,
 		Transmit: r.Out, Receive: r.In, Transfers: r.Transfers, Errors: r.Errors,
 		TransferP50: number(r.P50), TransferP99: number(r.P99), PostP50: number(r.PostP50), PostP99: number(r.PostP99),
 		ThroughputP10: number(r.ThroughputP10), ThroughputP50: number(r.ThroughputP50), Speed: number(r.Speed), Findings: []string{},

@@ -17,7 +17,7 @@ import (
 
 // Identify returns what is known about an agent, without totals.
 func Identify(a *engine.Agent) Agent {
-	one := Agent{ID: clean(a.ID), Name: clean(a.Name), Path: clean(a.Path), Attributes: make(map[string]string)}
+	one := Agent{ID: a.ID, Name: a.Name, Path: a.Path, Attributes: make(map[string]string)}
 	one.describe(a.Process)
 	one.describe(a.Resource)
 	return one
@@ -26,12 +26,9 @@ func Identify(a *engine.Agent) Agent {
 func (a *Agent) describe(set attribute.Set) {
 	for it := set.Iter(); it.Next(); {
 		kv := it.Attribute()
-		a.Attributes[clean(string(kv.Key))] = clean(kv.Value.String())
+		a.Attributes[string(kv.Key)] = kv.Value.String()
 	}
 }
-
-// clean replaces what JSON can't represent.
-func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // NewAgent returns the state of an agent.
 func NewAgent(s *engine.Snapshot) Agent {
@@ -44,7 +41,7 @@ func NewAgent(s *engine.Snapshot) Agent {
 	}
 	if a.Store {
 		if rank := s.Processes[len(s.Processes)-1].LocalRank; rank != "" {
-			a.Attributes[semconv.LocalRank] = clean(rank)
+			a.Attributes[semconv.LocalRank] = rank
 		}
 	} else {
 		a.Ring = newRing(s.Totals)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -198,5 +199,6 @@ func (w *Writer) Close() error {
 
 // clean replaces what JSON can't represent, and limits the length.
 func clean(s string) string {
+	s = units.Text(s)
 	return strings.ToValidUTF8(s[:min(len(s), maxString)], "\uFFFD")
 }

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package units formats numbers for display, with three digits and a suitable unit.
+// Package units formats numbers for display, with three digits and a suitable unit, and texts as JSON.
 package units
 
 import (
@@ -10,7 +10,27 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
+
+// Text returns a text as valid UTF-8, as JSON needs it. It writes other bytes as \xff, so that different
+// texts stay different.
+func Text(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		} else {
+			b.WriteString(s[:n])
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
 
 // scaled formats a number with three digits and the largest suitable unit.
 func scaled(v, step float64, units ...string) string {

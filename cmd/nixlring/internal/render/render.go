@@ -13,6 +13,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -106,7 +107,7 @@ type jsonEvent struct {
 // AppendJSON appends the event as a JSON line.
 func AppendJSON(b []byte, e *Event) []byte {
 	line, err := json.Marshal(jsonEvent{
-		Ring: e.Ring, Micros: e.Micros, Read: e.Read,
+		Ring: units.Text(e.Ring), Micros: e.Micros, Read: e.Read,
 		Category: e.Metric, Name: e.Name, Value: e.Value,
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/internal/live"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -142,7 +143,7 @@ func NameOf(a *live.Agent) string {
 			parts = append(parts, part)
 		}
 	}
-	return strings.Join(parts, "/")
+	return units.Text(strings.Join(parts, "/"))
 }
 
 // Identity describes where the agent runs, as far as it is known.
