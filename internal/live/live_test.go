@@ -59,7 +59,7 @@ func TestFrameIsTheSameAfterItWasSent(t *testing.T) {
 		h := tally.HistogramConfig{Kind: kind}
 		a := counted(t, tally.Config{Duration: h, Size: h, Throughput: h}, events...)
 		want := Frame{Time: time.Unix(1_700_000_000, 5).UTC(), Host: "gpu-7", Agents: []Agent{NewAgent(&engine.Snapshot{
-			Agent: engine.Agent{ID: "pod 1/a\xff", Name: "a\xff", Path: "/proc/7/root/a"}, Up: engine.UpYes, Layout: ringbuf.V4,
+			Agent: engine.Agent{ID: "pod 1/a", Name: "a", Path: "/proc/7/root/a"}, Up: engine.UpYes, Layout: ringbuf.V4,
 			Stream: attribute.NewSet(attribute.String(semconv.ServiceName, "decode"), attribute.Int(semconv.ProcessPID, 7)),
 			Start:  time.Unix(1_600_000_000, 0).UTC(), Totals: a.Look(),
 		})}}
