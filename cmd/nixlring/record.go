@@ -16,7 +16,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
-	"github.com/nixl-otel/nixl-otel/internal/flight"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -26,11 +25,8 @@ type recordFlags struct {
 	duration  time.Duration
 	interval  time.Duration
 	recursive bool
-	onProblem bool
-	slowConditions
-	maxBytes int64
-	force    bool
-	quiet    bool
+	force     bool
+	quiet     bool
 }
 
 func newRecord(w world) *cobra.Command {
@@ -63,30 +59,21 @@ retries.
 Record can't always detect that it missed events. A full ring without a consumer
 stops changing, so nothing more of its agent is recorded.
 
-With --on-problem, FILE is a directory, which is created if it is missing. Record
-then keeps the last 30 seconds of events in memory, and writes them to a file in it
-when a transfer is slow, an operation fails or a ring is full. The receiver nixl_shm
-does the same with its key flight_recorder.
-
 The file contains the names and attributes of agents and their events, but no
 transferred data.
 If record crashes, the file is readable up to the last second.
 
 ` + exitCodes,
 		Example: `  nixlring record bug.jsonl.zst
-  nixlring record busy.jsonl.zst /run/nixl --duration 1m
-  nixlring record --on-problem recordings /run/nixl --slow-transfer 100ms`,
+  nixlring record busy.jsonl.zst /run/nixl --duration 1m`,
 		Args: usage(recordArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := w.env.Dir()
 			if len(args) > 1 {
 				dir = args[1]
 			}
-			if err := f.check(cmd); err != nil {
+			if err := f.check(); err != nil {
 				return err
-			}
-			if f.onProblem {
-				return f.watch(cmd.Context(), w, args[0], dir)
 			}
 			return f.run(cmd.Context(), w, args[0], dir)
 		},
@@ -96,9 +83,6 @@ If record crashes, the file is readable up to the last second.
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 for no limit")
 	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "maximum time between two polls of a ring")
 	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
-	flags.BoolVar(&f.onProblem, "on-problem", false, "write a recording to the directory FILE for each problem")
-	f.slowConditions.register(cmd, "with --on-problem, record")
-	flags.Int64Var(&f.maxBytes, "max-bytes", flight.Defaults.Bytes, "with --on-problem, maximum size of all recordings in `BYTES`")
 	flags.BoolVar(&f.force, "force", false, "overwrite FILE if it exists")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	return cmd
@@ -111,20 +95,8 @@ func recordArgs(cmd *cobra.Command, args []string) error {
 	return cobra.MaximumNArgs(2)(cmd, args)
 }
 
-func (f *recordFlags) check(cmd *cobra.Command) error {
-	for _, name := range []string{"slow-transfer", "min-throughput", "min-size", "p99-factor", "max-bytes"} {
-		if cmd.Flags().Changed(name) && !f.onProblem {
-			return usagef("--%s: requires --on-problem", name)
-		}
-	}
-	if err := f.slowConditions.check(cmd); err != nil {
-		return err
-	}
+func (f *recordFlags) check() error {
 	switch {
-	case f.onProblem && f.force:
-		return usagef("--force: --on-problem overwrites no file")
-	case f.maxBytes < flight.MinBytes:
-		return usagef("--max-bytes %d: must be %d or more", f.maxBytes, flight.MinBytes)
 	case f.duration < 0:
 		return usagef("--duration %v: must be 0 or more", f.duration)
 	case f.interval <= 0:

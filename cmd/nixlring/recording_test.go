@@ -33,9 +33,7 @@ func stragglerFile(t *testing.T, change func(w *recording.Writer, end time.Time)
 	z, err := zstd.NewWriter(out)
 	must.OK(t, err)
 	start := time.UnixMicro(1_736_951_425_000_000)
-	w, err := recording.NewWriter(z, recording.Header{Tool: "test", Host: "gpu-7", Start: start, Cause: &recording.Cause{
-		Kind: recording.SlowTransfer, Agent: "agent-3", Path: "/run/nixl/agent-3", Time: start.Add(time.Second), Why: "it took 1ms",
-	}})
+	w, err := recording.NewWriter(z, recording.Header{Tool: "test", Host: "gpu-7", Start: start})
 	must.OK(t, err)
 	for n := range agents {
 		name := fmt.Sprintf("agent-%d", n)
@@ -71,7 +69,6 @@ func TestWhyNamesTheStragglerOfARecording(t *testing.T) {
 	file := stragglerFile(t, nil)
 	r := nixlring(t.Context(), nil, "why", file)
 	if r.code != exitError || !strings.HasPrefix(r.err, "1 problem; 6 agents in "+file+", watched for 20 s") ||
-		!strings.Contains(r.err, "\nRecorded because of a slow transfer of agent-3 at 2025-01-15T14:30:26Z: it took 1ms\n") ||
 		!strings.Contains(r.out, "WARNING: pod-3/agent-3 moves data at 10% of the speed of its peers") {
 		t.Errorf("%+v", r)
 	}
@@ -81,11 +78,9 @@ func TestWhyNamesTheStragglerOfARecording(t *testing.T) {
 		Agents    int
 		Seconds   float64
 		Findings  []any
-		Cause     recording.Cause
 	}
 	must.OK(t, json.Unmarshal([]byte(r.out), &v))
-	if r.code != exitNoRing || v.Recording != file || v.Agents != 3 || v.Seconds != 20 || len(v.Findings) != 0 ||
-		v.Cause.Kind != recording.SlowTransfer || v.Cause.Path != "/run/nixl/agent-3" {
+	if r.code != exitNoRing || v.Recording != file || v.Agents != 3 || v.Seconds != 20 || len(v.Findings) != 0 {
 		t.Errorf("without the straggler: %+v", r)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/process"
-	"github.com/nixl-otel/nixl-otel/internal/recording"
 )
 
 // whyFlags is the command line of nixlring why.
@@ -103,10 +102,9 @@ func (f *whyFlags) complete(cmd *cobra.Command, w world, args []string) error {
 
 // verdict is the result of a watch.
 type verdict struct {
-	Directory string           `json:"directory,omitempty"` // whose rings were read
-	Recording string           `json:"recording,omitempty"` // that was read
-	Host      string           `json:"host,omitempty"`      // of the Collector that was asked
-	Cause     *recording.Cause `json:"cause,omitempty"`     // of the recording
+	Directory string `json:"directory,omitempty"` // whose rings were read
+	Recording string `json:"recording,omitempty"` // that was read
+	Host      string `json:"host,omitempty"`      // of the Collector that was asked
 	where     string
 	Seconds   float64            `json:"seconds"` // length of the watch
 	Agents    int                `json:"agents"`
@@ -171,9 +169,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verd
 	}
 	add()
 	began := all[0].At
-	var cause *recording.Cause
 	if r, ok := source.(*top.Recording); ok {
-		cause = r.Cause()
 		for step, more := playStep, true; more; {
 			more = r.Advance(ctx, step)
 			add()
@@ -192,7 +188,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verd
 	}
 	length := all[len(all)-1].At.Sub(began)
 	rings := board.Rings()
-	v := &verdict{Cause: cause, where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Warning: board.Warning(), Findings: []diagnose.Finding{}}
+	v := &verdict{where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Warning: board.Warning(), Findings: []diagnose.Finding{}}
 	switch {
 	case f.socket != "":
 		v.Host = source.Name()

@@ -35,10 +35,6 @@ func (v *verdict) write(w world, quiet bool) error {
 	default:
 		fmt.Fprintf(say, "%s: %s\n", v.headline(), watched)
 	}
-	if c := v.Cause; c != nil {
-		fmt.Fprintf(say, "Recorded because of %s of %s at %s: %s\n", c.Kind, render.Printable(c.Agent), c.Time.Format(time.RFC3339),
-			render.Printable(c.Why))
-	}
 	if v.Warning != "" {
 		fmt.Fprintf(say, "Warning: %s\n", render.Printable(v.Warning))
 	}

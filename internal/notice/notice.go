@@ -53,9 +53,6 @@ const (
 	StreamLost    // totals of an agent were never exported
 	LogsDropped   // log records of an agent were dropped
 
-	RecordingWritten // the flight recorder has written a recording
-	RecordingFailed  // the flight recorder can't write to its directory
-
 	// Of stores of NIXL's prometheus_mp exporter:
 
 	MPStoreOpened
@@ -84,8 +81,6 @@ func (k Kind) subjects() string {
 		return "directories"
 	case NotRing:
 		return "files"
-	case RecordingWritten, RecordingFailed:
-		return "recordings"
 	case MPStoreOpened, MPStoreOld, MPStoreRefused, MPStoreLimit, MPStoreRestart, MPStoreShared, MPStoreBounds, MPStoreLost, MPStoreRetired:
 		return "stores"
 	default:

@@ -53,40 +53,6 @@ type Header struct {
 	Host      string    `json:"host"`
 	Directory string    `json:"directory,omitempty"` // that was recorded, if it was one
 	Start     time.Time `json:"start"`
-	Cause     *Cause    `json:"cause,omitempty"` // why a flight recorder wrote the recording
-}
-
-// Cause is why a flight recorder wrote a recording.
-type Cause struct {
-	Kind  CauseKind `json:"kind"`
-	Agent string    `json:"agent"` // name
-	Path  string    `json:"path"`  // of the agent's ring
-	Time  time.Time `json:"time"`  // when the event was read
-	Why   string    `json:"why"`
-}
-
-// CauseKind is a kind of [Cause].
-type CauseKind string
-
-// The kinds of causes.
-const (
-	SlowTransfer CauseKind = "slow_transfer"
-	Failure      CauseKind = "error"
-	FullRing     CauseKind = "full_ring"
-)
-
-// String returns the kind for messages.
-func (k CauseKind) String() string {
-	switch k {
-	case SlowTransfer:
-		return "a slow transfer"
-	case Failure:
-		return "an error"
-	case FullRing:
-		return "a full ring"
-	default:
-		return "a problem"
-	}
 }
 
 // About is what is known about an agent.

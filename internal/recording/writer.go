@@ -60,11 +60,6 @@ func NewWriter(out Compressor, h Header) (*Writer, error) {
 	h.Format, h.Version = format, Version
 	h.Tool, h.Host, h.Directory = clean(h.Tool), clean(h.Host), clean(h.Directory)
 	h.Start = h.Start.UTC().Truncate(time.Microsecond)
-	if h.Cause != nil {
-		c := *h.Cause
-		c.Agent, c.Path, c.Why, c.Time = clean(c.Agent), clean(c.Path), clean(c.Why), c.Time.UTC().Truncate(time.Microsecond)
-		h.Cause = &c
-	}
 	w.line(h)
 	return w, w.Flush(h.Start)
 }

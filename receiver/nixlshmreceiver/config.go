@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/flight"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -93,9 +92,6 @@ type Config struct {
 	// nixlring. Empty disables it.
 	Socket string `mapstructure:"socket"`
 
-	// FlightRecorder writes recordings of problems. Nil disables it.
-	FlightRecorder *FlightRecorderConfig `mapstructure:"flight_recorder"`
-
 	// ExporterNames adds the series of NIXL's own Prometheus exporter, for existing
 	// dashboards.
 	ExporterNames bool `mapstructure:"nixl_exporter_names"`
@@ -110,24 +106,6 @@ type BudgetConfig struct {
 	Directories int   `mapstructure:"directories"`
 	EventNames  int   `mapstructure:"event_names"`
 	MappedBytes int64 `mapstructure:"mapped_bytes"`
-}
-
-// FlightRecorderConfig defines where recordings of problems are written, and their limits.
-type FlightRecorderConfig struct {
-	Directory   string        `mapstructure:"directory"`
-	MaxBytes    int64         `mapstructure:"max_bytes"`    // of all recordings
-	AgentBytes  int64         `mapstructure:"agent_bytes"`  // of memory for an agent
-	MemoryBytes int64         `mapstructure:"memory_bytes"` // of memory for all agents
-	Interval    time.Duration `mapstructure:"interval"`     // between two recordings because of an agent or container
-}
-
-func defaultFlightRecorder() *FlightRecorderConfig {
-	l := flight.Defaults
-	return &FlightRecorderConfig{MaxBytes: l.Bytes, AgentBytes: l.AgentBytes, MemoryBytes: l.MemoryBytes, Interval: l.Interval}
-}
-
-func (c *FlightRecorderConfig) limits() flight.Limits {
-	return flight.Limits{Bytes: c.MaxBytes, AgentBytes: c.AgentBytes, MemoryBytes: c.MemoryBytes, Interval: c.Interval}
 }
 
 // ControllerConfig defines when totals are exported. It is scraperhelper's type
@@ -241,9 +219,6 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	}
 	if conf.IsSet("discovery::kubelet") {
 		c.Discovery.Kubelet = defaultKubelet()
-	}
-	if conf.IsSet("flight_recorder") {
-		c.FlightRecorder = defaultFlightRecorder()
 	}
 	return conf.Unmarshal(c)
 }

@@ -117,9 +117,6 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
 	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, MinSize: 5 << 30, P99Factor: 2.5, Rate: 0.5, Burst: 7}
 	want.Socket = "/run/nixl-otel/receiver.sock"
-	want.FlightRecorder = &FlightRecorderConfig{
-		Directory: "/data/recordings", MaxBytes: 2_000_000, AgentBytes: 200_000, MemoryBytes: 300_000, Interval: time.Minute,
-	}
 	want.ExporterNames = true
 	want.Metrics.NixlEvents.Enabled = false
 	want.ResourceAttributes.NixlTelemetryPath.Enabled = true

@@ -33,7 +33,6 @@ var inWords = map[string]string{
 	"allowed_uids":                         "all",
 	"storage":                              "none",
 	"socket":                               "none",
-	"flight_recorder::directory":           "none",
 	"metrics::*::enabled":                  "see [documentation.md](./documentation.md)",
 	"histograms::duration::bounds":         "see [Buckets](../../docs/metrics.md#buckets)",
 	"histograms::size::bounds":             "see [Buckets](../../docs/metrics.md#buckets)",
@@ -49,7 +48,6 @@ func TestREADMEHasEveryKeyWithItsDefault(t *testing.T) {
 	defaults := make(map[string]string)
 	cfg := createDefaultConfig()
 	cfg.Discovery = DiscoveryConfig{Processes: defaultProcesses(), Kubelet: defaultKubelet()}
-	cfg.FlightRecorder = defaultFlightRecorder()
 	spellAll(reflect.ValueOf(*cfg), "", defaults)
 	for key, want := range defaults {
 		if words, ok := inWords[key]; ok {

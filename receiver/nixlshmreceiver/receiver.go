@@ -20,7 +20,6 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/flight"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -38,9 +37,8 @@ type ringReceiver struct {
 	telemetry *telemetry
 	rings     *engine.Engine
 	builder   *builder
-	storage   *checkpoints     // nil without a storage extension
-	socket    *socket          // nil unless it is served
-	flight    *flight.Recorder // nil unless it is configured
+	storage   *checkpoints // nil without a storage extension
+	socket    *socket      // nil unless it is served
 
 	broken string // the error last reported as the component's status; empty if OK
 
@@ -76,10 +74,6 @@ func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringRe
 	watched := cfg.engine(r.notice)
 	watched.Now, watched.Telemetry = on.now, r.telemetry.host()
 	watched.Stream = newResources(cfg, cfg.ResourceAttributes, hostname).of
-	if cfg.FlightRecorder != nil {
-		r.flight = r.newFlightRecorder(hostname, settings.BuildInfo.Version)
-		watched.Handler = r.flight.Handler()
-	}
 	if r.rings, err = engine.New(watched); err != nil {
 		return nil, err
 	}
@@ -122,14 +116,7 @@ func (r *ringReceiver) open(ctx context.Context, collector component.Host) error
 	if r.slow != nil {
 		r.rings.Watch(r.slow.watch(r.rings.Report))
 	}
-	if r.flight != nil {
-		r.rings.Watch(r.flight.Watch(r.cfg.Logs.slow(), r.cfg.Logs.Errors))
-	}
-	err := r.rings.Start(store)
-	if r.flight != nil { // also after an error, because shutdown stops it
-		r.flight.Start()
-	}
-	if err = errors.Join(err, r.telemetry.observe(r.rings)); err != nil {
+	if err := errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings)); err != nil {
 		return err
 	}
 	if r.cfg.Socket != "" {
@@ -169,9 +156,6 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 		if err := r.slow.stop(ctx); err != nil {
 			r.log.Error("The last log records were not exported, so they are lost", zap.Error(err))
 		}
-	}
-	if r.flight != nil {
-		err = errors.Join(err, r.stopFlightRecorder(ctx))
 	}
 	r.telemetry.Shutdown()
 	ctx, cancel := context.WithTimeout(ctx, closing)

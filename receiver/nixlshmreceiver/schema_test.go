@@ -40,7 +40,6 @@ func TestSchemaHasTheDefaults(t *testing.T) {
 	noEnv(t)
 	cfg := createDefaultConfig()
 	cfg.Discovery = DiscoveryConfig{Processes: defaultProcesses(), Kubelet: defaultKubelet()}
-	cfg.FlightRecorder = defaultFlightRecorder()
 	want := make(map[string]string)
 	spellAll(reflect.ValueOf(*cfg), "", want)
 	schema := readSchema(t)

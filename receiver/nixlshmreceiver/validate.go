@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/flight"
 	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -25,7 +24,7 @@ const leastInterval = time.Millisecond
 // Validate checks the configuration. Each error names the key and its value, and
 // states what to use instead.
 func (c *Config) Validate() error {
-	return errors.Join(c.checkEngine(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs(), c.checkSocket(), c.checkFlightRecorder())
+	return errors.Join(c.checkEngine(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs(), c.checkSocket())
 }
 
 // checkEngine checks the keys that the engine has, too, and those whose zero value the
@@ -66,13 +65,6 @@ func (c *Config) checkSocket() error {
 		errs.add("socket: %q has more than %d bytes: use a shorter path, such as %s", c.Socket, maxSocketPath, live.DefaultSocket)
 	}
 	return errors.Join(errs...)
-}
-
-func (c *Config) checkFlightRecorder() error {
-	if c.FlightRecorder == nil {
-		return nil
-	}
-	return flight.Check(c.FlightRecorder.Directory, c.FlightRecorder.limits())
 }
 
 // fromEnvironment names the variable that a directory comes from, if any.

@@ -71,11 +71,6 @@ var values = []struct {
 	{"logs::rate", wantNumber},
 	{"logs::burst", wantWhole(defaultLogsBurst)},
 	{"socket", wantText},
-	{"flight_recorder::directory", wantText},
-	{"flight_recorder::max_bytes", wantBytes},
-	{"flight_recorder::agent_bytes", wantBytes},
-	{"flight_recorder::memory_bytes", wantBytes},
-	{"flight_recorder::interval", wantDuration("m", "10m")},
 	{"nixl_exporter_names", wantBool},
 }
 

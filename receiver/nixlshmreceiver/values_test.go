@@ -167,16 +167,6 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 		`exclude: ["../x"]`:   `exclude: "../x" contains ".", ".." or an empty path element: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 		`exclude: ["pod/"]`:   `exclude: "pod/" ends with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 
-		"flight_recorder:":                                       "flight_recorder::directory: not set: use a directory for the recordings, such as /var/lib/otelcol-nixl/recordings, or remove flight_recorder",
-		"flight_recorder: {directory: [a]}":                      "flight_recorder::directory: [a] is not a string: use a single value, in quotes if necessary",
-		"flight_recorder: {directory: a}":                        `flight_recorder::directory: "a" must be an absolute path, such as /var/lib/otelcol-nixl/recordings`,
-		"flight_recorder: {directory: /a, max_bytes: 1 GB}":      `flight_recorder::max_bytes: "1 GB" is not a number of bytes: use 1048576, for example, without a unit`,
-		"flight_recorder: {directory: /a, max_bytes: 1048575}":   "flight_recorder::max_bytes: 1048575 is too small: use at least 1048576, such as 268435456",
-		"flight_recorder: {directory: /a, agent_bytes: 131071}":  "flight_recorder::agent_bytes: 131071 is too small: use at least 131072, such as 1048576",
-		"flight_recorder: {directory: /a, memory_bytes: 131072}": "flight_recorder::memory_bytes: 131072 is less than agent_bytes (1048576): use at least as much, such as 67108864",
-		"flight_recorder: {directory: /a, interval: 10}":         "flight_recorder::interval: 10 has no unit: use 10m, for example",
-		"flight_recorder: {directory: /a, interval: 29s}":        "flight_recorder::interval: 29s is too short: use at least 30s, such as 10m0s",
-
 		"histograms: {duration: {kind: [a]}}":        "histograms::duration::kind: [a] is not a kind: use explicit, exponential or none",
 		"histograms: {duration: {kind: linear}}":     `histograms: duration: kind is "linear": use explicit, exponential or none`,
 		"histograms: {duration: {bounds: [1, 2ms]}}": `histograms::duration::bounds: "2ms" is not a number: use 0.5, for example, without a unit`,

@@ -89,9 +89,6 @@ func OpenRecording(cfg RecordingConfig) (*Recording, error) {
 // Name implements [Source].
 func (s *Recording) Name() string { return s.cfg.Path }
 
-// Cause returns why a flight recorder wrote the recording, or nil.
-func (s *Recording) Cause() *recording.Cause { return s.file.Header().Cause }
-
 // Start implements [Source].
 func (s *Recording) Start() error {
 	if s.cfg.Now != nil {

@@ -84,15 +84,6 @@ service:
         - pull: {exporter: {prometheus: {host: 0.0.0.0, port: {{ .Values.telemetry.port }}}}}
 {{- end }}
 
-{{- define "nixl-otel.recordings" -}}
-/var/lib/otelcol-nixl-recordings
-{{- end }}
-
-{{- /* The volume of the recordings without a directory on the node, with room for the blocks of the file system. */}}
-{{- define "nixl-otel.recordingsEmptyDir" -}}
-emptyDir: {sizeLimit: {{ add (int64 .Values.flightRecorder.maxBytes) 16777216 }}}
-{{- end }}
-
 {{- define "nixl-otel.receiver" -}}
 {{- if eq .Values.mode "sidecar" }}
 directories: [{{ .Values.sidecar.directory | quote }}]
@@ -131,11 +122,6 @@ host_name: ${env:K8S_NODE_NAME} # the pod's own name changes with each rollout
 collection_interval: {{ .Values.collectionInterval }}
 storage: file_storage
 socket: /run/nixl-otel/receiver.sock # for nixlring, in the Collector's container
-{{- if .Values.flightRecorder.enabled }}
-flight_recorder:
-  directory: {{ include "nixl-otel.recordings" . }}/private # the receiver creates it, because other users can write to an emptyDir
-  max_bytes: {{ int64 .Values.flightRecorder.maxBytes }}
-{{- end }}
 {{- end }}
 
 {{- /* Associates by attributes of the receiver, not by connection, which would be the Collector's own pod. */}}

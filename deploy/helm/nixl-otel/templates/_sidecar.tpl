@@ -39,9 +39,6 @@ spec:
           volumeMounts:
             - {name: nixl-otel-config, mountPath: /etc/otelcol-nixl, readOnly: true}
             - {name: nixl-otel-state, mountPath: /var/lib/otelcol-nixl}
-            {{- if .Values.flightRecorder.enabled }}
-            - {name: nixl-otel-recordings, mountPath: {{ include "nixl-otel.recordings" . }}}
-            {{- end }}
             - {name: nixl-otel-run, mountPath: /run} # the receiver creates the private directory of its socket in it
             - {name: nixl-rings, mountPath: {{ .Values.sidecar.directory }}}
             {{- with include "nixl-otel.tlsMounts" . }}
@@ -65,10 +62,6 @@ spec:
           configMap: {name: {{ include "nixl-otel.fullname" . }}}
         - name: nixl-otel-state # survives a crash of the Collector, but not the pod
           emptyDir: {}
-        {{- if .Values.flightRecorder.enabled }}
-        - name: nixl-otel-recordings
-          {{- include "nixl-otel.recordingsEmptyDir" . | nindent 10 }}
-        {{- end }}
         - name: nixl-otel-run
           emptyDir: {medium: Memory, sizeLimit: 1Mi}
         {{- with include "nixl-otel.tlsVolumes" . }}

@@ -19,36 +19,6 @@ const (
 	AggregationStrategyMax = "max"
 )
 
-// AttributeCause specifies the value cause attribute.
-type AttributeCause int
-
-const (
-	_ AttributeCause = iota
-	AttributeCauseSlowTransfer
-	AttributeCauseError
-	AttributeCauseFullRing
-)
-
-// String returns the string representation of the AttributeCause.
-func (av AttributeCause) String() string {
-	switch av {
-	case AttributeCauseSlowTransfer:
-		return "slow_transfer"
-	case AttributeCauseError:
-		return "error"
-	case AttributeCauseFullRing:
-		return "full_ring"
-	}
-	return ""
-}
-
-// MapAttributeCause is a helper map of string to AttributeCause attribute value.
-var MapAttributeCause = map[string]AttributeCause{
-	"slow_transfer": AttributeCauseSlowTransfer,
-	"error":         AttributeCauseError,
-	"full_ring":     AttributeCauseFullRing,
-}
-
 // AttributeNixlMemoryOperation specifies the value nixl.memory.operation attribute.
 type AttributeNixlMemoryOperation int
 

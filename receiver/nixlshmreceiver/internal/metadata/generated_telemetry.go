@@ -36,8 +36,6 @@ type TelemetryBuilder struct {
 	ReceiverNixlShmDrainEvents          metric.Int64Counter
 	ReceiverNixlShmDrainLag             metric.Float64Histogram
 	ReceiverNixlShmLogsDropped          metric.Int64Counter
-	ReceiverNixlShmRecordingFailures    metric.Int64Counter
-	ReceiverNixlShmRecordings           metric.Int64Counter
 	ReceiverNixlShmRings                metric.Int64ObservableUpDownCounter
 }
 
@@ -174,18 +172,6 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_nixl_shm_logs_dropped",
 		metric.WithDescription("Log records that were dropped because of logs::rate, or because the next consumer was too slow. [Alpha]"),
 		metric.WithUnit("{record}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ReceiverNixlShmRecordingFailures, err = builder.meter.Int64Counter(
-		"otelcol_receiver_nixl_shm_recording_failures",
-		metric.WithDescription("Recordings that the flight recorder couldn't write. [Alpha]"),
-		metric.WithUnit("{failure}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ReceiverNixlShmRecordings, err = builder.meter.Int64Counter(
-		"otelcol_receiver_nixl_shm_recordings",
-		metric.WithDescription("Recordings that the flight recorder has written. [Alpha]"),
-		metric.WithUnit("{recording}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverNixlShmRings, err = builder.meter.Int64ObservableUpDownCounter(

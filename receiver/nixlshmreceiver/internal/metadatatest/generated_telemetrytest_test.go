@@ -38,8 +38,6 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverNixlShmDrainEvents.Add(context.Background(), 1)
 	tb.ReceiverNixlShmDrainLag.Record(context.Background(), 1)
 	tb.ReceiverNixlShmLogsDropped.Add(context.Background(), 1)
-	tb.ReceiverNixlShmRecordingFailures.Add(context.Background(), 1)
-	tb.ReceiverNixlShmRecordings.Add(context.Background(), 1)
 	AssertEqualReceiverNixlShmAgents(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -62,12 +60,6 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.HistogramDataPoint[float64]{{}}, metricdatatest.IgnoreValue(),
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverNixlShmLogsDropped(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverNixlShmRecordingFailures(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverNixlShmRecordings(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverNixlShmRings(t, testTel,
