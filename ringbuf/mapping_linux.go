@@ -15,13 +15,16 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
-// mapping is an open and mapped ring file, the Backing that OpenReader and Create
-// use. It stays mapped until Close.
+// mapping is a mapped ring file, the Backing that OpenReader and Create use. It stays
+// mapped until Close.
 type mapping struct {
-	f   *os.File
-	mem []byte
+	f    *os.File // nil if it is closed
+	path string
+	mem  []byte
 
 	seeks bool // whether the file system finds holes quickly
 }
@@ -55,11 +58,28 @@ func mapFile(f *os.File, size int64, write, seeks bool) ([]byte, fileBacking, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("map %d bytes: %w", size, err)
 	}
-	return mem, &mapping{f: f, mem: mem, seeks: seeks}, nil
+	return mem, &mapping{f: f, path: f.Name(), mem: mem, seeks: seeks}, nil
+}
+
+// closeFile implements fileBacking.
+func (m *mapping) closeFile() error {
+	f := m.f
+	m.f = nil
+	return f.Close()
 }
 
 // Stat implements Backing.
-func (m *mapping) Stat() (FileState, error) { return statFile(m.f) }
+func (m *mapping) Stat() (FileState, error) {
+	if m.f != nil {
+		return statFile(m.f)
+	}
+	f, err := files.Open(m.path, os.O_RDONLY)
+	if err != nil {
+		return FileState{}, err
+	}
+	defer f.Close()
+	return statFile(f)
+}
 
 func statFile(f *os.File) (s FileState, err error) {
 	var st unix.Stat_t
@@ -110,4 +130,10 @@ func (m *mapping) faulted() error {
 }
 
 // Close unmaps and closes the file.
-func (m *mapping) Close() error { return errors.Join(unix.Munmap(m.mem), m.f.Close()) }
+func (m *mapping) Close() error {
+	err := unix.Munmap(m.mem)
+	if m.f == nil {
+		return err
+	}
+	return errors.Join(err, m.closeFile())
+}

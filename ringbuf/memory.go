@@ -35,6 +35,7 @@ type fileBacking interface {
 	Backing
 	file() *os.File
 	nextHole(at int64) (int64, error)
+	closeFile() error // leaves the file mapped
 	Close() error
 }
 

@@ -195,5 +195,9 @@ func createRing(path string, layout Layout, capacity int) (_ *Writer, err error)
 		return nil, err
 	}
 	closer = m.Close
+	// As NIXL does (file_closer in src/utils/common/cyclic_buffer.tpp, v1.1.0 to v1.4.0).
+	if err := m.closeFile(); err != nil {
+		return nil, err
+	}
 	return NewWriter(mem, m, layout, capacity)
 }

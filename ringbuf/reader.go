@@ -252,7 +252,8 @@ func (r *Reader) moveTo(next uint64) {
 //
 // It acquires a lease on the file and releases it immediately. The error wraps
 // EACCES if this process is neither root nor the file's owner, EINVAL if the file
-// system doesn't support leases, and [errors.ErrUnsupported] for a ring in memory.
+// system doesn't support leases, and [errors.ErrUnsupported] on overlayfs, where the
+// kernel can't tell, and for a ring in memory.
 func (r *Reader) Attended() (bool, error) {
 	f, ok := r.backing.(fileBacking)
 	if !ok {

@@ -68,8 +68,8 @@ func checkTakeover(proc string, paths []string) error {
 	return errors.New(inUse[0] + "; no ring was changed. Two writers corrupt a ring: use another directory, or see --force")
 }
 
-// openForWriting reports whether a process has a ring open for writing. It returns an error
-// if the file exists and isn't a ring.
+// openForWriting reports whether a process may have a ring open for writing. It returns an
+// error if the file exists and isn't a ring.
 func openForWriting(path string) (bool, error) {
 	var permission *files.PermissionError
 	f, err := files.Open(path, os.O_RDONLY)
@@ -86,6 +86,9 @@ func openForWriting(path string) (bool, error) {
 		return false, patherr.Explain(patherr.Ring, path, err)
 	}
 	open, err := files.LeaseRefused(f, false)
+	if errors.Is(err, errors.ErrUnsupported) { // overlayfs: only the mappings of processes show it
+		return true, nil
+	}
 	if err != nil {
 		return false, fmt.Errorf("ring %s: can't find out whether an agent is writing to it: %s; "+
 			"no ring was changed. Use another directory, or see --force", path, unknownReason(err))
@@ -101,8 +104,8 @@ func unknownReason(err error) string {
 	return "the file system doesn't support it"
 }
 
-// holder describes who has a ring open for writing. It is empty if only a consumer of this
-// project has it open and the agent exited. The ring may then be taken over, because these
+// holder describes who has a ring open for writing. It is empty if no process or only a consumer
+// of this project does, because the agent exited. The ring may then be taken over, because these
 // consumers follow restarts of agents.
 func holder(u *procs.Users) string {
 	switch {
@@ -114,10 +117,10 @@ func holder(u *procs.Users) string {
 			list = append(list, fmt.Sprintf("process %d (%s)", p.PID, p.Command))
 		}
 		return strings.Join(list, " and ") + " has it open for writing"
-	case u.Consumer == nil:
-		return "a process of another user or in another container has it open for writing"
 	case u.Deserted():
 		return ""
+	case u.Consumer == nil:
+		return "a process of another user or in another container may have it open for writing"
 	}
 	return fmt.Sprintf("process %d (%s) consumes it, and an agent may be writing to it: %s", u.Consumer.PID, u.Consumer.Command,
 		cmp.Or(u.Unseen(), "a process that isn't visible has it open"))

@@ -89,7 +89,7 @@ func TestConsumedRingIsTakenOverIfNoAgentCanBeRunning(t *testing.T) {
 		"consumer and hidden process": {initial, []procstest.Process{consumer, hidden}, "process 30 (prog30) consumes it, and an agent may be writing to it: process 40 (prog40) can't be inspected"},
 		"consumer and agent":          {initial, []procstest.Process{consumer, agent}, "process 31 (prog31) has it open"},
 		"two agents":                  {initial, []procstest.Process{agent, other}, "process 31 (prog31) and process 32 (prog32)"},
-		"no visible process":          {inner, nil, "a process of another user or in another container has it open"},
+		"no visible process":          {inner, nil, "a process of another user or in another container may have it open"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

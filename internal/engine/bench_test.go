@@ -6,9 +6,9 @@
 package engine
 
 import (
+	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +21,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ringVariable makes the test binary an agent with a ring at the variable's value.
+// ringVariable makes the test binary an agent with a ring at the variable's value. It writes a
+// transfer for each line of its input.
 const ringVariable = "BENCH_RING"
 
 // runAgent keeps a ring until standard input ends.
@@ -32,7 +33,14 @@ func runAgent(path string) {
 		os.Exit(1)
 	}
 	fmt.Println("ready")
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	transfer := []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 10), ringbuf.NewEvent(ringbuf.TypeXferTime, 50),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+	}
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		_, _ = w.PushBatch(transfer) // the reader finds that events are missing
+		fmt.Println("written")
+	}
 	_ = w.Close()
 }
 

@@ -222,9 +222,17 @@ func checkRegular(st *unix.Stat_t) error {
 // LeaseRefused reports whether the kernel refuses a lease on a file, which it releases
 // immediately. The kernel grants a write lease only if no other process has the file open,
 // and a read lease only if none has it open for writing. The error wraps EACCES if this
-// process is neither root nor the file's owner, and EINVAL if the file system doesn't
-// support leases.
+// process is neither root nor the file's owner, EINVAL if the file system doesn't support
+// leases, and [errors.ErrUnsupported] on overlayfs: there, a mapping refers to the file of
+// the layer below, so the kernel grants a lease although a process has the file mapped.
 func LeaseRefused(f *os.File, write bool) (bool, error) {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		return false, fmt.Errorf("determine the file system: %w", err)
+	}
+	if fs.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		return false, fmt.Errorf("overlayfs doesn't show whether a file is mapped: %w", errors.ErrUnsupported)
+	}
 	kind := unix.F_RDLCK
 	if write {
 		kind = unix.F_WRLCK

@@ -23,8 +23,9 @@ const initialPIDNamespace = "pid:[4026531836]"
 
 // FindUsers finds the processes that have files mapped as shared memory, in one pass over
 // all processes, until ctx ends. proc is the mount point of the proc file system. paths maps
-// each file to its absolute path; a file with the inode and the path of a mapping is found
-// even if the mapping shows another device. Without a path, only the device counts.
+// each file to its absolute path; a file with the path of a mapping is found even if the
+// mapping shows another device, and in this mount namespace, even with another inode. Without
+// a path, only the device and the inode count.
 func FindUsers(ctx context.Context, proc string, paths map[files.ID]string) (Users, error) {
 	u := Users{Of: make(map[files.ID][]User)}
 	namespace, _ := os.Readlink(filepath.Join(proc, "self", "ns", "pid"))
@@ -33,10 +34,12 @@ func FindUsers(ctx context.Context, proc string, paths map[files.ID]string) (Use
 	if err != nil {
 		return u, fmt.Errorf("find the users of rings: %w", err)
 	}
-	byInode := make(map[uint64][]files.ID, len(paths))
-	for id := range paths {
+	byInode, byPath := make(map[uint64][]files.ID, len(paths)), make(map[string]files.ID, len(paths))
+	for id, path := range paths {
 		byInode[id.Ino] = append(byInode[id.Ino], id)
+		byPath[path] = id
 	}
+	mounts, _ := os.Readlink(filepath.Join(proc, "self", "ns", "mnt"))
 	for _, pid := range pids {
 		if err := ctx.Err(); err != nil {
 			return u, err
@@ -50,15 +53,31 @@ func FindUsers(ctx context.Context, proc string, paths map[files.ID]string) (Use
 				if mapped, _ := m.ID(); mapped != id && (paths[id] == "" || paths[id] != string(m.Path)) {
 					continue
 				}
-				if found[id] += 0; m.Write && m.Offset == 0 {
-					found[id]++
-				}
+				found[id] += writable(m)
+			}
+			// On overlayfs, old kernels show the inode of the layer below.
+			if id, ok := byPath[string(m.Path)]; ok && m.Inode != id.Ino && sameMounts(proc, pid, mounts) {
+				found[id] += writable(m)
 			}
 		}
 		u.add(proc, pid, found)
 	}
 	u.Consumers, u.AllConsumers = Consumers(proc, paths)
 	return u, nil
+}
+
+// writable returns 1 if a process can write to the start of the file, and 0 otherwise.
+func writable(m Mapping) int {
+	if m.Write && m.Offset == 0 {
+		return 1
+	}
+	return 0
+}
+
+// sameMounts reports whether a process is in the given mount namespace.
+func sameMounts(proc string, pid int, namespace string) bool {
+	own, err := os.Readlink(filepath.Join(proc, strconv.Itoa(pid), "ns", "mnt"))
+	return err == nil && own == namespace
 }
 
 // add adds a process that has files mapped.

@@ -39,12 +39,20 @@ func TestUsersOfFilesAreFound(t *testing.T) {
 	write(t, filepath.Join(proc, "meminfo"), "")
 	// On Btrfs, the device of a mapping isn't that of stat(2).
 	add(600, "7f0a00000000-7f0a00001000 rw-s 00000000 00:2b 77   /data/agent\n7f0a00000000-7f0a00001000 rw-s 00000000 00:2b 77   /data/other\n")
+	// On overlayfs, old kernels show the device and the inode of the layer below.
+	layered := files.ID{Dev: 0x2b, Ino: 88}
+	for pid, namespace := range map[int]string{700: "mnt:[1]", 800: "mnt:[2]"} {
+		add(pid, "7f0a00000000-7f0a00001000 rw-s 00000000 fe:00 99   /tmp/agent\n")
+		must.OK(t, os.Mkdir(filepath.Join(proc, strconv.Itoa(pid), "ns"), 0o750))
+		must.OK(t, os.Symlink(namespace, filepath.Join(proc, strconv.Itoa(pid), "ns", "mnt")))
+	}
+	must.OK(t, os.Symlink("700", filepath.Join(proc, "self")))
 	write(t, filepath.Join(proc, "locks"), "1: FLOCK  ADVISORY  WRITE 100 fe:00:5678 0 EOF\n")
-	u, err := FindUsers(t.Context(), proc, map[files.ID]string{ring: "/run/nixl/agent", moved: "/data/agent", elsewhere: ""})
+	u, err := FindUsers(t.Context(), proc, map[files.ID]string{ring: "/run/nixl/agent", moved: "/data/agent", elsewhere: "", layered: "/tmp/agent"})
 	must.OK(t, err)
 	want := map[files.ID][]User{ring: {
 		{PID: 100, Parent: 1, Start: 47100, Writable: 1}, {PID: 200, Parent: 1, Start: 47200}, {PID: 300, Parent: 1, Start: 47300, Writable: 2},
-	}, moved: {{PID: 600, Parent: 1, Start: 47600, Writable: 1}}}
+	}, moved: {{PID: 600, Parent: 1, Start: 47600, Writable: 1}}, layered: {{PID: 700, Parent: 1, Start: 47700, Writable: 1}}}
 	if diff := cmp.Diff(want, u.Of); diff != "" {
 		t.Error(diff)
 	}

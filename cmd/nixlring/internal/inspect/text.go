@@ -162,7 +162,7 @@ func (r *Report) processText(line liner) {
 	}
 	switch {
 	case r.Unattended == nil:
-		line("In use", "unknown: requires the file's owner or root, and a file system with leases")
+		line("In use", "unknown: requires the file's owner or root, and a file system with leases, unlike overlayfs")
 	case *r.Unattended:
 		line("In use", "no: no process has it open for writing")
 	default:
@@ -172,7 +172,7 @@ func (r *Report) processText(line liner) {
 		line("Agent", "%s", map[procs.Alive]string{
 			procs.Yes:     "running",
 			procs.No:      "exited",
-			procs.Unknown: "unknown: " + cmp.Or(r.unseen, "the processes that have it open aren't visible"),
+			procs.Unknown: "unknown: " + cmp.Or(r.unseen, "a process that isn't visible may have it open"),
 		}[r.alive])
 	}
 }

@@ -43,7 +43,7 @@ func (a Alive) Bool() *bool {
 // Attended is whether any process, agent or consumer, has a ring open for writing.
 type Attended struct {
 	Open  bool
-	Known bool // false without permission, or if the file system doesn't support leases
+	Known bool // false without permission, on overlayfs, or if the file system doesn't support leases
 }
 
 // Attend asks the kernel whether a ring is open for writing.
@@ -73,9 +73,9 @@ func (u *Users) Alive(a Attended) Alive {
 		return Unknown
 	case len(u.Writers()) > 0:
 		return Yes
-	case u.Deserted() && (u.Consumer != nil || !a.Known):
+	case u.Deserted() && u.Consumer != nil:
 		return No
-	default: // a process that can't be inspected has it open
+	default: // a process that can't be inspected may have it open; on overlayfs, mappings may show another inode
 		return Unknown
 	}
 }

@@ -119,7 +119,7 @@ func TestAliveIsUnknownUnlessCertain(t *testing.T) {
 		"consumer and init, in a container":     {open, procstest.Inner, []procstest.Process{consumer, {PID: 1, Hidden: true}}, procs.Unknown},
 		"consumer, in a container":              {open, procstest.Inner, []procstest.Process{consumer}, procs.Unknown},
 		"open, but no process found":            {open, procstest.Initial, nil, procs.Unknown},
-		"no process, lease state unknown":       {unknown, procstest.Initial, []procstest.Process{reader}, procs.No},
+		"no process, lease state unknown":       {unknown, procstest.Initial, []procstest.Process{reader}, procs.Unknown},
 		"no known process, lease state unknown": {unknown, procstest.Inner, nil, procs.Unknown},
 		"not open":                              {closed, procstest.Initial, nil, procs.No},
 		"not open, in a container":              {closed, procstest.Inner, []procstest.Process{hidden}, procs.No},
