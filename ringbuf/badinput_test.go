@@ -68,15 +68,15 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 		},
 
 		{"version 6", header(func(h *ringtest.Header) { h.Version = 6 }), ErrUnknownVersion, []string{"version 6", "newer"}},
-		{"version 5 with a short header", header(func(h *ringtest.Header) { h.Version = 5 }), ErrInvalid, []string{"capacity of 0"}},
+		{"version 5", header(func(h *ringtest.Header) { h.Version = 5 }), ErrUnknownVersion, []string{"version 5", "newer"}},
 		{"version -1", header(func(h *ringtest.Header) { h.Version = -1 }), ErrUnknownVersion, []string{"version -1"}},
 		{
-			"version 6 with another header", func(t *testing.T, path string) {
+			"version 5 with another header", func(t *testing.T, path string) {
 				t.Helper()
 				b := make([]byte, 512+64*16)
-				b[8], b[16], b[24] = 64, 6, 63
+				b[8], b[16], b[24] = 64, 5, 63
 				content(string(b))(t, path)
-			}, ErrUnknownVersion, []string{"version 6"},
+			}, ErrUnknownVersion, []string{"version 5"},
 		},
 
 		{"cut short", sized(4, 64, 64*16-1), ErrInvalid, []string{"1063 bytes", "truncated?"}},
@@ -84,7 +84,7 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 		{"header only", sized(4, 64, 0), ErrInvalid, []string{"40 bytes"}},
 		{"too long", sized(4, 64, 64*16+16), ErrInvalid, []string{"1080 bytes"}},
 		{"another layout's size", sized(4, 64, 64*56), ErrInvalid, []string{"version 4"}},
-		{"v2 of neither size", sized(2, 64, 64*56), ErrInvalid, []string{"version 2"}},
+		{"v2 with slots of 48 bytes", sized(2, 64, 64*48), ErrInvalid, []string{"version 2"}},
 		{"capacity 0", header(func(h *ringtest.Header) { h.Capacity = 0 }), ErrInvalid, []string{"NIXL_TELEMETRY_BUFFER_SIZE"}},
 		{"capacity 1", sized(4, 1, 16), ErrInvalid, []string{"capacity of 1", "NIXL_TELEMETRY_BUFFER_SIZE"}},
 		{"capacity 48", sized(4, 48, 48*16), ErrInvalid, []string{"48 is not a power of two"}},

@@ -37,14 +37,11 @@ func (b Batch) Layout() Layout { return b.layout }
 // Len returns the number of events.
 func (b Batch) Len() int { return len(b.slots) / b.layout.EventSize() }
 
-// Typed returns the events of a ring of layout [V3], [V4] or [V5].
+// Typed returns the events of a ring of layout [V3] or [V4].
 func (b Batch) Typed() []TypedEvent { return view[TypedEvent](b, b.layout >= V3) }
 
 // Categorized returns the events of a ring of layout [V2].
 func (b Batch) Categorized() []CategorizedEvent { return view[CategorizedEvent](b, b.layout == V2) }
-
-// Named returns the events of a ring of layout [V2Named].
-func (b Batch) Named() []NamedEvent { return view[NamedEvent](b, b.layout == V2Named) }
 
 // Timed returns the events of a ring of layout [V1].
 func (b Batch) Timed() []TimedEvent { return view[TimedEvent](b, b.layout == V1) }
@@ -75,9 +72,6 @@ func (b Batch) Event(i int) Event {
 	case V1:
 		s := &b.Timed()[i]
 		return Event{TimestampMicros: s.TimestampMicros, Category: s.Category, Named: true, Name: s.Name, Value: s.Value}
-	case V2Named:
-		s := &b.Named()[i]
-		return Event{Category: s.Category, Named: true, Name: s.Name, Value: s.Value}
 	case V2:
 		s := &b.Categorized()[i]
 		return Event{Category: s.Category, Type: s.Type, Value: s.Value}
@@ -100,8 +94,6 @@ func (b Batch) put(i int, e *Event) error {
 	switch b.layout {
 	case V1:
 		b.Timed()[i] = TimedEvent{TimestampMicros: e.TimestampMicros, Category: e.Category, Name: e.ringName(), Value: e.Value}
-	case V2Named:
-		b.Named()[i] = NamedEvent{Category: e.Category, Name: e.ringName(), Value: e.Value}
 	case V2:
 		b.Categorized()[i] = CategorizedEvent{Category: e.Category, Type: e.Type, Value: e.Value}
 	default:

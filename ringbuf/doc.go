@@ -8,15 +8,9 @@
 // An agent with telemetry enabled maps a file named after itself and pushes
 // fixed-size events into it. Any process that maps the same file may consume
 // them. The file is a header followed by slots; their number is a power of two.
-// In layouts V1 to V4:
 //
 //	0        8        16      20      24        32      40
 //	writePos readPos  version expect  capacity  mask    slot 0, slot 1, …
-//
-// In layout V5:
-//
-//	0        8        16      24     256      512
-//	writePos capacity version mask   readPos  slot 0, slot 1, …
 //
 // Positions are slot numbers, already masked. The ring is empty when the two are
 // equal, and holds at most capacity-1 events. Only the agent stores writePos, and

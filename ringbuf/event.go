@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Category is NIXL's nixl_telemetry_category_t. Rings of layout [V1], [V2] and
-// [V2Named] carry it. In later layouts, the type determines it.
+// Category is NIXL's nixl_telemetry_category_t. Rings of layout [V1] and
+// [V2] carry it. In later layouts, the type determines it.
 type Category int32
 
 // The categories. NIXL's core uses memory, transfer, error and performance. In
@@ -156,7 +156,7 @@ func (n *Name) Bytes() []byte {
 // String returns the name up to its first NUL, with invalid UTF-8 unchanged.
 func (n *Name) String() string { return string(n.Bytes()) }
 
-// TypedEvent is a slot of layout [V3], [V4] or [V5]: the C++ struct
+// TypedEvent is a slot of layout [V3] or [V4]: the C++ struct
 // nixlTelemetryEvent of NIXL v1.3.0 and later.
 type TypedEvent struct {
 	Type  Type
@@ -168,14 +168,6 @@ type TypedEvent struct {
 type CategorizedEvent struct {
 	Category Category
 	Type     Type
-	Value    uint64
-}
-
-// NamedEvent is a slot of layout [V2Named] (NIXL main, April 2026).
-type NamedEvent struct {
-	Category Category
-	Name     Name
-	_        uint32
 	Value    uint64
 }
 

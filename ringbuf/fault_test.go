@@ -36,7 +36,7 @@ func TestFileShrinksBetweenPasses(t *testing.T) {
 				}
 				// In the first page, the header is either intact or zero. With
 				// nothing pending, Read accesses nothing else.
-				if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (pending > 0 || size < int64(compact.size)) {
+				if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (pending > 0 || size < HeaderSize) {
 					t.Errorf("%v, cut to %d with %d pending: error %v", mode, size, pending, err)
 				}
 				if _, err := r.stat(); !errors.Is(err, ErrShrunk) {
@@ -106,7 +106,7 @@ func TestFileShrinksBeforeCommit(t *testing.T) {
 			truncate(t, w.Path(), size)
 			err := r.Commit()
 			// With an intact header, the commit succeeds: it needs no slot.
-			if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (err != nil || size < int64(compact.size)) {
+			if wrong := errors.Is(err, ErrShrunk) || errors.Is(err, ErrRestarted); !wrong && (err != nil || size < HeaderSize) {
 				t.Errorf("at %d, cut to %d: commit: %v", at, size, err)
 			}
 		}
@@ -118,7 +118,7 @@ func TestFileShrinksUnderAWriter(t *testing.T) {
 	push(t, w, 0, 200)
 	truncate(t, w.Path(), 4096)
 	// The events that fit in the first page are pushed.
-	fit := (4096-compact.size)/16 - 200
+	fit := (4096-HeaderSize)/16 - 200
 	n, err := w.PushBatch(samples(V4, 200, 500))
 	if !errors.Is(err, ErrShrunk) || n != fit {
 		t.Errorf("pushed %d, want %d: %v", n, fit, err)

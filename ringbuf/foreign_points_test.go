@@ -174,38 +174,6 @@ func TestForeignReaderReadsAfterARestart(t *testing.T) {
 	}
 }
 
-// An agent of layout V5 stored its read position, which overlaps a slot, and exited.
-// The next agent, of the old layout, has just set writePos to 0. The changed slot must
-// not prove that the slots before it were pushed.
-func TestReadPositionOfALargerHeaderProvesNothing(t *testing.T) {
-	p, w := plainRing(t, V4, 16)
-	for range 15 {
-		must.OK(t, w.Push(NewEvent(TypeXferTime, 1)))
-	}
-	r := p.reader(t, Consume)
-	drain(t, r)
-	must.OK(t, r.Close())
-	for _, s := range restart(V4) { // the events of the old run stay in their slots
-		if s.do(p); s.name == "mask" {
-			binary.LittleEndian.PutUint64(p.mem[24:], 16)
-			binary.LittleEndian.PutUint64(p.mem[32:], 15)
-		}
-	}
-	r = p.reader(t, Consume)
-	w, err := NewWriter(p.mem, p, V4, 16)
-	must.OK(t, err)
-	fill(t, w, 100, 101)
-	if got := drain(t, r); !slices.Equal(got, []uint64{100}) {
-		t.Fatalf("read %v", got)
-	}
-	p.touch()
-	binary.LittleEndian.PutUint64(p.mem[256:], 0) // readPos of v5, in slot 13
-	binary.LittleEndian.PutUint64(p.mem[0:], 0)   // writePos of both
-	if got, err := values(r); len(got) > 0 || err != nil {
-		t.Errorf("read %v, error %v", got, err)
-	}
-}
-
 // If the file hasn't changed, a slot of zeros is an event.
 func TestZeroEventIsRead(t *testing.T) {
 	_, w := plainRing(t, V4, 8)

@@ -20,49 +20,31 @@ import (
 // maxFuzzFile keeps the corpus small enough for plain go test.
 const maxFuzzFile = 4096
 
-// seedRings calls add with every small real ring, complete and truncated, and with
-// the same rings converted to layout V5.
+// seedRings calls add with every small real ring, complete and truncated.
 func seedRings(f *testing.F, add func(ring []byte)) {
 	f.Helper()
 	for _, c := range ringtest.Cases(f) {
 		ring := bytesOf(f, c.File)
 		if len(ring) <= maxFuzzFile {
 			add(ring)
-			if c.Version == 4 {
-				add(v5FromV4(ring))
-			}
 		}
-		add(ring[:compact.size])
+		add(ring[:HeaderSize])
 		add(ring[:min(len(ring), 57)])
 	}
-}
-
-// v5FromV4 converts a ring of layout V4 to V5.
-func v5FromV4(ring []byte) []byte {
-	le := binary.LittleEndian
-	b := make([]byte, 512, 512+len(ring)-40)
-	copy(b[0:8], ring[0:8])      // write_pos
-	copy(b[8:16], ring[24:32])   // capacity
-	le.PutUint32(b[16:], 5)      // version
-	copy(b[24:32], ring[32:40])  // mask
-	copy(b[256:264], ring[8:16]) // read_pos
-	return append(b, ring[40:]...)
 }
 
 // FuzzHeader checks that identify doesn't panic on any header and file size, and
 // that an accepted header is consistent.
 func FuzzHeader(f *testing.F) {
-	seedRings(f, func(ring []byte) { f.Add(ring[:min(len(ring), 512)], int64(len(ring))) })
+	seedRings(f, func(ring []byte) { f.Add(ring[:min(len(ring), HeaderSize)], int64(len(ring))) })
 	f.Add(ringtest.NewHeader(4, 1<<60).Bytes(), int64(40))
 	f.Add(ringtest.NewHeader(2, 1<<40).Bytes(), int64(1)<<62)
 	f.Add(ringtest.NewHeader(-1, 64).Bytes(), int64(40+64*16))
-	f.Add(header(V5, 64), int64(512+64*16))
-	f.Add(header(V5, 1<<60), int64(512))
 	f.Fuzz(func(t *testing.T, b []byte, size int64) {
 		if len(b) < 40 || size < 40 {
 			return // identifyFile refuses such files
 		}
-		h, l, err := identify(b[:min(int64(len(b)), size, maxHeaderSize)], size)
+		h, l, err := identify(b[:HeaderSize], size)
 		if err != nil {
 			known(t, err)
 			return
@@ -103,7 +85,7 @@ func fuzzRead(t *testing.T, p *plain, ring []byte, mode Mode) {
 		return
 	}
 	h := decodeHeader(ring)
-	slots := ring[r.Layout().HeaderSize():]
+	slots := ring[HeaderSize:]
 	size := r.Layout().EventSize()
 	pending := int((h.WritePos - h.ReadPos) & h.Mask)
 	at, total := int(h.ReadPos), 0
@@ -132,7 +114,7 @@ func fuzzRead(t *testing.T, p *plain, ring []byte, mode Mode) {
 	want := ring
 	if mode == Consume {
 		want = bytes.Clone(ring)
-		binary.LittleEndian.PutUint64(want[layouts[r.Layout()].header.readPos:], h.WritePos)
+		binary.LittleEndian.PutUint64(want[offReadPos:], h.WritePos)
 	}
 	if !bytes.Equal(p.mem, want) {
 		t.Errorf("%v: the ring afterwards is % x, want % x", mode, p.mem, want)
@@ -159,7 +141,7 @@ func FuzzChange(f *testing.F) {
 		if err != nil {
 			return
 		}
-		word := layouts[r.Layout()].header.readPos
+		word := offReadPos
 		for ; len(changes) >= 3 && !t.Failed(); changes = changes[3:] {
 			change(p, changes)
 			before := bytes.Clone(p.mem)
@@ -187,7 +169,7 @@ func change(p *plain, c []byte) {
 	case 0:
 		p.mem[at%len(p.mem)] = c[2]
 	case 1:
-		at = at &^ 7 % maxHeaderSize % (len(p.mem) - 8) &^ 7
+		at = at &^ 7 % HeaderSize % (len(p.mem) - 8) &^ 7
 		binary.LittleEndian.PutUint64(p.mem[at:], uint64(c[2]))
 	case 2:
 		p.touch()
@@ -230,7 +212,7 @@ func wellKnown(err error) bool {
 // fuzzBatch decodes every event of a batch and encodes it again.
 func fuzzBatch(t *testing.T, b Batch) {
 	t.Helper()
-	views := len(b.Timed()) + len(b.Named()) + len(b.Categorized()) + len(b.Typed())
+	views := len(b.Timed()) + len(b.Categorized()) + len(b.Typed())
 	if views != b.Len() {
 		t.Errorf("%d events in all views, want %d", views, b.Len())
 	}
@@ -271,7 +253,7 @@ func FuzzEvent(f *testing.F) {
 				t.Errorf("%v: value %d", l, e.Value)
 			case l == V1 && (e.TimestampMicros != le.Uint64(aligned) || uint32(e.Category) != le.Uint32(aligned[8:])):
 				t.Errorf("%v: %+v", l, e)
-			case (l == V2 || l == V2Named) && uint32(e.Category) != le.Uint32(aligned):
+			case l == V2 && uint32(e.Category) != le.Uint32(aligned):
 				t.Errorf("%v: category %v", l, e.Category)
 			case l == V2 && uint32(e.Type) != le.Uint32(aligned[4:]):
 				t.Errorf("%v: type %d", l, e.Type)

@@ -17,37 +17,18 @@ const MaxCapacity = 1 << 22
 // Header is a copy of a ring's header at the time it was read.
 type Header struct {
 	WritePos, ReadPos        uint64 // slots
-	Version, ExpectedVersion int32  // ExpectedVersion is 0 in layout V5
+	Version, ExpectedVersion int32
 	Capacity, Mask           uint64 // slots; Capacity-1
 }
 
-// decodeHeader decodes the header at the start of b, which must have at least 40
-// bytes. The version has the same offset in every layout and selects the offsets
-// of the other fields. Fields beyond the end of b stay 0.
+// decodeHeader decodes the header at the start of b.
 func decodeHeader(b []byte) Header {
-	return geometryOf(int32(binary.LittleEndian.Uint32(b[offVersion:]))).decode(b)
-}
-
-// geometryOf returns the geometry of a version. A future one can have any.
-func geometryOf(version int32) *geometry {
-	if version == V5.Version() {
-		return &padded
-	}
-	return &compact
-}
-
-func (g *geometry) decode(b []byte) (h Header) {
 	le := binary.LittleEndian
-	h.WritePos = le.Uint64(b[offWritePos:])
-	h.Version = int32(le.Uint32(b[offVersion:]))
-	h.Capacity, h.Mask = le.Uint64(b[g.capacity:]), le.Uint64(b[g.mask:])
-	if g.expectedVersion > 0 {
-		h.ExpectedVersion = int32(le.Uint32(b[g.expectedVersion:]))
+	return Header{
+		WritePos: le.Uint64(b[offWritePos:]), ReadPos: le.Uint64(b[offReadPos:]),
+		Version: int32(le.Uint32(b[offVersion:])), ExpectedVersion: int32(le.Uint32(b[offExpectedVersion:])),
+		Capacity: le.Uint64(b[offCapacity:]), Mask: le.Uint64(b[offMask:]),
 	}
-	if len(b) >= g.readPos+8 {
-		h.ReadPos = le.Uint64(b[g.readPos:])
-	}
-	return h
 }
 
 // identify returns the layout that matches the first bytes of a file and its size,
@@ -57,38 +38,34 @@ func (g *geometry) decode(b []byte) (h Header) {
 func identify(b []byte, fileSize int64) (Header, Layout, error) {
 	h := decodeHeader(b)
 	if h.Version == 0 {
-		return h, 0, notReady(b)
+		return h, 0, h.notReady()
 	}
 	problem := h.problem(fileSize)
 	switch {
 	case problem != "" && (h.Version < 1 || h.Version > maxPlausibleVersion):
 		return h, 0, fmt.Errorf("%w: the file has no valid header", ErrNotRing)
 	case h.Version < 1 || h.Version > newest.Version():
-		return h, 0, fmt.Errorf("%w %d (versions 1 to 5 are known): this agent needs a newer reader; the ring stays unchanged",
+		return h, 0, fmt.Errorf("%w %d (versions 1 to 4 are known): this agent needs a newer reader; the ring stays unchanged",
 			ErrUnknownVersion, h.Version)
 	case problem != "":
 		return h, 0, fmt.Errorf("%w: %s", ErrInvalid, problem)
 	}
-	for _, l := range Layouts() {
-		if l.Version() == h.Version && l.FileSize(h.Capacity) == fileSize {
-			return h, l, checkPositions(h.WritePos, h.ReadPos, h.Mask)
-		}
+	l := Layout(h.Version)
+	if l.FileSize(h.Capacity) != fileSize {
+		return h, 0, fmt.Errorf("%w: a ring of version %d with %d slots does not have %d bytes; was it truncated?",
+			ErrInvalid, h.Version, h.Capacity, fileSize)
 	}
-	return h, 0, fmt.Errorf("%w: a ring of version %d with %d slots does not have %d bytes; was it truncated?",
-		ErrInvalid, h.Version, h.Capacity, fileSize)
+	return h, l, checkPositions(h.WritePos, h.ReadPos, h.Mask)
 }
 
 // notReady explains version 0: the agent is still creating the ring, or failed to.
-func notReady(b []byte) error {
-	for _, g := range []*geometry{&compact, &padded} {
-		h := g.decode(b)
-		if h.Capacity > 1 && h.Mask == h.Capacity-1 && bits.OnesCount64(h.Capacity) != 1 {
-			return fmt.Errorf("%w: the agent failed to start because %d slots are not a power of two; "+
-				"set NIXL_TELEMETRY_BUFFER_SIZE to a power of two", ErrNotReady, h.Capacity)
-		}
+func (h *Header) notReady() error {
+	if h.Capacity > 1 && h.Mask == h.Capacity-1 && bits.OnesCount64(h.Capacity) != 1 {
+		return fmt.Errorf("%w: the agent failed to start because %d slots are not a power of two; "+
+			"set NIXL_TELEMETRY_BUFFER_SIZE to a power of two", ErrNotReady, h.Capacity)
 	}
-	if writePos := compact.decode(b).WritePos; writePos != 0 { // an agent sets it to 0 before the version
-		return unfinished(fmt.Sprintf("the version is 0, and the write position is %d", writePos))
+	if h.WritePos != 0 { // an agent sets it to 0 before the version
+		return unfinished(fmt.Sprintf("the version is 0, and the write position is %d", h.WritePos))
 	}
 	return fmt.Errorf("%w: the version is still 0; the agent is starting or failed to start", ErrNotReady)
 }
@@ -99,7 +76,6 @@ const maxPlausibleVersion = 255
 
 // problem returns why the geometry fits no ring, whatever the size of its events, or "".
 func (h *Header) problem(fileSize int64) string {
-	size := int64(geometryOf(h.Version).size)
 	switch {
 	case h.Capacity == 0, h.Capacity == 1:
 		return fmt.Sprintf("a capacity of %d holds no event; set NIXL_TELEMETRY_BUFFER_SIZE to 2 or more", h.Capacity)
@@ -109,7 +85,7 @@ func (h *Header) problem(fileSize int64) string {
 		return fmt.Sprintf("capacity %d is above the limit of %d", h.Capacity, MaxCapacity)
 	case h.Mask != h.Capacity-1:
 		return fmt.Sprintf("mask %#x doesn't match capacity %d", h.Mask, h.Capacity)
-	case fileSize <= size, uint64(fileSize-size)%h.Capacity != 0:
+	case fileSize <= HeaderSize, uint64(fileSize-HeaderSize)%h.Capacity != 0:
 		return fmt.Sprintf("a ring with %d slots does not have %d bytes; was it truncated?", h.Capacity, fileSize)
 	default:
 		return ""

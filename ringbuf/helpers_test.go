@@ -156,7 +156,7 @@ func says(tb testing.TB, err error, parts ...string) {
 }
 
 // headerOf returns the header in memory, unchecked.
-func headerOf(w *Writer) Header { return layouts[w.layout].header.decode(w.mem) }
+func headerOf(w *Writer) Header { return decodeHeader(w.mem) }
 
 func bytesOf(tb testing.TB, path string) []byte {
 	tb.Helper()

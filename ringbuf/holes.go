@@ -81,5 +81,5 @@ func (r *Reader) recheck(file fileBacking) error {
 
 // offset returns the offset of a slot in the file.
 func (r *Reader) offset(slot int) int64 {
-	return int64(r.layout.HeaderSize()) + int64(slot)*int64(r.layout.EventSize())
+	return HeaderSize + int64(slot)*int64(r.layout.EventSize())
 }

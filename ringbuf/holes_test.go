@@ -50,7 +50,7 @@ func setPositions(t *testing.T, path string, l Layout, write, read uint64) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	must.OK(t, err)
 	defer f.Close()
-	for at, position := range map[int]uint64{offWritePos: write, layouts[l].header.readPos: read} {
+	for at, position := range map[int]uint64{offWritePos: write, offReadPos: read} {
 		if _, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, position), int64(at)); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestSparseRingThatClaimsEventsAllocatesNothing(t *testing.T) {
 			sizes[path] = allocated(t, path)
 		}
 	}
-	waitUntilSettled(t, filepath.Join(dir, "v5, wrapped"))
+	waitUntilSettled(t, filepath.Join(dir, "v4, wrapped"))
 	for path, before := range sizes {
 		for _, mode := range modes() {
 			r, err := OpenReader(path, mode)

@@ -5,68 +5,51 @@ package ringbuf
 
 import "fmt"
 
-// Layout is the format of a ring's header and slots. The header contains a version
-// number, but the number alone doesn't identify the layout: [V2] and [V2Named]
-// share one, and some NIXL releases have a lower number than the one before.
+// Layout is the format of a ring's slots. The header contains its number. Some NIXL
+// releases have a lower number than the one before.
 type Layout uint8
 
 // The layouts that agents write. The sizes and offsets come from compiling the
 // source of each release.
 const (
-	V1      Layout = iota + 1 // NIXL 0.5.1 to v1.0.1: 56 bytes, time, category and name
-	V2                        // v1.1.0 and v1.2.0: 16 bytes, category and type
-	V2Named                   // main, 15 to 21 April 2026: 48 bytes, category and name
-	V3                        // v1.3.0 and v1.3.2: 16 bytes, type
-	V4                        // v1.3.1, v1.4.0 and main: as V3, with TypeEventsDropped
-	V5                        // ai-dynamo/nixl#2018: slots as V4, header of 512 bytes
+	V1 Layout = iota + 1 // NIXL 0.5.1 to v1.0.1: 56 bytes, time, category and name
+	V2                   // v1.1.0 and v1.2.0: 16 bytes, category and type
+	V3                   // v1.3.0 and v1.3.2: 16 bytes, type
+	V4                   // v1.3.1, v1.4.0 and main: as V3, with TypeEventsDropped
 )
 
-const newest = V5
+const newest = V4
 
 // Layouts lists all layouts, oldest first.
-func Layouts() []Layout { return []Layout{V1, V2, V2Named, V3, V4, V5} }
+func Layouts() []Layout { return []Layout{V1, V2, V3, V4} }
 
-// geometry holds the offsets of a header's fields, in bytes.
-type geometry struct {
-	size            int // of the header; slots follow
-	readPos         int
-	capacity, mask  int
-	expectedVersion int // 0 if there is none
-}
+// HeaderSize is the size of the header in bytes. Slots follow it.
+const HeaderSize = 40
 
-// These two fields have the same offset in all headers.
+// The offsets of the fields of NIXL's struct bufferHeader (src/utils/common/cyclic_buffer.h,
+// the same from 0.5.1 to v1.4.0).
 const (
-	offWritePos = 0
-	offVersion  = 16
+	offWritePos        = 0
+	offReadPos         = 8
+	offVersion         = 16
+	offExpectedVersion = 20
+	offCapacity        = 24
+	offMask            = 32
 )
-
-var (
-	// struct bufferHeader of NIXL's src/utils/common/cyclic_buffer.h, the same
-	// from 0.5.1 to v1.4.0.
-	compact = geometry{size: 40, readPos: 8, expectedVersion: 20, capacity: 24, mask: 32}
-	// The same struct in ai-dynamo/nixl#2018: each position has its own cache lines.
-	padded = geometry{size: 512, capacity: 8, mask: 24, readPos: 256}
-)
-
-const maxHeaderSize = 512
 
 type layoutInfo struct {
 	name      string
-	version   int32 // value of the header's version field
-	eventSize int   // sizeof(nixlTelemetryEvent) of that release
-	header    *geometry
+	eventSize int // sizeof(nixlTelemetryEvent) of that release
 }
 
 var layouts = [...]layoutInfo{
-	V1:      {"v1", 1, 56, &compact},
-	V2:      {"v2", 2, 16, &compact},
-	V2Named: {"v2-named", 2, 48, &compact},
-	V3:      {"v3", 3, 16, &compact},
-	V4:      {"v4", 4, 16, &compact},
-	V5:      {"v5", 5, 16, &padded},
+	V1: {"v1", 56},
+	V2: {"v2", 16},
+	V3: {"v3", 16},
+	V4: {"v4", 16},
 }
 
-// String returns the layout's name: v1, v2, v2-named, v3, v4 or v5.
+// String returns the layout's name: v1, v2, v3 or v4.
 func (l Layout) String() string {
 	if !l.known() {
 		return fmt.Sprintf("layout(%d)", uint8(l))
@@ -81,25 +64,22 @@ func ParseLayout(s string) (Layout, error) {
 			return l, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown layout %q: use v1, v2, v2-named, v3, v4 or v5", s)
+	return 0, fmt.Errorf("unknown layout %q: use v1, v2, v3 or v4", s)
 }
 
 // Version returns the version number in the ring's header.
-func (l Layout) Version() int32 { return layouts[l].version }
+func (l Layout) Version() int32 { return int32(l) }
 
 // EventSize returns the size of a slot in bytes.
 func (l Layout) EventSize() int { return layouts[l].eventSize }
 
-// HeaderSize returns the size of the header in bytes. Slots follow it.
-func (l Layout) HeaderSize() int { return layouts[l].header.size }
-
 // FileSize returns the exact size in bytes of a ring of capacity slots.
 func (l Layout) FileSize(capacity uint64) int64 {
-	return int64(l.HeaderSize()) + int64(capacity)*int64(l.EventSize())
+	return HeaderSize + int64(capacity)*int64(l.EventSize())
 }
 
 // Named reports whether the slots carry names instead of types.
-func (l Layout) Named() bool { return l == V1 || l == V2Named }
+func (l Layout) Named() bool { return l == V1 }
 
 func (l Layout) known() bool { return l >= V1 && l <= newest }
 
@@ -109,7 +89,7 @@ func (l Layout) Knows(t Type) bool {
 	switch l {
 	case V2, V3:
 		return t <= TypeErrNoTelemetry
-	case V4, V5:
+	case V4:
 		return t <= TypeEventsDropped
 	default:
 		return false

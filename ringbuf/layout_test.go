@@ -16,7 +16,6 @@ func TestStructsMatchTheCPlusPlusStructs(t *testing.T) {
 	var (
 		v1 TimedEvent
 		v2 CategorizedEvent
-		n  NamedEvent
 		v4 TypedEvent
 	)
 	for _, c := range []struct {
@@ -34,11 +33,6 @@ func TestStructsMatchTheCPlusPlusStructs(t *testing.T) {
 		{"v2 type", unsafe.Offsetof(v2.Type), 4},
 		{"v2 value", unsafe.Offsetof(v2.Value), 8},
 
-		{"sizeof(v2-named event)", unsafe.Sizeof(n), 48},
-		{"v2-named category", unsafe.Offsetof(n.Category), 0},
-		{"v2-named name", unsafe.Offsetof(n.Name), 4},
-		{"v2-named value", unsafe.Offsetof(n.Value), 40},
-
 		{"sizeof(v4 event)", unsafe.Sizeof(v4), 16},
 		{"v4 type", unsafe.Offsetof(v4.Type), 0},
 		{"v4 value", unsafe.Offsetof(v4.Value), 8},
@@ -49,9 +43,8 @@ func TestStructsMatchTheCPlusPlusStructs(t *testing.T) {
 	}
 }
 
-// The offsets of V5 come from a build of ai-dynamo/nixl#2018.
-func TestDecodeHeaderUsesTheOffsetsOfTheVersion(t *testing.T) {
-	b := make([]byte, 512)
+func TestDecodeHeaderUsesTheOffsetsOfTheStruct(t *testing.T) {
+	b := make([]byte, HeaderSize)
 	for i := range b {
 		b[i] = byte(i * 7)
 	}
@@ -61,26 +54,17 @@ func TestDecodeHeaderUsesTheOffsetsOfTheVersion(t *testing.T) {
 		WritePos: at(0), ReadPos: at(8), Version: 4, ExpectedVersion: int32(binary.LittleEndian.Uint32(b[20:])),
 		Capacity: at(24), Mask: at(32),
 	}
-	if got := decodeHeader(b[:40]); got != want {
-		t.Errorf("40 bytes: got %+v, want %+v", got, want)
-	}
-	b[16] = 5
-	want = Header{WritePos: at(0), Capacity: at(8), Version: 5, Mask: at(24), ReadPos: at(256)}
 	if got := decodeHeader(b); got != want {
-		t.Errorf("512 bytes: got %+v, want %+v", got, want)
-	}
-	if got := decodeHeader(b[:40]); got.Version != 5 || got.ReadPos != 0 {
-		t.Errorf("a short header of version 5: %+v", got)
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
 func TestLayoutsMatchTheirStructsAndVersions(t *testing.T) {
 	sizes := map[Layout]uintptr{
-		V1: unsafe.Sizeof(TimedEvent{}), V2: unsafe.Sizeof(CategorizedEvent{}), V2Named: unsafe.Sizeof(NamedEvent{}),
+		V1: unsafe.Sizeof(TimedEvent{}), V2: unsafe.Sizeof(CategorizedEvent{}),
 		V3: unsafe.Sizeof(TypedEvent{}), V4: unsafe.Sizeof(TypedEvent{}),
-		V5: unsafe.Sizeof(TypedEvent{}),
 	}
-	versions := map[Layout]int32{V1: 1, V2: 2, V2Named: 2, V3: 3, V4: 4, V5: 5}
+	versions := map[Layout]int32{V1: 1, V2: 2, V3: 3, V4: 4}
 	for _, l := range Layouts() {
 		if uintptr(l.EventSize()) != sizes[l] {
 			t.Errorf("%v: event size %d, its struct has %d", l, l.EventSize(), sizes[l])
@@ -92,8 +76,8 @@ func TestLayoutsMatchTheirStructsAndVersions(t *testing.T) {
 			t.Errorf("ParseLayout(%q) = %v, %v", l, got, err)
 		}
 	}
-	if _, err := ParseLayout("v6"); err == nil {
-		t.Error("ParseLayout accepts v6")
+	if _, err := ParseLayout("v5"); err == nil {
+		t.Error("ParseLayout accepts v5")
 	}
 	if got := Layout(9).String(); got != "layout(9)" {
 		t.Errorf("an unknown layout prints as %q", got)
@@ -108,10 +92,8 @@ func TestKnowsCoversTheTypesOfALayout(t *testing.T) {
 	}{
 		{layout: V1, none: true},
 		{layout: V2, last: TypeErrNoTelemetry},
-		{layout: V2Named, none: true},
 		{layout: V3, last: TypeErrNoTelemetry},
 		{layout: V4, last: TypeEventsDropped},
-		{layout: V5, last: TypeEventsDropped},
 	} {
 		for typ := range Type(30) {
 			if got, want := c.layout.Knows(typ), !c.none && typ <= c.last; got != want {
@@ -123,7 +105,7 @@ func TestKnowsCoversTheTypesOfALayout(t *testing.T) {
 
 // The limit applies even if the file is as large as the header claims.
 func TestCapacityIsLimited(t *testing.T) {
-	for _, l := range []Layout{V4, V5} {
+	for _, l := range []Layout{V1, V4} {
 		for _, c := range []struct {
 			capacity uint64
 			ok       bool

@@ -52,15 +52,14 @@ type ring struct {
 }
 
 func ringIn(mem []byte, b Backing, l Layout, mask uint64) ring {
-	g := layouts[l].header
 	return ring{
 		words: words{
 			write:    word(mem, offWritePos),
-			read:     word(mem, g.readPos),
+			read:     word(mem, offReadPos),
 			version:  half(mem, offVersion),
-			capacity: word(mem, g.capacity),
+			capacity: word(mem, offCapacity),
 		},
-		layout: l, mask: mask, mem: mem, slots: mem[g.size:], backing: b,
+		layout: l, mask: mask, mem: mem, slots: mem[HeaderSize:], backing: b,
 	}
 }
 

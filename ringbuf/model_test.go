@@ -31,7 +31,7 @@ func FuzzOperations(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, shape byte, ops []byte) {
 		m := &model{
-			layout: []Layout{V4, V5}[shape>>2&1],
+			layout: []Layout{V4, V3}[shape>>2&1],
 		}
 		m.plain, m.Writer = plainRing(t, m.layout, 2<<(shape&3))
 		m.Reader = m.plain.reader(t, Consume)

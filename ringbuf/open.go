@@ -108,10 +108,10 @@ func identifyFile(f *os.File) (head []byte, h Header, state FileState, err error
 	switch {
 	case state.Size == 0:
 		err = unfinished("the file is empty")
-	case state.Size < int64(compact.size):
+	case state.Size < HeaderSize:
 		err = fmt.Errorf("%w: the file has %d bytes, less than a header", ErrNotRing, state.Size)
 	default:
-		head, err = readAt(f, 0, min(state.Size, maxHeaderSize))
+		head, err = readAt(f, 0, HeaderSize)
 	}
 	if err == nil {
 		h, _, err = identify(head, state.Size)

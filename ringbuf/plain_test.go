@@ -70,23 +70,16 @@ func restart(l Layout) []step {
 	version := func(name string, at int, v uint32) step {
 		return step{name, func(p *plain) { binary.LittleEndian.PutUint32(p.mem[at:], v) }}
 	}
-	readPos, capacityAt, maskAt := 8, 24, 32
-	if l == V5 {
-		readPos, capacityAt, maskAt = 256, 8, 24
-	}
-	steps := []step{
+	return []step{
 		{"ftruncate", (*plain).touch},
 		store("writePos = 0", 0, 0),
-		store("readPos = 0", readPos, 0),
+		store("readPos = 0", 8, 0),
 		version("version = 0", 16, 0),
-		store("capacity", capacityAt, capacity),
-		store("mask", maskAt, capacity-1),
+		store("capacity", 24, capacity),
+		store("mask", 32, capacity-1),
 		version("version = V", 16, uint32(l.Version())),
+		version("expectedVersion", 20, uint32(l.Version())),
 	}
-	if l != V5 {
-		steps = append(steps, version("expectedVersion", 20, uint32(l.Version())))
-	}
-	return steps
 }
 
 // header returns the header of an empty ring.
@@ -94,13 +87,6 @@ func header(l Layout, capacity uint64) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 40)
 	le.PutUint32(b[16:], uint32(l.Version()))
-	if l == V5 {
-		b = make([]byte, 512)
-		le.PutUint32(b[16:], 5)
-		le.PutUint64(b[8:], capacity)
-		le.PutUint64(b[24:], capacity-1)
-		return b
-	}
 	le.PutUint32(b[20:], uint32(l.Version()))
 	le.PutUint64(b[24:], capacity)
 	le.PutUint64(b[32:], capacity-1)

@@ -88,7 +88,7 @@ type Reader struct {
 // The error wraps [ErrNotReady], [ErrNotRing], [ErrInvalid] or [ErrUnknownVersion], or
 // comes from b.
 func NewReader(mem []byte, b Backing, mode Mode) (*Reader, error) {
-	if len(mem) < compact.size || !aligned(mem) {
+	if len(mem) < HeaderSize || !aligned(mem) {
 		return nil, fmt.Errorf("%w: %d bytes of memory are less than a header, or not aligned to 8 bytes", ErrNotRing, len(mem))
 	}
 	state, err := b.Stat()
@@ -97,8 +97,7 @@ func NewReader(mem []byte, b Backing, mode Mode) (*Reader, error) {
 	}
 	var head []byte
 	if err := b.Guard(func() {
-		n := min(len(mem), maxHeaderSize) / 8
-		head = copyWords(make([]uint64, n), mem, 0, n*8)
+		head = copyWords(make([]uint64, HeaderSize/8), mem, 0, HeaderSize)
 	}); err != nil {
 		return nil, err
 	}

@@ -164,9 +164,6 @@ func TestExactlyOneTypedViewMatchesTheLayout(t *testing.T) {
 			for _, e := range b.Timed() {
 				values = append(values, e.Value)
 			}
-			for _, e := range b.Named() {
-				values = append(values, e.Value)
-			}
 			for _, e := range b.Categorized() {
 				values = append(values, e.Value)
 			}

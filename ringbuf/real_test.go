@@ -75,7 +75,7 @@ func TestRealRingsAreReadAndCommitted(t *testing.T) {
 					want.ReadPos = c.WritePos
 				}
 				equal(t, "header after the commit", ringtest.ReadHeader(t, path), want)
-				equal(t, "slots after the commit", bytesOf(t, path)[compact.size:], bytesOf(t, c.File)[compact.size:])
+				equal(t, "slots after the commit", bytesOf(t, path)[HeaderSize:], bytesOf(t, c.File)[HeaderSize:])
 				if again := read(t, r); len(again) != 0 {
 					t.Errorf("a second read gives %d events", len(again))
 				}
@@ -128,11 +128,11 @@ func TestWriterWritesWhatNIXLWrites(t *testing.T) {
 			if len(got) != len(want) {
 				t.Fatalf("%d bytes, want %d", len(got), len(want))
 			}
-			equal(t, "header", got[:compact.size], want[:compact.size])
+			equal(t, "header", got[:HeaderSize], want[:HeaderSize])
 			got, want = withoutPadding(w.Layout(), got), withoutPadding(w.Layout(), want)
 			size := w.Layout().EventSize()
 			for i := range c.Capacity {
-				at := compact.size + int(i)*size
+				at := HeaderSize + int(i)*size
 				if g, w := got[at:at+size], want[at:at+size]; string(g) != string(w) {
 					t.Errorf("slot %d is % x, want % x", i, g, w)
 				}
@@ -146,13 +146,13 @@ func TestWriterWritesWhatNIXLWrites(t *testing.T) {
 
 // withoutPadding returns a ring with the padding of every slot cleared.
 func withoutPadding(l Layout, ring []byte) []byte {
-	padding := map[Layout]int{V1: 44, V2Named: 36, V3: 4, V4: 4}
+	padding := map[Layout]int{V1: 44, V3: 4, V4: 4}
 	at, ok := padding[l]
 	if !ok {
 		return ring
 	}
 	ring = slices.Clone(ring)
-	for slot := compact.size; slot < len(ring); slot += l.EventSize() {
+	for slot := HeaderSize; slot < len(ring); slot += l.EventSize() {
 		clear(ring[slot+at : slot+at+4])
 	}
 	return ring

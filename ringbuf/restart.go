@@ -29,9 +29,6 @@ import (
 //	                      nothing of the old run and continues with the new one
 //	events                c = 0 < n: the agent overwrites slots that were read, ErrRestarted
 //
-// If the new layout has another header, the agent stores readPos and capacity at
-// other offsets. Then version or capacity differs from the opened ring: ErrRestarted.
-//
 // Only writePos = 0 with c ≠ 0 is ambiguous. One rule is enough for it: a surprising header
 // isn't believed until it has stayed the same for a moment. A restarting agent makes its next
 // store within nanoseconds, unless it is preempted. So nothing is pending until ctime is a
@@ -67,26 +64,17 @@ func (r *Reader) look() (state, error) {
 	return s, nil
 }
 
-// load loads and checks the header. If an agent restarts with another layout, its capacity may
-// be where readPos was, and on arm64, it may be visible before its version. So a readPos that
-// another process has stored and a position beyond the last slot are loaded again for about
-// a microsecond.
+// load loads and checks the header.
 func (r *Reader) load() (s state, err error) {
-	const tries = 100
-	for range tries {
-		// Acquire: pairs with the agent's release store after it wrote the slot.
-		// A restarting agent stores writePos before readPos. The loads have the same
-		// order, so a restart between them appears as the old writePos with readPos 0.
-		s = state{write: atomic.LoadUint64(r.write), read: atomic.LoadUint64(r.read)}
-		if r.mode == Observe {
-			s = r.loadBoth(s.read)
-		}
-		if !r.is(r.layout.Version(), r.mask+1) {
-			return state{}, ErrRestarted
-		}
-		if s.write <= r.mask && (s.read == r.committed || s.read == 0 || r.mode == Observe && s.read <= r.mask) {
-			return s, nil
-		}
+	// Acquire: pairs with the agent's release store after it wrote the slot.
+	// A restarting agent stores writePos before readPos. The loads have the same
+	// order, so a restart between them appears as the old writePos with readPos 0.
+	s = state{write: atomic.LoadUint64(r.write), read: atomic.LoadUint64(r.read)}
+	if r.mode == Observe {
+		s = r.loadBoth(s.read)
+	}
+	if !r.is(r.layout.Version(), r.mask+1) {
+		return state{}, ErrRestarted
 	}
 	return s, checkPositions(s.write, s.read, r.mask)
 }

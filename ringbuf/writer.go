@@ -53,16 +53,13 @@ func checkRing(l Layout, capacity int) error {
 // 0.6.0, v1.1.0 and v1.4.0). Until it is complete, readers see version 0.
 // expectedVersion comes last; no reader uses it.
 func (w *Writer) start() {
-	g := layouts[w.layout].header
 	atomic.StoreUint64(w.write, 0)
 	atomic.StoreUint64(w.read, 0)
 	atomic.StoreInt32(w.version, 0)
 	atomic.StoreUint64(w.capacity, w.mask+1)
-	atomic.StoreUint64(word(w.mem, g.mask), w.mask)
+	atomic.StoreUint64(word(w.mem, offMask), w.mask)
 	atomic.StoreInt32(w.version, w.layout.Version())
-	if g.expectedVersion > 0 {
-		atomic.StoreInt32(half(w.mem, g.expectedVersion), w.layout.Version())
-	}
+	atomic.StoreInt32(half(w.mem, offExpectedVersion), w.layout.Version())
 }
 
 // Push writes one event to the ring. The error is [ErrFull], or wraps [ErrNoType],

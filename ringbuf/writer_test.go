@@ -25,8 +25,8 @@ func TestCreateWritesTheHeaderAndZeroedSlots(t *testing.T) {
 			t.Errorf("layout %v, capacity %d", w.Layout(), w.Capacity())
 		}
 		b := bytesOf(t, w.Path())
-		equal(t, "header", b[:l.HeaderSize()], header(l, 32))
-		if len(b) != l.HeaderSize()+32*l.EventSize() || strings.Trim(string(b[l.HeaderSize():]), "\x00") != "" {
+		equal(t, "header", b[:HeaderSize], header(l, 32))
+		if len(b) != HeaderSize+32*l.EventSize() || strings.Trim(string(b[HeaderSize:]), "\x00") != "" {
 			t.Errorf("%d bytes, or not all slots are zero", len(b))
 		}
 	})
@@ -92,7 +92,7 @@ func TestCreateRefusesOtherFilesAndInvalidCapacities(t *testing.T) {
 		{filepath.Join(dir, "agent"), V4, 48, nil, "not a power of two"},
 		{filepath.Join(dir, "agent"), V4, MaxCapacity * 2, nil, "not a power of two"},
 		{filepath.Join(dir, "agent"), 0, 16, nil, "unknown layout"},
-		{filepath.Join(dir, "agent"), V5 + 1, 16, nil, "unknown layout"},
+		{filepath.Join(dir, "agent"), V4 + 1, 16, nil, "unknown layout"},
 	} {
 		before := snapshot(t, c.path)
 		_, err := Create(c.path, c.layout, c.capacity)

@@ -66,10 +66,8 @@ func ResourceAttributes() []Attribute {
 			Values: []Value{
 				{"v1", "NIXL 0.5.1 to 1.0.1."},
 				{"v2", "NIXL 1.1.0 and 1.2.0."},
-				{"v2-named", "NIXL's main branch from 15 to 21 April 2026."},
 				{"v3", "NIXL 1.3.0 and 1.3.2."},
 				{"v4", "NIXL 1.3.1, 1.4.0 and the main branch."},
-				{"v5", "The pull request ai-dynamo/nixl#2018."},
 				{LayoutStore, "Stores of NIXL's `prometheus_mp` exporter."},
 			},
 		},
@@ -183,7 +181,7 @@ func nixlPointAttributes() []Attribute {
 		{
 			Key: EventName, Type: "string",
 			Description: "Name of the event, or `unknown_event_N` for an unknown type N.",
-			Note: "The same event has the same name in every layout. In the layouts v1 and v2-named, the agent chooses the names: they " +
+			Note: "The same event has the same name in every layout. In layout v1, the agent chooses the names: they " +
 				"end at the first NUL, and are converted to valid UTF-8.",
 			Examples: []string{"agent_tx_bytes", "agent_err_backend", "unknown_event_21"},
 		},

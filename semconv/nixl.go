@@ -97,14 +97,14 @@ var (
 	EventValue = Metric{
 		Name: "nixl.event.value", Kind: Counter, Number: Int64, Unit: "{value}",
 		Description: "Sum of the values of connection, backend, system and custom events.",
-		Note:        "Only the layouts v1, v2 and v2-named have such events. What a value means depends on the event.",
+		Note:        "Only the layouts v1 and v2 have such events. What a value means depends on the event.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},
 	}
 	EventLastValue = Metric{
 		Name: "nixl.event.last_value", Kind: Gauge, Number: Int64, Unit: "{value}",
 		Description: "Value of the newest connection, backend, system or custom event.",
-		Note:        "Only the layouts v1, v2 and v2-named have such events.",
+		Note:        "Only the layouts v1 and v2 have such events.",
 		Attributes:  []string{EventCategory, EventName},
 	}
 )
@@ -149,7 +149,7 @@ var (
 	RingTornGroups = Metric{
 		Name: "nixl.telemetry.ring.torn_groups", Kind: Counter, Number: Int64, Unit: "{group}",
 		Description: "Transfers with missing events.",
-		Note:        "Reported for the layouts v4 and v5. A type of event that the agent never sends isn't missing.",
+		Note:        "Reported for layout v4. A type of event that the agent never sends isn't missing.",
 	}
 )
 

@@ -77,7 +77,7 @@ func WithRing(dir string) Option {
 }
 
 // WithLayout sets the ring's layout. The default is V4, which current NIXL releases
-// write. It can't carry the events of [Agent.Event]; V1 and V2Named can.
+// write. It can't carry the events of [Agent.Event]; V1 can.
 func WithLayout(l ringbuf.Layout) Option {
 	return optionFunc(func(c *config) { c.layout = l })
 }

@@ -122,8 +122,8 @@ func (a *Agent) Error(ctx context.Context, errorType string) {
 //
 // The category is one of those that NIXL reserves for backends and applications:
 // [ringbuf.CategoryCustom], [ringbuf.CategoryConnection], [ringbuf.CategoryBackend] or
-// [ringbuf.CategorySystem]. Any other counts as custom. Only rings of layouts V1 and
-// V2Named carry custom events.
+// [ringbuf.CategorySystem]. Any other counts as custom. Only rings of layout V1
+// carry custom events.
 func (a *Agent) Event(ctx context.Context, c ringbuf.Category, name string, value uint64) {
 	if a == nil || a.closed.Load() {
 		return

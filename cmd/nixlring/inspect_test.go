@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,19 +43,6 @@ func TestInspectPrintsAReport(t *testing.T) {
 		out = regexp.MustCompile(pattern).ReplaceAllString(out, with)
 	}
 	golden(t, "inspect.txt", out)
-}
-
-// The header of layout v5 has no expected version.
-func TestInspectOfLayoutV5ShowsNoExpectedVersion(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "agent")
-	w, err := ringbuf.Create(path, ringbuf.V5, 8)
-	must.OK(t, err)
-	defer w.Close()
-	r := nixlring(t.Context(), nil, "inspect", path)
-	if r.code != exitOK || !strings.Contains(r.out, "version 5, capacity 8, mask 0x7\n") ||
-		!strings.Contains(r.out, "all 5 passed: version, capacity,") || !strings.Contains(r.out, "v5, 16 bytes per event") {
-		t.Errorf("%+v", r)
-	}
 }
 
 func TestInspectPrintsJSON(t *testing.T) {

@@ -191,7 +191,7 @@ func TestShellCompletionOffersFlagValues(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"v1\nv2\nv2-named\nv3\nv4\nv5\nmixed\n", []string{"simulate", "--layout", ""}},
+		{"v1\nv2\nv3\nv4\nmixed\n", []string{"simulate", "--layout", ""}},
 		{"text\njson\n", []string{"simulate", "-o", ""}},
 		{"steady\nburst\nprefill-decode\nfailing-peer\noverflow\n", []string{"simulate", "--scenario", ""}},
 		{"MEMORY\nTRANSFER\nCONNECTION\nBACKEND\nERROR\nPERFORMANCE\nSYSTEM\nCUSTOM\nUNKNOWN\n", []string{"read", "--category", ""}},

@@ -39,7 +39,7 @@ func stragglerFile(t *testing.T, change func(w *recording.Writer, end time.Time)
 		name := fmt.Sprintf("agent-%d", n)
 		must.OK(t, w.Open(start, n, recording.About{
 			Name: name, Path: "/run/nixl/" + name, Attributes: map[string]string{"k8s.pod.name": fmt.Sprintf("pod-%d", n)},
-		}, ringbuf.V5, 64))
+		}, ringbuf.V4, 64))
 	}
 	at := start
 	for range 400 {
@@ -49,7 +49,7 @@ func stragglerFile(t *testing.T, change func(w *recording.Writer, end time.Time)
 			if n == 3 {
 				took = 1000
 			}
-			b, err := ringbuf.MakeBatch(ringbuf.V5, []ringbuf.Event{
+			b, err := ringbuf.MakeBatch(ringbuf.V4, []ringbuf.Event{
 				ringbuf.NewEvent(ringbuf.TypeXferPostTime, 10), ringbuf.NewEvent(ringbuf.TypeXferTime, took),
 				ringbuf.NewEvent(ringbuf.TypeTxBytes, bytes), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
 			})

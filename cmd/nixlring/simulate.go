@@ -65,7 +65,7 @@ command line override it:
 With a --duration shorter than the period of a scenario, the duration is the
 period.
 
-With --layout mixed, the agents write v1, v2, v2-named, v3, v4 and v5 in turn, and
+With --layout mixed, the agents write v1, v2, v3 and v4 in turn, and
 an agent that restarts writes the next one, as after an upgrade.
 
 ` + exitCodes,
@@ -96,7 +96,7 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.Float64VarP(&agent.Rate, "rate", "r", 100, "`NUMBER` of transfers per second of each agent")
 	flags.DurationVarP(&agent.Duration, "duration", "d", 0, "how long the agents run; 0 for no limit")
 	flags.Uint64Var(&agent.Operations, "transfers", 0, "`NUMBER` of transfers after which an agent stops; 0 for no limit")
-	flags.StringVarP(&f.layout, "layout", "l", "v4", "`LAYOUT` of the rings: v1, v2, v2-named, v3, v4, v5 or mixed")
+	flags.StringVarP(&f.layout, "layout", "l", "v4", "`LAYOUT` of the rings: v1, v2, v3, v4 or mixed")
 	flags.IntVar(&f.fleet.Capacity, "capacity", 0, "`SLOTS` of a ring and of staging (default NIXL_TELEMETRY_BUFFER_SIZE, else 4096)")
 	flags.DurationVar(&agent.RunInterval, "run-interval", 0, "time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
 	flags.Float64Var(&f.errorRate, "error-rate", 0.001, "`SHARE` of the transfers that fail, from 0 to 1")

@@ -129,12 +129,12 @@ func (o *Oracle) Missed() {
 func (o *Oracle) Add(l ringbuf.Layout, e ringbuf.Event) {
 	as := Failure{Layout: l, Micros: e.TimestampMicros}
 	switch l {
-	case ringbuf.V1, ringbuf.V2Named:
+	case ringbuf.V1:
 		text, _, _ := strings.Cut(string(e.Name[:]), "\x00")
 		o.addNamed(as, name{category(e.Category), strings.ToValidUTF8(text, "\uFFFD")}, e.Value)
 	case ringbuf.V2:
 		o.addTyped(as, category(e.Category), e.Type, e.Value)
-	case ringbuf.V3, ringbuf.V4, ringbuf.V5:
+	case ringbuf.V3, ringbuf.V4:
 		o.addTyped(as, "", e.Type, e.Value)
 		if l >= ringbuf.V4 {
 			o.torn.Add(e.Type)

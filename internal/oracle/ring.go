@@ -10,10 +10,7 @@ import (
 
 // OfRing returns an Oracle of the events of a recorded ring, and all points of the ring.
 func OfRing(c *ringtest.Case) (*Oracle, Points) {
-	layout := map[int32]ringbuf.Layout{1: ringbuf.V1, 2: ringbuf.V2, 3: ringbuf.V3, 4: ringbuf.V4, 5: ringbuf.V5}[c.Version]
-	if layout == ringbuf.V2 && len(c.Pending) > 0 && c.Pending[0].Type == nil {
-		layout = ringbuf.V2Named
-	}
+	layout := map[int32]ringbuf.Layout{1: ringbuf.V1, 2: ringbuf.V2, 3: ringbuf.V3, 4: ringbuf.V4}[c.Version]
 	o := New()
 	if c.ReadPos == 0 {
 		o.Opened()

@@ -122,7 +122,7 @@ func newKind(l ringbuf.Layout, e *ringbuf.Event) eventKind {
 	switch {
 	case l.Knows(e.Type) && l != ringbuf.V2: // slots of V2 contain the category
 		k.Category = tally.TypeCategory(e.Type)
-	case l <= ringbuf.V2Named && k.category() != e.Category:
+	case l <= ringbuf.V2 && k.category() != e.Category:
 		number := int32(e.Category)
 		k.Number = &number
 	}

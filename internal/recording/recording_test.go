@@ -65,8 +65,8 @@ func TestLinesAreAsDocumented(t *testing.T) {
 	must.OK(t, err)
 	at := func(micros int64) time.Time { return time.UnixMicro(start.UnixMicro() + micros) }
 	about := recording.About{Name: "a", Path: "/run/nixl/a", Attributes: map[string]string{"k8s.pod.name": "prefill-0"}}
-	must.OK(t, w.Open(at(1), 0, about, ringbuf.V5, 8))
-	batch(t, ringbuf.V5, []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, 7), {Type: 99, Value: 8}}, func(b ringbuf.Batch) {
+	must.OK(t, w.Open(at(1), 0, about, ringbuf.V4, 8))
+	batch(t, ringbuf.V4, []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, 7), {Type: 99, Value: 8}}, func(b ringbuf.Batch) {
 		must.OK(t, w.Events(at(2), 0, b))
 	})
 	must.OK(t, w.Open(at(3), 1, recording.About{Name: "old", Path: "/run/nixl/old"}, ringbuf.V1, 16))
@@ -81,7 +81,7 @@ func TestLinesAreAsDocumented(t *testing.T) {
 	must.OK(t, w.State(at(9), 0, recording.Closed, "agent restarted"))
 	must.OK(t, w.Close())
 	want := `{"format":"nixl-recording","version":1,"tool":"nixlring 1.2.3","host":"gpu-7","directory":"/run/nixl","start":"2025-01-15T14:30:25.123456Z"}
-{"time_us":1736951425123457,"agent":0,"state":"opened","layout":"v5","capacity":8,"name":"a","path":"/run/nixl/a","attributes":{"k8s.pod.name":"prefill-0"}}
+{"time_us":1736951425123457,"agent":0,"state":"opened","layout":"v4","capacity":8,"name":"a","path":"/run/nixl/a","attributes":{"k8s.pod.name":"prefill-0"}}
 {"time_us":1736951425123458,"agent":0,"category":"transfer","event_name":"agent_tx_bytes","value":7}
 {"time_us":1736951425123458,"agent":0,"category":"unknown","event_name":"unknown_event_99","value":8}
 {"time_us":1736951425123459,"agent":1,"state":"opened","layout":"v1","capacity":16,"name":"old","path":"/run/nixl/old"}

@@ -6,34 +6,21 @@ package ringtest
 import (
 	"bytes"
 	"encoding/binary"
-	"io"
 	"os"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-// HeaderSize is the size of a ring's header, in all layouts except V5.
+// HeaderSize is the size of a ring's header.
 const HeaderSize = 40
 
-// Header is a ring's header, with the fields in the order of all layouts except V5.
+// Header is a ring's header.
 type Header struct {
 	WritePos, ReadPos        uint64
 	Version, ExpectedVersion int32
 	Capacity, Mask           uint64
 }
-
-// padded is the header of layout V5, up to its last field.
-type padded struct {
-	WritePos, Capacity uint64
-	Version            int32
-	_                  int32
-	Mask               uint64
-	_                  [224]byte
-	ReadPos            uint64
-}
-
-const paddedVersion = 5
 
 // NewHeader returns the header of an empty ring.
 func NewHeader(version int32, capacity uint64) Header {
@@ -42,16 +29,8 @@ func NewHeader(version int32, capacity uint64) Header {
 
 // Bytes returns the encoded header.
 func (h Header) Bytes() []byte {
-	return encode(h)
-}
-
-func (h Header) padded() []byte {
-	return encode(padded{WritePos: h.WritePos, Capacity: h.Capacity, Version: h.Version, Mask: h.Mask, ReadPos: h.ReadPos})
-}
-
-func encode(fields any) []byte {
 	var b bytes.Buffer
-	if err := binary.Write(&b, binary.LittleEndian, fields); err != nil {
+	if err := binary.Write(&b, binary.LittleEndian, h); err != nil {
 		panic(err) // the fields have fixed sizes
 	}
 	return b.Bytes()
@@ -65,22 +44,14 @@ func Make(tb testing.TB, path string, h Header, slots int) string {
 	return path
 }
 
-// ReadHeader reads the header of the file at path, of any layout.
+// ReadHeader reads the header of the file at path.
 func ReadHeader(tb testing.TB, path string) (h Header) {
 	tb.Helper()
 	f, err := os.Open(path)
 	must.OK(tb, err)
 	defer f.Close()
 	must.OK(tb, binary.Read(f, binary.LittleEndian, &h))
-	if h.Version != paddedVersion {
-		return h
-	}
-	var p padded
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		tb.Fatal(err)
-	}
-	must.OK(tb, binary.Read(f, binary.LittleEndian, &p))
-	return Header{WritePos: p.WritePos, ReadPos: p.ReadPos, Version: p.Version, Capacity: p.Capacity, Mask: p.Mask}
+	return h
 }
 
 // Edit changes the header of the file at path in place, like another process. Processes
@@ -88,16 +59,11 @@ func ReadHeader(tb testing.TB, path string) (h Header) {
 func Edit(tb testing.TB, path string, change func(*Header)) {
 	tb.Helper()
 	h := ReadHeader(tb, path)
-	layout := h.Version
 	change(&h)
-	text := h.Bytes()
-	if layout == paddedVersion {
-		text = h.padded()
-	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	must.OK(tb, err)
 	defer f.Close()
-	if _, err := f.WriteAt(text, 0); err != nil {
+	if _, err := f.WriteAt(h.Bytes(), 0); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -5,11 +5,9 @@ package ringtest
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func TestJSONOfCasesMatchesTheirHeaders(t *testing.T) {
@@ -29,29 +27,6 @@ func TestJSONOfCasesMatchesTheirHeaders(t *testing.T) {
 		if pending := (c.WritePos - c.ReadPos) & c.Mask; c.Readable() && pending != uint64(len(c.Pending)) {
 			t.Errorf("%s: %d events pending, %d in its JSON", c.Name, pending, len(c.Pending))
 		}
-	}
-}
-
-// The fields of layout V5 have other offsets.
-func TestHeaderOfLayoutV5IsReadAndEdited(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ring")
-	w, err := ringbuf.Create(path, ringbuf.V5, 8)
-	must.OK(t, err)
-	defer w.Close()
-	for range 3 {
-		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
-	}
-	want := Header{WritePos: 3, Version: 5, Capacity: 8, Mask: 7}
-	if got := ReadHeader(t, path); got != want {
-		t.Errorf("header is %+v, want %+v", got, want)
-	}
-	Edit(t, path, func(h *Header) { h.ReadPos = 2 })
-	want.ReadPos = 2
-	if got := ReadHeader(t, path); got != want {
-		t.Errorf("header after an edit is %+v, want %+v", got, want)
-	}
-	if n, err := w.Len(); n != 1 || err != nil {
-		t.Errorf("%d events in the ring (%v), want 1", n, err)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestTotalsIncludeLivesWithOtherLayouts(t *testing.T) {
 		Lives: []simulate.Life{
 			{Layout: ringbuf.V1, Capacity: 256},
 			{Layout: ringbuf.V4, Capacity: 64},
-			{Layout: ringbuf.V2Named, Capacity: 512},
+			{Layout: ringbuf.V1, Capacity: 512},
 			{Layout: ringbuf.V2, Capacity: 256},
 			{Layout: ringbuf.V3, Capacity: 1024},
 		},

@@ -34,7 +34,7 @@ func TestSumsCountOverflows(t *testing.T) {
 func TestErrorsAreCountedUnderBothNames(t *testing.T) {
 	var s sums
 	s.add(ringbuf.V1, kind(ringbuf.TypeErrNotFound), 1)
-	s.add(ringbuf.V2Named, kind(ringbuf.TypeErrNotFound), 1)
+	s.add(ringbuf.V1, kind(ringbuf.TypeErrNotFound), 1)
 	s.add(ringbuf.V2, kind(ringbuf.TypeErrNotFound), 1)
 	want := Events{Events: 3, ByName: []Named{
 		{Category: "error", Name: "NIXL_ERR_NOT_FOUND", Count: 2, Sum: 2, Last: 1},

@@ -12,10 +12,10 @@
 // Events that don't fit are dropped according to the rules of the layout's release:
 //
 //   - V1 doesn't limit staging; events are dropped only if the ring is full.
-//   - V2, V2Named and V3 stage the post time separately and the other three
+//   - V2 and V3 stage the post time separately and the other three
 //     events of a transfer together, and don't report drops.
-//   - V4 and V5 stage all four events of a transfer or none. After the batch, they
-//     report the number of dropped events in an event that bypasses staging.
+//   - V4 stages all four events of a transfer or none. After the batch, it
+//     reports the number of dropped events in an event that bypasses staging.
 //
 // If the ring is full, the newest event is dropped silently.
 //

@@ -37,8 +37,7 @@ type Events struct {
 	ByName []Named `json:"by_name,omitempty"`
 }
 
-// Named is the sum of the events with one name. Errors have other names in layouts V1 and
-// V2Named.
+// Named is the sum of the events with one name. Errors have other names in layout V1.
 type Named struct {
 	Category  string `json:"category"` // as in nixl.event.category
 	Name      string `json:"name"`

@@ -76,11 +76,9 @@ func (a *Agent) Add(b ringbuf.Batch) {
 		a.timed(b.Timed())
 	case ringbuf.V2:
 		a.categorized(b.Categorized())
-	case ringbuf.V2Named:
-		a.named(b.Named())
 	case ringbuf.V3:
 		a.typed(b.Typed(), ringbuf.V3)
-	case ringbuf.V4, ringbuf.V5:
+	case ringbuf.V4:
 		a.typed(b.Typed(), ringbuf.V4)
 	}
 }

@@ -134,8 +134,6 @@ func copying(batch ringbuf.Batch) func() {
 	switch batch.Layout() {
 	case ringbuf.V1:
 		return copyingSlots(batch.Timed())
-	case ringbuf.V2Named:
-		return copyingSlots(batch.Named())
 	case ringbuf.V2:
 		return copyingSlots(batch.Categorized())
 	default:

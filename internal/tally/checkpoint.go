@@ -14,7 +14,7 @@ import (
 
 // checkpointVersion is the first byte of the encoded totals. It changes with the
 // format.
-const checkpointVersion = 4
+const checkpointVersion = 5
 
 // Reasons why totals can't be restored.
 var (

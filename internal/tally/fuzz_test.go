@@ -66,7 +66,7 @@ func readerOf(t *testing.T, l ringbuf.Layout, events int, slots []byte) *ringbuf
 	}
 	mem := newRing(t, l, capacity).mem
 	binary.LittleEndian.PutUint64(mem, uint64(events)) // write position
-	copy(mem[l.HeaderSize():], slots[:events*l.EventSize()])
+	copy(mem[ringbuf.HeaderSize:], slots[:events*l.EventSize()])
 	return openRing(t, mem)
 }
 
@@ -75,5 +75,5 @@ func slotsOf(tb testing.TB, l ringbuf.Layout) []byte {
 	tb.Helper()
 	r := newRing(tb, l, 128)
 	r.push(generator{rand.New(rand.NewPCG(1, 1)), l}.events(100))
-	return r.mem[l.HeaderSize():]
+	return r.mem[ringbuf.HeaderSize:]
 }

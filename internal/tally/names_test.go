@@ -68,7 +68,7 @@ func TestNamesAreReportedAsValidUTF8(t *testing.T) {
 			map[event][]uint64{{"backend", "a"}: {1}, {"custom", "a"}: {2}, {"unknown", "a"}: {3, 4}},
 		},
 	}
-	for _, l := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2Named} {
+	for _, l := range []ringbuf.Layout{ringbuf.V1} {
 		for _, tt := range tests {
 			t.Run(fmt.Sprint(l, "/", tt.name), func(t *testing.T) {
 				agent := tally.NewAgent(shape(t, tally.Config{}))
@@ -95,7 +95,7 @@ func TestNamesAreReportedAsValidUTF8(t *testing.T) {
 
 func TestNIXLNamesInAnotherCategoryAreNotInTheCatalog(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	for _, l := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2, ringbuf.V2Named} {
+	for _, l := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2} {
 		t.Run(l.String(), func(t *testing.T) {
 			agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 1000})), oracle.New()
 			r := newRing(t, l, 64)

@@ -52,10 +52,6 @@ func (g generator) transfer() []ringbuf.Event {
 		i := g.IntN(len(group))
 		group = append(group[:i], group[i+1:]...)
 	}
-	if g.layout == ringbuf.V2Named && g.IntN(2) == 0 {
-		// Both names of errors occur in this layout.
-		group = append(group, ringbuf.NewNamedEvent(ringbuf.CategoryError, (ringbuf.TypeErrNotPosted+ringbuf.Type(g.IntN(12))).String(), 1))
-	}
 	for i := range group {
 		if g.layout.Named() && !group[i].Named {
 			group[i] = ringbuf.NewNamedEvent(group[i].Category, group[i].Type.LegacyName(), group[i].Value)

@@ -48,7 +48,6 @@ func TestTypeUnknownToItsLayoutHasNoName(t *testing.T) {
 		ringbuf.V2: "unknown/unknown_event_20",
 		ringbuf.V3: "unknown/unknown_event_20",
 		ringbuf.V4: "telemetry/agent_telemetry_events_dropped",
-		ringbuf.V5: "telemetry/agent_telemetry_events_dropped",
 	} {
 		a := NewAgent(defaultShape(t))
 		addAll(t, a, layout, ringbuf.Event{Category: -1, Type: ringbuf.TypeEventsDropped, Value: 1})

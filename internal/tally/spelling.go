@@ -79,8 +79,8 @@ func (a *Agent) lookUp(c ringbuf.Category, name ringbuf.Name) spelling {
 	return spelling{series: a.namedSeries(c, b), failed: c == ringbuf.CategoryError && !typeNames[string(b)]}
 }
 
-// spelledTypes are the types in layouts with names. Errors have two names, because both
-// occur in layout V2Named.
+// spelledTypes are the types in layout V1. Errors are accepted under the names of later
+// layouts, too.
 var spelledTypes = func() map[seriesKey]spelling {
 	m := make(map[seriesKey]spelling)
 	for t := range ringbuf.TypeEventsDropped {

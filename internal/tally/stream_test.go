@@ -25,7 +25,7 @@ func storedState(tb testing.TB, shape *Shape) *State {
 		Attributes: attribute.NewSet(attribute.String("service.name", "ü"), attribute.Int("process.pid", -1)),
 		Ended: []Stream{
 			{
-				Stored: busy, Name: "before", Layout: ringbuf.V5, Attributes: attribute.NewSet(attribute.Int64("process.pid", 1<<40)),
+				Stored: busy, Name: "before", Layout: ringbuf.V3, Attributes: attribute.NewSet(attribute.Int64("process.pid", 1<<40)),
 				Start: time.Unix(0, 3<<50), End: time.Unix(0, 4<<50),
 			},
 			{Stored: Stored{Agent: NewAgent(shape)}, Start: time.Unix(0, 1), End: time.Unix(0, 2)},
@@ -42,7 +42,7 @@ func TestStateIsRestored(t *testing.T) {
 		t.Fatalf("restored %+v, want %+v", got, want)
 	}
 	first, second := &got.Ended[0], &got.Ended[1]
-	if first.Name != "before" || first.Layout != ringbuf.V5 || !first.Attributes.Equals(&want.Ended[0].Attributes) ||
+	if first.Name != "before" || first.Layout != ringbuf.V3 || !first.Attributes.Equals(&want.Ended[0].Attributes) ||
 		first.Start.UnixNano() != 3<<50 || first.End.UnixNano() != 4<<50 || second.End.UnixNano() != 2 {
 		t.Errorf("restored streams %+v, want %+v", got.Ended, want.Ended)
 	}

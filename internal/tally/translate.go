@@ -82,36 +82,6 @@ func (r *run) timed(events []ringbuf.TimedEvent, s *spellings) (n int) {
 	return len(events)
 }
 
-// named counts events that have a category and a name.
-func (a *Agent) named(events []ringbuf.NamedEvent) {
-	var r run
-	s := a.spell()
-	for len(events) > 0 {
-		n := r.named(events, s)
-		a.typed(r[:n], ringbuf.V3)
-		events = events[n:]
-		if n < len(r) && len(events) > 0 {
-			e := &events[0]
-			a.spelled(a.find(e.Category, &e.Name), e.Value)
-			events = events[1:]
-		}
-	}
-}
-
-func (r *run) named(events []ringbuf.NamedEvent, s *spellings) (n int) {
-	events = events[:min(len(events), len(r))]
-	for n = range events {
-		e := &events[n]
-		words, category := wordsOf(&e.Name), mark(e.Category)
-		at := &s[words.hash(category)]
-		if at.mark != category || at.words != words || at.series != noSeries {
-			return n
-		}
-		r[n] = ringbuf.TypedEvent{Type: at.kind, Value: e.Value}
-	}
-	return len(events)
-}
-
 func (a *Agent) spell() *spellings {
 	if a.spellings == nil {
 		a.spellings = new(spellings)

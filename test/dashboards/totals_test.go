@@ -123,7 +123,7 @@ func TestBackendsAddUpToWhatAgentsWrote(t *testing.T) {
 	}
 	config := storing(t, agents, backends)
 	collector := runCollector(t, config)
-	for i, layout := range []ringbuf.Layout{ringbuf.V4, ringbuf.V2, ringbuf.V1, ringbuf.V2Named} {
+	for i, layout := range []ringbuf.Layout{ringbuf.V4, ringbuf.V2, ringbuf.V1, ringbuf.V3} {
 		each(func(a *transfers) { a.write(t, 10+i) })
 		await()
 		each(func(a *transfers) {

@@ -68,7 +68,7 @@ func allRings(t *testing.T, dir string) otlpfile.Totals {
 	if len(layouts) != 3 {
 		t.Fatalf("real rings are of the versions %v, want 3 different ones", layouts)
 	}
-	for _, l := range []ringbuf.Layout{ringbuf.V2Named, ringbuf.V3, ringbuf.V5} {
+	for _, l := range []ringbuf.Layout{ringbuf.V2, ringbuf.V3} {
 		path := filepath.Join(dir, l.String())
 		want[path] = writeRing(t, path, l)
 	}

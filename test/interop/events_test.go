@@ -80,8 +80,6 @@ func valueIn(b ringbuf.Batch, i int) uint64 {
 		return b.Timed()[i].Value
 	case ringbuf.V2:
 		return b.Categorized()[i].Value
-	case ringbuf.V2Named:
-		return b.Named()[i].Value
 	default:
 		return b.Typed()[i].Value
 	}
@@ -96,9 +94,6 @@ func whole(b ringbuf.Batch, i int, h, n uint64) bool {
 	case ringbuf.V2:
 		e := &b.Categorized()[i]
 		return e.Category == categoryOf(h) && e.Type == typeOf(h)
-	case ringbuf.V2Named:
-		e := &b.Named()[i]
-		return e.Category == categoryOf(h) && e.Name == nameOf(h)
 	default:
 		return b.Typed()[i].Type == typeOf(h)
 	}

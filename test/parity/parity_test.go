@@ -35,7 +35,6 @@ func TestBridgeExportsTheSameMetricsAsTheReceiver(t *testing.T) {
 		"a busy agent":    {ringbuf.V4, append(stream(1, 2000), dropped(48_380), dropped(1))},
 		"layout v3":       {ringbuf.V3, stream(2, 500)},
 		"layout v2":       {ringbuf.V2, stream(3, 500)},
-		"layout v2-named": {ringbuf.V2Named, append(stream(4, 500), ownEvents()...)},
 		"layout v1":       {ringbuf.V1, append(stream(5, 500), ownEvents()...)},
 		"only own events": {ringbuf.V1, ownEvents()},
 	} {

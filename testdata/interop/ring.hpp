@@ -28,23 +28,7 @@ static_assert(offsetof(Header, expected_version) == 20 && offsetof(Header, capac
 static_assert(offsetof(Header, mask) == 32);
 static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);
 
-// The header of layout v5, whose positions are far apart.
-struct HeaderV5 {
-    uint64_t write_pos;
-    uint64_t capacity;
-    int32_t version;
-    uint32_t pad;
-    uint64_t mask;
-    char apart[256 - 32];
-    uint64_t read_pos;
-    char rest[512 - 264];
-};
-static_assert(sizeof(HeaderV5) == 512);
-static_assert(offsetof(HeaderV5, capacity) == 8 && offsetof(HeaderV5, version) == 16);
-static_assert(offsetof(HeaderV5, mask) == 24 && offsetof(HeaderV5, read_pos) == 256);
-
 struct EventV1 {
-    using Head = Header;
     uint64_t timestamp_us;
     int32_t category;
     char name[32];
@@ -54,34 +38,18 @@ struct EventV1 {
 static_assert(sizeof(EventV1) == 56 && offsetof(EventV1, name) == 12 && offsetof(EventV1, value) == 48);
 
 struct EventV2 {
-    using Head = Header;
     int32_t category;
     uint32_t type;
     uint64_t value;
 };
 static_assert(sizeof(EventV2) == 16);
 
-struct EventV2Named {
-    using Head = Header;
-    int32_t category;
-    char name[32];
-    uint32_t pad;
-    uint64_t value;
-};
-static_assert(sizeof(EventV2Named) == 48 && offsetof(EventV2Named, value) == 40);
-
 struct EventV3 { // and v4
-    using Head = Header;
     uint32_t type;
     uint32_t pad;
     uint64_t value;
 };
 static_assert(sizeof(EventV3) == 16 && offsetof(EventV3, value) == 8);
-
-struct EventV5 : EventV3 {
-    using Head = HeaderV5;
-};
-static_assert(sizeof(EventV5) == 16);
 
 // splitmix64 of seed and i, which determines all fields of the i-th event. The Go
 // test computes the same, so that it finds fields of different events.
@@ -118,12 +86,6 @@ inline void fill(EventV2 &e, uint64_t h, uint64_t i) {
     e.type = type_of(h);
     e.value = value_of(h, i);
 }
-inline void fill(EventV2Named &e, uint64_t h, uint64_t i) {
-    e.category = category_of(h);
-    name_of(h, e.name);
-    e.pad = static_cast<uint32_t>(h);
-    e.value = value_of(h, i);
-}
 inline void fill(EventV3 &e, uint64_t h, uint64_t i) {
     e.type = type_of(h);
     e.pad = static_cast<uint32_t>(h);
@@ -137,19 +99,14 @@ inline bool same(const EventV1 &a, const EventV1 &b) {
 inline bool same(const EventV2 &a, const EventV2 &b) {
     return a.category == b.category && a.type == b.type && a.value == b.value;
 }
-inline bool same(const EventV2Named &a, const EventV2Named &b) {
-    return a.category == b.category && a.value == b.value && !std::memcmp(a.name, b.name, sizeof a.name);
-}
 inline bool same(const EventV3 &a, const EventV3 &b) { return a.type == b.type && a.value == b.value; }
 
 // Calls run with the version and an event type of the named layout.
 template <typename Run> int with_layout(const std::string &layout, Run run) {
     if (layout == "v1") return run(1, EventV1{});
     if (layout == "v2") return run(2, EventV2{});
-    if (layout == "v2-named") return run(2, EventV2Named{});
     if (layout == "v3") return run(3, EventV3{});
     if (layout == "v4") return run(4, EventV3{});
-    if (layout == "v5") return run(5, EventV5{});
     std::fprintf(stderr, "unknown layout %s\n", layout.c_str());
     return 2;
 }

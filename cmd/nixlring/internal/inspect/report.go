@@ -164,16 +164,14 @@ func checks(h *ringbuf.Header, size int64) []Check {
 			fits = fits || h.Capacity < 1<<32 && size == l.FileSize(h.Capacity)
 		}
 	}
-	list := []Check{{"version is from 1 to 5", known}}
-	if h.Version != ringbuf.V5.Version() { // the header of V5 has no expected version
-		list = append(list, Check{"expected version equals version", h.ExpectedVersion == h.Version})
-	}
-	return append(list, []Check{
+	return []Check{
+		{"version is from 1 to 4", known},
+		{"expected version equals version", h.ExpectedVersion == h.Version},
 		{"capacity is a power of two, 2 or more", h.Capacity >= 2 && bits.OnesCount64(h.Capacity) == 1},
 		{"mask is capacity minus 1", h.Mask == h.Capacity-1},
 		{"positions are less than capacity", h.WritePos < h.Capacity && h.ReadPos < h.Capacity},
 		{"file size fits capacity", fits},
-	}...)
+	}
 }
 
 // attendance determines which processes use the ring, and whether its agent is

@@ -13,7 +13,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // WriteText writes the report as text.
@@ -95,12 +94,8 @@ type liner func(name, format string, args ...any)
 
 func (r *Report) headerText(line liner) {
 	h := r.Header
-	versions, checked := fmt.Sprintf("version %d", h.Version), "version"
-	if h.Version != ringbuf.V5.Version() {
-		versions += fmt.Sprintf(", expected_version %d", h.ExpectedVersion)
-		checked += ", expected version"
-	}
-	line("Header", "write_pos %d, read_pos %d, %s, capacity %d, mask %#x", h.WritePos, h.ReadPos, versions, h.Capacity, h.Mask)
+	line("Header", "write_pos %d, read_pos %d, version %d, expected_version %d, capacity %d, mask %#x",
+		h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask)
 	wrong := 0
 	for _, c := range r.Checks {
 		if !c.OK {
@@ -109,7 +104,7 @@ func (r *Report) headerText(line liner) {
 		}
 	}
 	if wrong == 0 {
-		line("Checks", "all %d passed: %s, capacity, mask, positions, file size", len(r.Checks), checked)
+		line("Checks", "all %d passed: version, expected version, capacity, mask, positions, file size", len(r.Checks))
 	}
 }
 

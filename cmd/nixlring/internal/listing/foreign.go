@@ -58,12 +58,7 @@ func unready(path string, info fs.FileInfo) bool {
 // an invalid capacity also create such files.
 func ringSize(size int64) bool {
 	for _, l := range ringbuf.Layouts() {
-		slots := size - int64(l.HeaderSize())
-		if slots <= 0 || slots%int64(l.EventSize()) != 0 {
-			continue
-		}
-		// For V5, all multiples of 16 would fit, so require a power of two.
-		if n := slots / int64(l.EventSize()); l < ringbuf.V5 || n&(n-1) == 0 {
+		if slots := size - ringbuf.HeaderSize; slots > 0 && slots%int64(l.EventSize()) == 0 {
 			return true
 		}
 	}

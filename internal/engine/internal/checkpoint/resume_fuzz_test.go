@@ -105,7 +105,7 @@ func (l life) run(t *testing.T) (got, want uint64, decided bool) {
 		must.OK(t, r.Commit())
 	}
 	want, decided = uint64(l.committed+l.held+l.after), true
-	newest := ringbuf.V4.HeaderSize() + int((m.To-1)%uint64(l.capacity))*ringbuf.V4.EventSize()
+	newest := ringbuf.HeaderSize + int((m.To-1)%uint64(l.capacity))*ringbuf.V4.EventSize()
 	before := slices.Clone(p.memory[newest : newest+ringbuf.V4.EventSize()])
 	if old := written[l.committed:]; l.restarts {
 		p.changed++

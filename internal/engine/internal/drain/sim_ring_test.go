@@ -29,7 +29,6 @@ var simLayouts = []simLayout{
 	{layout: ringbuf.V2, version: 2, header: 40, slot: 16, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 8},
 	{layout: ringbuf.V3, version: 3, header: 40, slot: 16, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 8},
 	{layout: ringbuf.V4, version: 4, header: 40, slot: 16, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 8},
-	{layout: ringbuf.V5, version: 5, header: 512, slot: 16, writePos: 0, readPos: 256, capacity: 8, mask: 24, value: 8},
 }
 
 // offVersion is the same in all layouts.

@@ -652,9 +652,7 @@ func (w *world) step() {
 			a.push()
 		}
 	case n < 40 && p.restarts && (a.alive || len(a.steps) == 0):
-		if !w.mislead(a) {
-			w.restart(a)
-		}
+		w.restart(a)
 	case n < 45 && p.restarts && a.alive:
 		w.note("%s: agent exits", a.path)
 		a.end()
@@ -855,24 +853,6 @@ func (w *world) restart(a *simAgent) {
 		return
 	}
 	a.start(w.randomRing())
-}
-
-// mislead restarts an agent with another layout, whose capacity is at the offset of the old read position
-// and has the same value. It reports whether it does.
-func (w *world) mislead(a *simAgent) bool {
-	if a.file == nil || a.file != w.files[a.path] || !a.file.readable() || a.file.lay.layout == ringbuf.V5 || !w.plan.layouts || a.resized {
-		return false
-	}
-	read := a.file.load(a.file.lay.readPos)
-	if read < 4 || read&(read-1) != 0 || w.IntN(2) == 0 {
-		return false
-	}
-	w.note("%s: agent restarts with its read position as its capacity", a.path)
-	a.start(simLayouts[len(simLayouts)-1], read)
-	for len(a.steps) > 0 && w.IntN(8) > 0 {
-		a.do(0)
-	}
-	return true
 }
 
 // unlink removes or renames the ring of a running agent, which continues to write to it. Its

@@ -97,7 +97,7 @@ func mixed(second uint64) []top.Reading {
 	unread.Lock, unread.Peak = top.Lock{}, int(min(80*second, 4095))
 
 	foreign := agent("eval \x1b[31m", second, 5)
-	foreign.Lock, foreign.Layout, foreign.Alive = top.Lock{}, "v2-named", procs.Unknown
+	foreign.Lock, foreign.Layout, foreign.Alive = top.Lock{}, "v2", procs.Unknown
 
 	exited := agent("exited", 0, 0)
 	exited.Alive, exited.MemoryUnknown, exited.Layout, exited.Lock = procs.No, true, "v1", top.Lock{}
