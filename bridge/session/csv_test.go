@@ -4,8 +4,10 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,15 +18,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-const headerLine = "timestamp,device,worker_instance,duration_ms,packet_id,layer_idx,operation,success,memory_used_mb,error_message\n"
-
 func TestCSVNumbersHaveTheFormatOfPython(t *testing.T) {
 	t.Run("duration", func(t *testing.T) {
 		for _, d := range []time.Duration{
 			0, 1, 499, 501, 999, 1000, 1999, 57 * time.Microsecond, 1056789, 5200 * time.Microsecond,
-			time.Second - 1, time.Hour, math.MaxInt64,
+			time.Second - 1, time.Hour, maxDuration,
 		} {
-			got := row(Packet{Duration: d}, "")[3]
+			got := row(Row{Duration: d})[3]
 			want := fmt.Sprintf("%.3f", milliseconds(d))
 			if got != want {
 				t.Errorf("%d ns is %s ms, want %s", d, got, want)
@@ -33,7 +33,7 @@ func TestCSVNumbersHaveTheFormatOfPython(t *testing.T) {
 	})
 	t.Run("memory", func(t *testing.T) {
 		for _, bytes := range []int64{0, 1, 5242, 5243, 10 << 20, 134742016, 47395635, 1 << 40, math.MaxInt64} {
-			got := row(Packet{Memory: bytes}, "")[8]
+			got := row(Row{MemoryMB: float64(bytes) / bytesPerMB})[8]
 			want := fmt.Sprintf("%.2f", float64(bytes)/bytesPerMB)
 			if got != want {
 				t.Errorf("%d bytes are %s MB, want %s", bytes, got, want)
@@ -47,24 +47,24 @@ func TestCSVNumbersHaveTheFormatOfPython(t *testing.T) {
 			999:                 "0.000000",
 			-1500000000:         "-1.500000",
 		} {
-			if got := row(Packet{End: time.Unix(0, nanoseconds)}, "")[0]; got != want {
+			if got := row(Row{Time: time.Unix(0, nanoseconds)})[0]; got != want {
 				t.Errorf("%d ns is %s, want %s", nanoseconds, got, want)
 			}
 		}
 	})
 	t.Run("success", func(t *testing.T) {
-		if got := row(Packet{}, "")[7]; got != "True" {
+		if got := row(Row{Success: true})[7]; got != "True" {
 			t.Error(got)
 		}
-		if got := row(Packet{Err: textError("x")}, "x")[7]; got != "False" {
+		if got := row(Row{})[7]; got != "False" {
 			t.Error(got)
 		}
 	})
 }
 
-// row returns the fields of a packet's row.
-func row(p Packet, message string) []string {
-	b := appendRow(nil, p.End, appendHead(nil, "d", "w"), appendTail(nil, p.Layer, "o"), &p, message)
+// row returns the fields of a row.
+func row(r Row) []string {
+	b := appendRow(nil, &r)
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), ",")
 }
 
@@ -107,26 +107,122 @@ func sixDecimals(t *testing.T, content string) string {
 func TestAnalyzeRejectsFilesThatAreNotSessions(t *testing.T) {
 	valid := "1.5,cpu,w,1.0,1,0,op,True,0.00,\n"
 	for name, content := range map[string]string{
-		"other text":      "hello",
-		"after a line":    "\nhello",
-		"a quote":         `"hello`,
-		"other CSV":       "timestamp_us,category,event_name,value\n1,2,3,4\n",
-		"no header":       valid,
-		"too few fields":  headerLine + "1.5,cpu\n" + valid,
-		"bad duration":    headerLine + strings.Replace(valid, "1.0", "fast", 1) + valid,
-		"infinite":        headerLine + strings.Replace(valid, "1.0", "inf", 1) + valid,
-		"not a number":    headerLine + strings.Replace(valid, "1.0", "nan", 1) + valid,
-		"bad success":     headerLine + strings.Replace(valid, "True", "yes", 1) + valid,
-		"bad layer":       headerLine + strings.Replace(valid, ",0,", ",first,", 1) + valid,
-		"quote in a word": headerLine + strings.Replace(valid, "cpu", `c"pu`, 1) + valid,
-		"bad last row":    headerLine + valid + "1.5,cpu\n",
+		"other text":   "hello",
+		"after a line": "\nhello",
+		"a quote":      `"hello`,
+		"other CSV":    "timestamp_us,category,event_name,value\n1,2,3,4\n",
+		"no header":    valid,
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.csv")
 			write(t, path, content)
-			if _, err := Analyze(path); !strings.Contains(fmt.Sprint(err), ErrFormat.Error()) {
+			if _, err := Analyze(path); !errors.Is(err, ErrFormat) {
 				t.Errorf("the error is %v", err)
 			}
 		})
 	}
+}
+
+func TestInvalidRowsAreReportedAndSkipped(t *testing.T) {
+	for invalid, reason := range map[string]string{
+		"1.5,cpu\n":                                  "got 2 fields, want 10",
+		"1.5,cpu,w,fast,1,0,op,True,0.00,\n":         `invalid duration_ms "fast"`,
+		"1.5,cpu,w,inf,1,0,op,True,0.00,\n":          `invalid duration_ms "inf"`,
+		"1.5,cpu,w,nan,1,0,op,True,0.00,\n":          `invalid duration_ms "nan"`,
+		"1.5,cpu,w,-250.000,1,0,op,True,0.00,\n":     `invalid duration_ms "-250.000"`,
+		"1.5,cpu,w,86400000.001,1,0,op,True,0.00,\n": `invalid duration_ms "86400000.001"`,
+		"1e13,cpu,w,1.0,1,0,op,True,0.00,\n":         `invalid timestamp "1e13"`,
+		"1.5,cpu,w,1.0,one,0,op,True,0.00,\n":        `invalid packet_id "one"`,
+		"1.5,cpu,w,1.0,1,first,op,True,0.00,\n":      `invalid layer_idx "first"`,
+		"1.5,cpu,w,1.0,1,0,op,yes,0.00,\n":           `invalid success "yes"`,
+		"1.5,cpu,w,1.0,1,0,op,True,-1,\n":            `invalid memory_used_mb "-1"`,
+		"1.5,c\"pu,w,1.0,1,0,op,True,0.00,\n":        `bare " in non-quoted-field`,
+		"1.5,\"c\"pu,w,1.0,1,0,op,True,0.00,\n":      "incomplete: a quoted field doesn't end",
+	} {
+		const valid = "1.5,cpu,w,1.0,1,0,op,True,0.00,\n"
+		for _, content := range []string{valid + invalid + valid, valid + invalid} {
+			path := filepath.Join(t.TempDir(), "x.csv")
+			write(t, path, headerLine+content)
+			r, err := Analyze(path)
+			must.OK(t, err)
+			equal(t, []SkippedRow{{3, reason}}, r.Skipped)
+			equal(t, int64(strings.Count(content, valid)), r.Summary.TotalPackets)
+			if text := textOf(t, r); !strings.Contains(text, "  line 3: "+reason+"\n") {
+				t.Errorf("the report is\n%s", text)
+			}
+		}
+	}
+}
+
+func TestByteOrderMarkIsIgnored(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.csv")
+	write(t, path, "\uFEFF"+read(t, upstreamPath("test_session.csv")))
+	r, err := Analyze(path)
+	must.OK(t, err)
+	equal(t, int64(5), r.Summary.TotalPackets)
+	equal(t, int64(0), r.SkippedRows)
+}
+
+// Whatever a program records, the report includes each row.
+func TestEveryRecordedPacketIsRead(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	for _, p := range []Packet{
+		{Duration: time.Since(time.Time{})}, // the program didn't set the start
+		{Duration: math.MinInt64, Memory: math.MinInt64},
+		{Duration: maxDuration, Memory: math.MaxInt64, ID: math.MinInt64, Layer: math.MaxInt},
+		{End: time.Unix(math.MaxInt64/2, 0)},
+		{End: time.Unix(math.MinInt64/2, 0)},
+		{Err: textError("\uFEFF,\"\r\n\x00\xff")},
+		{Operation: "\n\"", Device: "\r", Worker: ","},
+	} {
+		recordAll(t, s, p)
+	}
+	closeTest(t, s)
+	r, err := Analyze(s.files.csv)
+	must.OK(t, err)
+	if got := r.Summary.TotalPackets; got != 7 || r.SkippedRows != 0 {
+		t.Errorf("%d packets, skipped %v", got, r.Skipped)
+	}
+	if got := r.Slowest[1].Duration; got != 0 {
+		t.Errorf("a packet without a start took %s", got)
+	}
+}
+
+// Line breaks and commas in errors don't change the numbers of tools that split lines
+// and fields.
+func TestLineToolsGiveCorrectNumbers(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	for i := range 1000 {
+		p := Packet{ID: int64(i), Layer: i % 2, Operation: "expert_ffn", Device: IGPU, Duration: time.Duration(1+i%2) * time.Millisecond}
+		if i%100 == 0 {
+			p.Err = textError("device lost,\r\ncode \"7\",\nreset")
+		}
+		recordAll(t, s, p)
+	}
+	closeTest(t, s)
+	for command, want := range map[string]string{
+		`awk -F',' 'NR>1 {print $2}' s.csv | sort | uniq -c`:                                                                   "1000 igpu",
+		`awk -F',' 'NR>1 {print $4, $7}' s.csv | sort -rn | head -n 1`:                                                         "2.000 expert_ffn",
+		`awk -F',' 'NR>1 {sum[$6]+=$4; count[$6]++} END {for(l in sum) print l, sum[l]/count[l]}' s.csv | sort -n | tail -n 1`: "1 2",
+		`wc -l < s.csv`: "1001",
+		`awk -F',' 'NR>1 {if($8=="True") s++; t++} END {print s/t*100"%"}' s.csv`: "99%",
+		`grep -c "False" s.csv`:                                  "10",
+		`jq .operation_breakdown.expert_ffn.failed_count s.json`: "10",
+	} {
+		if tool, _, _ := strings.Cut(command, " "); !installed(tool) {
+			t.Logf("%s isn't installed", tool)
+			continue
+		}
+		sh := exec.CommandContext(t.Context(), "sh", "-c", command)
+		sh.Dir = filepath.Dir(s.files.csv)
+		out, err := sh.CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%s: %q, want %q; %v", command, got, want, err)
+		}
+	}
+}
+
+func installed(tool string) bool {
+	_, err := exec.LookPath(tool)
+	return err == nil
 }

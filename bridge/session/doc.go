@@ -78,7 +78,8 @@
 //	memory_used_mb   MiB (1024 * 1024 bytes), two decimals
 //	error_message    the error's text, quoted if necessary
 //
-// Rows end with LF. [Summary] describes the JSON.
+// Each row is one line that ends with LF: line breaks within a text are written as \n.
+// So awk, grep and wc give correct numbers. [Summary] describes the JSON.
 //
 // # Crashes
 //
@@ -86,8 +87,8 @@
 // that is killed loses no row.
 //
 // Files aren't synced to disk: a power failure or a kernel crash loses rows that the
-// kernel hasn't written back. The file can always be read up to its last complete
-// row.
+// kernel hasn't written back. [Analyze] and [Recover] skip and report rows that are
+// incomplete or invalid.
 //
 // If a row can't be written, for example because the disk is full, Record returns
 // the error and the row is lost. A partially written row is removed. Metrics and
@@ -114,7 +115,9 @@
 //   - A failed packet has the text of its own error in the CSV.
 //   - If a file of the session exists, Open chooses another default name, or returns
 //     an error for a given name. Python truncates it.
-//   - Rows end with LF. Python's csv module writes CRLF. Both can be read.
+//   - Rows end with LF and are on one line. Python's csv module writes CRLF, and keeps
+//     line breaks within texts. Both can be read.
+//   - The members of operation_breakdown and expert_selection_distribution are sorted.
 //   - Timestamps always have six decimals. Durations in the summary are exact sums of
 //     nanoseconds.
 package session

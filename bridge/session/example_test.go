@@ -141,8 +141,8 @@ func ExampleAnalyze() {
 	}
 	// Output:
 	// Devices  packets  of all  time ms  of time  avg ms
-	//   igpu         2   40.0%    7.500    85.2%   3.750  ████████████████████
-	//   cpu          2   40.0%    1.300    14.8%   0.650  ███▌
+	//   igpu   2        40.0%   7.500    85.2%    3.750
+	//   cpu    2        40.0%   1.300    14.8%    0.650
 	// packet 5: iGPU out of memory
 }
 
@@ -162,10 +162,10 @@ func ExampleRecover() {
 		log.Fatal(err)
 	}
 
-	sum, err := session.Recover(path, false) // don't overwrite a summary
+	r, err := session.Recover(path, false) // don't overwrite a summary
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(sum.SessionName, sum.TotalPackets, filepath.Base(sum.JSONSummary))
+	fmt.Println(r.Summary.SessionName, r.Summary.TotalPackets, filepath.Base(r.Summary.JSONSummary))
 	// Output: crashed 5 crashed.json
 }

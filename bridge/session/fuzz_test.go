@@ -6,6 +6,7 @@ package session
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,22 +29,20 @@ func FuzzReadRows(f *testing.F) {
 		f.Add(b[:min(len(b), 2000)], uint16(700))
 	}
 	f.Fuzz(func(t *testing.T, content []byte, at uint16) {
+		ignore := func(SkippedRow) {}
 		var rows []Row
-		_, err := readRows(bytes.NewReader(content), func(r Row) { rows = append(rows, r) })
-
-		part := content[:min(int(at), len(content))]
+		if err := readRows(bytes.NewReader(content), func(r Row) { rows = append(rows, r) }, ignore); err != nil {
+			return
+		}
 		n := 0
-		_, partErr := readRows(bytes.NewReader(part), func(r Row) {
-			if err == nil && (n >= len(rows) || r != rows[n]) {
+		err := readRows(bytes.NewReader(content[:min(int(at), len(content))]), func(r Row) {
+			if n >= len(rows) || r != rows[n] {
 				t.Fatalf("row %d of the part is %+v", n, r)
 			}
 			n++
-		})
-		if err == nil && partErr != nil && bytes.HasPrefix(content, []byte("timestamp,")) {
-			t.Fatal(partErr)
-		}
-		if err != nil {
-			return
+		}, ignore)
+		if err != nil && bytes.HasPrefix(content, []byte("timestamp,")) {
+			t.Fatal(err)
 		}
 		recoverFuzzed(t, content, int64(len(rows)))
 	})
@@ -53,55 +52,54 @@ func recoverFuzzed(t *testing.T, content []byte, rows int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.csv")
 	write(t, path, string(content))
-	s, err := Recover(path, false)
+	report, err := Recover(path, false)
 	must.OK(t, err)
-	if s.TotalPackets != rows {
-		t.Fatalf("%d packets of %d rows", s.TotalPackets, rows)
+	if got := report.Summary.TotalPackets; got != rows {
+		t.Fatalf("%d packets of %d rows", got, rows)
 	}
-	if b := read(t, s.JSONSummary); !json.Valid([]byte(b)) {
+	if b := read(t, report.Summary.JSONSummary); !json.Valid([]byte(b)) {
 		t.Fatalf("not JSON: %s", b)
 	}
-	report, err := Analyze(path)
-	must.OK(t, err)
 	textOf(t, report)
 }
 
-// Reading a packet's row returns the packet's values.
+// Reading a packet's row returns the packet's values, on one line.
 func FuzzRowRoundTrip(f *testing.F) {
 	f.Add("cpu", "embedding", "", -1, int64(1), int64(1056789), int64(10<<20), int64(1763318069867833), "", false)
 	f.Add("\xff\xfe not UTF-8", "nul\x00", "é世界", 2, int64(2), int64(1), int64(1), int64(1), "ends in a newline\n", true)
-	f.Add("igpu", "a,\"b\"\r\n", "w,1", 1<<30, int64(-1), int64(0), int64(0), int64(0), "out of\nmemory", true)
+	f.Add("igpu", "a,\"b\"\r\n", "w,1", 1<<30, int64(-1), int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64), "out of\nmemory", true)
+	s := openTest(f, f.TempDir(), WithClock(func() time.Time { return epoch }))
 	f.Fuzz(func(t *testing.T, device, operation, worker string, layer int, id, took, memory, stamp int64, message string, failed bool) {
 		p := Packet{
 			ID: id, Layer: layer, Operation: operation, Device: device, Worker: worker,
-			Duration: time.Duration(took & (1<<50 - 1)), Memory: memory & (1<<50 - 1),
-			End: time.UnixMicro(stamp & (1<<51 - 1)),
+			Duration: time.Duration(took), Memory: memory, End: time.UnixMicro(stamp),
+		}
+		want := Row{
+			Time: p.End, Device: clean(device), Worker: s.pointsOf(&p, "").worker, PacketID: id, Layer: layer,
+			Operation: clean(operation), Success: !failed,
 		}
 		if failed {
-			p.Err = textError(message)
-		} else {
-			message = ""
+			p.Err, want.Error = textError(message), clean(message)
 		}
-		r := newRoutes(&totals{}, false).of(&p)
-		b := appendRow(header(), p.End, r.head, r.tail, &p, clean(message))
-
-		rows := rowsOf(t, string(b))
-		if len(rows) != 1 {
-			t.Fatalf("%d rows in %q", len(rows), b)
+		if p.Duration >= 0 && p.Duration <= maxDuration {
+			want.Duration = p.Duration.Round(time.Microsecond)
 		}
-		got, want := rows[0], Row{
-			Time: p.End, Device: asRead(device), Worker: asRead(r.worker), Duration: p.Duration.Round(time.Microsecond),
-			PacketID: id, Layer: layer, Operation: asRead(operation), Success: !failed,
-			MemoryMB: rows[0].MemoryMB, Error: asRead(message),
+		before := len(read(t, s.files.csv))
+		recordAll(t, s, p)
+		line := read(t, s.files.csv)[before:]
+		rows := rowsOf(t, headerLine+line)
+		if len(rows) != 1 || strings.Count(line, "\n") != 1 || strings.Contains(line, "\r") {
+			t.Fatalf("%d rows in %q", len(rows), line)
 		}
-		if got != want {
-			t.Fatalf("%q was read as %+v, want %+v", b, got, want)
+		want.MemoryMB = rows[0].MemoryMB
+		if max(stamp, -stamp) < 0 || max(stamp, -stamp) > 1<<50 {
+			want.Time = rows[0].Time // not exact
+		}
+		if rows[0] != want {
+			t.Fatalf("%q was read as %+v, want %+v", line, rows[0], want)
 		}
 	})
 }
-
-// asRead returns s as it is read from a CSV: encoding/csv converts CRLF to LF.
-func asRead(s string) string { return strings.ReplaceAll(clean(s), "\r\n", "\n") }
 
 // finite doesn't change valid JSON.
 func FuzzFinite(f *testing.F) {

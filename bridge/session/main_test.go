@@ -81,11 +81,9 @@ func write(t testing.TB, path, content string) {
 func rowsOf(t testing.TB, content string) []Row {
 	t.Helper()
 	var rows []Row
-	incomplete, err := readRows(strings.NewReader(content), func(r Row) { rows = append(rows, r) })
+	err := readRows(strings.NewReader(content), func(r Row) { rows = append(rows, r) },
+		func(s SkippedRow) { t.Fatalf("a row is skipped: %+v", s) })
 	must.OK(t, err)
-	if incomplete != 0 {
-		t.Fatalf("the row on line %d is incomplete", incomplete)
-	}
 	return rows
 }
 

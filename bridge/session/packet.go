@@ -4,7 +4,7 @@
 package session
 
 import (
-	"strconv"
+	"cmp"
 	"strings"
 	"time"
 
@@ -43,7 +43,8 @@ type Packet struct {
 	// Expert is the ID of the expert that the packet ran or selected, such as "17".
 	// It is empty if there is none or if it is unknown.
 	Expert string
-	// Duration is the duration of the packet. Negative values count as 0.
+	// Duration is the duration of the packet. Negative values count as 0, and so do
+	// values of more than a day, which come from a start time that was never set.
 	Duration time.Duration
 	// Memory is the memory that the packet used, in bytes. If it is 0, it is
 	// unknown: the CSV has 0.00, and the memory histogram doesn't count the packet.
@@ -63,17 +64,13 @@ type Packet struct {
 	Attributes attribute.Set
 }
 
-// errorType returns the low-cardinality name of the packet's error.
-func (p *Packet) errorType() string {
-	if p.ErrorType != "" {
-		return p.ErrorType
+// failure returns the text of the packet's error and its low-cardinality name, or empty
+// strings.
+func (p *Packet) failure() (text, name string) {
+	if p.Err == nil {
+		return "", ""
 	}
-	return errtype.Of(p.Err)
-}
-
-// fellBack reports whether the packet ran on another device than requested.
-func (p *Packet) fellBack() bool {
-	return p.DeviceTarget != "" && p.DeviceTarget != auto && p.DeviceTarget != p.Device
+	return clean(errtype.Text(p.Err)), cmp.Or(p.ErrorType, errtype.Of(p.Err))
 }
 
 // worker derives worker_instance, the stage of the pipeline, from the operation and
@@ -101,9 +98,6 @@ func worker(operation, device string, layer int) string {
 		return device + "_" + operation
 	}
 }
-
-// atLayer names a stage or an operation at a layer.
-func atLayer(name string, layer int) string { return name + "_layer_" + strconv.Itoa(layer) }
 
 // isExpert reports whether an operation selects or runs an expert.
 func isExpert(operation string) bool {

@@ -4,6 +4,8 @@
 package session
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -18,114 +20,101 @@ import (
 // ErrFormat means that a file is not the CSV file of a session.
 var ErrFormat = errors.New("not the CSV of a session")
 
-// Row is one row of the CSV: a packet.
-type Row struct {
-	Time      time.Time // when the packet ended, to the microsecond
-	Device    string
-	Worker    string
-	Duration  time.Duration
-	PacketID  int64
-	Layer     int
-	Operation string
-	Success   bool
-	MemoryMB  float64 // MiB in files of this package
-	Error     string
+// SkippedRow is a row of the CSV that an analysis doesn't include, because it is
+// invalid or incomplete.
+type SkippedRow struct {
+	Line   int // of the CSV, on which the row begins
+	Reason string
 }
 
-// readRows calls each for every row, in the order of the file. It reads files of
-// this package and of Python's csv module; rows may end with LF or CRLF.
-//
-// An incomplete row at the end of the file is skipped: incomplete is the line on
-// which it begins, or 0 if there is none. An invalid row elsewhere is an error.
-func readRows(r io.Reader, each func(Row)) (incomplete int, err error) {
-	src := &lastByte{r: r}
-	c := csv.NewReader(src)
-	c.ReuseRecord = true
-	c.FieldsPerRecord = -1 // an incomplete row has fewer
+const incomplete = "incomplete"
 
-	// Only the last record may be incomplete, and only the next read shows whether
-	// a record is the last one. So each record is held until then.
-	var held record
+// readRows calls each for every valid row, and skip for every other one, in the order of
+// the file. It reads files of this package and of Python's csv module, with LF or CRLF,
+// with and without a byte order mark. A row at the end of the file that doesn't end with
+// a newline is incomplete, because a part of the error's text may be missing.
+func readRows(r io.Reader, each func(Row), skip func(SkippedRow)) error {
+	lines := newLineReader(r)
+	c := csv.NewReader(lines)
+	c.ReuseRecord = true
+	c.FieldsPerRecord = -1 // checked by parseRow
+
+	fields, err := c.Read()
+	switch partOfHeader := strings.HasPrefix(headerLine, strings.TrimSuffix(string(lines.tail), "\r")); {
+	case errors.Is(err, io.EOF) && partOfHeader:
+		return nil // the session has just started, or crashed
+	case slices.Equal(fields, columns[:]):
+	case err == nil, errors.Is(err, io.EOF), errors.As(err, new(*csv.ParseError)):
+		return fmt.Errorf("%w: the first line is not its header", ErrFormat)
+	default:
+		return err
+	}
+	var quoted bool // the last row has an unmatched quote
 	for {
-		next, err := readRecord(c, held.line == 0)
+		fields, err := c.Read()
+		var invalid *csv.ParseError
 		switch {
 		case errors.Is(err, io.EOF):
-			if held.incomplete(src.b) {
-				return held.line, nil
+			if len(lines.tail) > 0 && !quoted {
+				skip(SkippedRow{lines.read + 1, incomplete})
 			}
-			return 0, held.use(each)
+			return nil
+		case errors.As(err, &invalid):
+			if quoted = errors.Is(err, csv.ErrQuote); quoted {
+				skip(SkippedRow{invalid.StartLine, incomplete + ": a quoted field doesn't end"})
+			} else {
+				skip(SkippedRow{invalid.StartLine, invalid.Err.Error()})
+			}
 		case err != nil:
+			return err
+		default:
+			quoted = false
+			row, err := parseRow(fields)
+			if err != nil {
+				line, _ := c.FieldPos(0)
+				skip(SkippedRow{line, err.Error()})
+				continue
+			}
+			each(row)
+		}
+	}
+}
+
+// lineReader reads the complete lines of a file, without a byte order mark.
+type lineReader struct {
+	r    *bufio.Reader
+	rest []byte // of the current line
+	read int    // number of complete lines
+	tail []byte // what follows the last newline, at the end of the file
+}
+
+func newLineReader(r io.Reader) *lineReader {
+	l := &lineReader{r: bufio.NewReader(r)}
+	if mark := []byte("\uFEFF"); bytes.Equal(peek(l.r, len(mark)), mark) {
+		_, _ = l.r.Discard(len(mark)) // can't fail: these bytes are buffered
+	}
+	return l
+}
+
+// peek returns up to n bytes without reading them. The next read returns the error.
+func peek(r *bufio.Reader, n int) []byte {
+	b, _ := r.Peek(n)
+	return b
+}
+
+func (l *lineReader) Read(p []byte) (int, error) {
+	if len(l.rest) == 0 {
+		line, err := l.r.ReadBytes('\n')
+		if err != nil {
+			l.tail = line
 			return 0, err
 		}
-		if err := held.use(each); err != nil {
-			return 0, err
-		}
-		held = next
+		l.rest = line
+		l.read++
 	}
-}
-
-// record is one record of a CSV: the header, a row, or an invalid one.
-type record struct {
-	line   int // the line on which it begins; 0 if there is no record
-	header bool
-	row    Row
-	err    error
-	// open means that the file ended within the record.
-	open bool
-}
-
-// readRecord reads the next record. It returns an error if the file can't be read;
-// format errors are stored in the record.
-func readRecord(c *csv.Reader, first bool) (record, error) {
-	fields, err := c.Read()
-	var wrong *csv.ParseError
-	switch {
-	case errors.As(err, &wrong):
-		open := errors.Is(err, csv.ErrQuote) && !first // our header has no quotes
-		return record{line: wrong.StartLine, header: first, err: err, open: open}, nil
-	case err != nil:
-		return record{}, err
-	}
-	line, _ := c.FieldPos(0)
-	rec := record{line: line, header: first}
-	if first {
-		if !slices.Equal(fields, columns[:]) {
-			rec.err = fmt.Errorf("line %d: not the header of a session", line)
-			rec.open = strings.HasPrefix(string(header()), strings.Join(fields, ","))
-		}
-		return rec, nil
-	}
-	if rec.row, err = parseRow(fields); err != nil {
-		rec.err = fmt.Errorf("line %d: %w", line, err)
-	}
-	return rec, nil
-}
-
-// incomplete reports whether the last record of a file that ends with the byte last
-// is incomplete. A row without a newline is, because a part of the error's text may
-// be missing.
-func (r record) incomplete(last byte) bool {
-	switch {
-	case r.line == 0:
-		return false
-	case r.open:
-		return true // even after a newline, which may belong to a quoted field
-	case r.header && r.err != nil:
-		return false // another kind of file
-	default:
-		return last != '\n'
-	}
-}
-
-// use calls each with a row, or returns the record's error.
-func (r record) use(each func(Row)) error {
-	if r.err != nil {
-		return fmt.Errorf("%w: %w", ErrFormat, r.err)
-	}
-	if r.line > 0 && !r.header {
-		each(r.row)
-	}
-	return nil
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
 }
 
 // parseRow parses the fields of a row.
@@ -135,15 +124,15 @@ func parseRow(fields []string) (Row, error) {
 	}
 	p := fieldParser{fields: fields}
 	r := Row{
-		Time:      time.UnixMicro(int64(math.Round(p.number(0) * 1e6))),
+		Time:      time.UnixMicro(int64(math.Round(p.number(0, -maxTime, maxTime) * 1e6))),
 		Device:    fields[1],
 		Worker:    fields[2],
-		Duration:  time.Duration(math.Round(p.number(3) * 1e6)),
+		Duration:  time.Duration(math.Round(p.number(3, 0, milliseconds(maxDuration)) * 1e6)),
 		PacketID:  p.integer(4),
 		Layer:     int(p.integer(5)),
 		Operation: fields[6],
 		Success:   p.truth(7),
-		MemoryMB:  p.number(8),
+		MemoryMB:  p.number(8, 0, maxMemory),
 		Error:     fields[9],
 	}
 	return r, p.err
@@ -155,13 +144,9 @@ type fieldParser struct {
 	err    error
 }
 
-// largest is the largest valid number. It is longer than any session, in seconds or
-// in milliseconds, and fits into a time.Duration.
-const largest = 1e12
-
-func (p *fieldParser) number(i int) float64 {
+func (p *fieldParser) number(i int, smallest, largest float64) float64 {
 	v, err := strconv.ParseFloat(p.fields[i], 64)
-	if err != nil || !(math.Abs(v) <= largest) { // also false for NaN
+	if err != nil || !(smallest <= v && v <= largest) { // also false for NaN
 		p.fail(i)
 		return 0
 	}
@@ -187,18 +172,4 @@ func (p *fieldParser) fail(i int) {
 	if p.err == nil {
 		p.err = fmt.Errorf("invalid %s %q", columns[i], p.fields[i])
 	}
-}
-
-// lastByte is a reader that stores the last byte read.
-type lastByte struct {
-	r io.Reader
-	b byte
-}
-
-func (l *lastByte) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if n > 0 {
-		l.b = p[n-1]
-	}
-	return n, err
 }

@@ -4,10 +4,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,9 +18,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// paths are the files of a session.
+// paths are the name and the files of a session.
 type paths struct {
-	csv, json string
+	name, csv, json string
 }
 
 // Session records the packets of one run of a pipeline. It is safe for concurrent
@@ -26,11 +28,11 @@ type paths struct {
 //
 // A nil *Session is valid: its methods do nothing and return no error.
 type Session struct {
-	name    string
-	files   paths
-	clock   func() time.Time
-	start   time.Time
-	metrics *instruments
+	files           paths
+	clock           func() time.Time
+	start           time.Time
+	metrics         *instruments
+	layerOnDuration bool
 
 	closing  sync.Once
 	closeErr error
@@ -39,7 +41,7 @@ type Session struct {
 	rows   *rowLog // nil if the files couldn't be created
 	err    error   // why the files couldn't be created
 	totals *totals
-	routes *routes
+	points map[kind]*points
 	end    time.Time
 	closed bool
 }
@@ -58,51 +60,42 @@ func Open(dir string, opts ...Option) (*Session, error) {
 	}
 	start := c.clock()
 	s := &Session{
-		clock:  c.clock,
-		start:  start,
-		totals: &totals{},
+		clock:           c.clock,
+		start:           start,
+		layerOnDuration: c.layerOnDuration,
+		totals:          newTotals(),
+		points:          make(map[kind]*points),
 	}
-	s.routes = newRoutes(s.totals, c.layerOnDuration)
 
 	var metricsErr, filesErr error
 	s.rows, filesErr = s.openNamed(dir, c)
 	if filesErr != nil {
-		s.err = fmt.Errorf("open session %q: %w", s.name, filesErr)
+		s.err = fmt.Errorf("open session %q: %w", s.files.name, filesErr)
 	}
 	if s.metrics, metricsErr = newInstruments(c.provider); metricsErr != nil {
-		metricsErr = fmt.Errorf("open session %q: %w", s.name, metricsErr)
+		metricsErr = fmt.Errorf("open session %q: %w", s.files.name, metricsErr)
 	}
 	return s, errors.Join(s.err, metricsErr)
 }
 
-// mostPerSecond limits the sessions in one directory that start in the same second
-// without a name.
-const mostPerSecond = 100
-
 // openNamed opens the files under the configured name or, without one, under the
 // first free name for the session's start.
-func (s *Session) openNamed(dir string, c config) (rows *rowLog, err error) {
-	name, tries := c.name, 1
-	if name == "" {
-		name, tries = s.start.Local().Format("session_2006-01-02_15-04-05"), mostPerSecond
-	}
-	for i := range tries {
-		s.name = name
-		if i > 0 {
-			s.name = fmt.Sprintf("%s_%d", name, i+1)
+func (s *Session) openNamed(dir string, c config) (*rowLog, error) {
+	base := cmp.Or(c.name, s.start.Local().Format("session_2006-01-02_15-04-05"))
+	for i, name := 2, base; ; i++ {
+		s.files = paths{name, filepath.Join(dir, name+".csv"), filepath.Join(dir, name+".json")}
+		rows, err := s.openFiles(dir, c.create)
+		if c.name != "" || !errors.Is(err, fs.ErrExist) {
+			return rows, err
 		}
-		s.files = paths{csv: filepath.Join(dir, s.name+".csv"), json: filepath.Join(dir, s.name+".json")}
-		if rows, err = s.openFiles(dir, c.create); !errors.Is(err, fs.ErrExist) {
-			break
-		}
+		name = fmt.Sprintf("%s_%d", base, i)
 	}
-	return rows, err
 }
 
 // openFiles creates the CSV. Close creates the summary, which must not exist
 // yet.
 func (s *Session) openFiles(dir string, create func(string) (file, error)) (*rowLog, error) {
-	if s.name != filepath.Base(s.name) || s.name == "." || s.name == ".." {
+	if s.files.name != filepath.Base(s.files.name) || s.files.name == "." || s.files.name == ".." {
 		return nil, errors.New("the name is not a valid file name; choose one without path separators")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -122,6 +115,60 @@ func exists(err error) error {
 	}
 	return err
 }
+
+// Record records a completed packet. The packet's row is in the file when Record
+// returns. If ctx has a sampled span, the packet's measurements get exemplars
+// with its trace ID. Cancellation of ctx has no effect.
+//
+// If the row can't be written, Record returns the error; metrics and summary still
+// include the packet. After [Session.Close], Record returns [os.ErrClosed] and
+// doesn't count the packet.
+func (s *Session) Record(ctx context.Context, p Packet) error {
+	if s == nil {
+		return nil
+	}
+	if p.Duration < 0 || p.Duration > maxDuration {
+		p.Duration = 0
+	}
+	p.Memory = max(p.Memory, 0)
+	message, errorType := p.failure() // without the lock, because it may be user code
+	to, err := s.log(&p, message, errorType)
+	if to != nil {
+		s.metrics.record(ctx, to, &p)
+	}
+	return err
+}
+
+// log counts a packet and writes its row, both under the lock, so that the rows are
+// in the order of their timestamps. It returns the packet's data points, or nil
+// after Close. Recording them doesn't need the lock.
+func (s *Session) log(p *Packet, message, errorType string) (*points, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("record packet %d of session %q: %w", p.ID, s.files.name, os.ErrClosed)
+	}
+	if p.End.IsZero() || math.Abs(float64(p.End.Unix())) >= maxTime {
+		p.End = s.clock()
+	}
+	to := s.pointsOf(p, errorType)
+	row := Row{
+		Time: p.End, Device: to.device, Worker: to.worker, Duration: p.Duration, PacketID: p.ID, Layer: p.Layer,
+		Operation: to.operation, Success: p.Err == nil, MemoryMB: float64(p.Memory) / bytesPerMB, Error: message,
+	}
+	s.totals.add(&row)
+	if s.rows == nil {
+		return to, s.err
+	}
+	if err := s.rows.add(&row); err != nil {
+		return to, fmt.Errorf("record packet %d of session %q: %w", p.ID, s.files.name, err)
+	}
+	return to, nil
+}
+
+// bytesPerMB is the unit of memory_used_mb. The Python program doesn't define it,
+// but the frameworks that it uses count in MiB.
+const bytesPerMB = 1 << 20
 
 // AddPromptTokens counts tokens of prompts. It does nothing if n is less than 1 and
 // after [Session.Close].
@@ -174,7 +221,7 @@ func (s *Session) Summary() Summary {
 	if !s.closed {
 		end = s.clock()
 	}
-	return s.totals.summary(s.name, s.start, end, s.files)
+	return s.totals.summary(s.files, s.start, end)
 }
 
 // Close ends the session and writes its summary. It joins the error of writing the
@@ -190,7 +237,7 @@ func (s *Session) Close() error {
 	}
 	s.closing.Do(func() {
 		if err := s.finish(); err != nil {
-			s.closeErr = fmt.Errorf("close session %q: %w", s.name, err)
+			s.closeErr = fmt.Errorf("close session %q: %w", s.files.name, err)
 		}
 	})
 	return s.closeErr

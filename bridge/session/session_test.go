@@ -26,12 +26,12 @@ func TestFilesAreNamedAfterTheSession(t *testing.T) {
 	t.Run("local time", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "created", "by", "Open")
 		s := openTest(t, dir, WithName(""))
-		if want := "session_2025-11-17_05-34-29"; s.name != want {
-			t.Errorf("the name is %s, want %s", s.name, want)
+		if want := "session_2025-11-17_05-34-29"; s.files.name != want {
+			t.Errorf("the name is %s, want %s", s.files.name, want)
 		}
 		closeTest(t, s)
 		for _, path := range []string{s.files.csv, s.files.json} {
-			if !strings.HasPrefix(path, filepath.Join(dir, s.name+".")) {
+			if !strings.HasPrefix(path, filepath.Join(dir, s.files.name+".")) {
 				t.Errorf("%s is not in %s", path, dir)
 			}
 			read(t, path)
@@ -51,16 +51,16 @@ func TestFilesAreNamedAfterTheSession(t *testing.T) {
 func TestSessionsOfOneSecondHaveDifferentNames(t *testing.T) {
 	dir := t.TempDir()
 	var names []string
-	for range 3 {
-		s := openTest(t, dir, WithName(""))
+	for range 128 {
+		s := openTest(t, dir, WithName(""), WithClock(func() time.Time { return epoch }))
 		recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
 		closeTest(t, s)
-		names = append(names, s.name)
-		if sum := s.Summary(); sum.SessionName != s.name || sum.TotalPackets != 1 || sum.CSVLog != filepath.Join(dir, s.name+".csv") {
-			t.Errorf("the summary of %s is %+v", s.name, sum)
+		names = append(names, s.files.name)
+		if sum := s.Summary(); sum.SessionName != s.files.name || sum.TotalPackets != 1 || sum.CSVLog != filepath.Join(dir, s.files.name+".csv") {
+			t.Errorf("the summary of %s is %+v", s.files.name, sum)
 		}
 	}
-	if names[1] != names[0]+"_2" || names[2] != names[0]+"_3" {
+	if names[1] != names[0]+"_2" || names[127] != names[0]+"_128" {
 		t.Errorf("the names are %q", names)
 	}
 }
@@ -147,7 +147,7 @@ func TestSummaryCountsExpertSelectionsByOperationAndLayer(t *testing.T) {
 		Packet{Operation: "expert_ffn", Device: IGPU, Layer: 2, Err: textError("out of memory")},
 		Packet{Operation: "attention_qkv_proj", Device: IGPU, Layer: 2, Expert: "7"},
 	)
-	want := Selections{{"expert_ffn_layer_10", 2}, {"expert_selection_layer_2", 1}, {"expert_ffn_layer_2", 1}}
+	want := map[string]int64{"expert_ffn_layer_10": 2, "expert_selection_layer_2": 1, "expert_ffn_layer_2": 1}
 	equal(t, want, s.Summary().ExpertSelections)
 }
 
@@ -158,7 +158,7 @@ func TestFailedPacketKeepsItsError(t *testing.T) {
 	closeTest(t, s)
 	report, err := Analyze(s.files.csv)
 	must.OK(t, err)
-	if got, want := report.Failures[0].Error, cause.Error()+"\n"+fs.ErrInvalid.Error(); got != want {
+	if got, want := report.Failures[0].Error, cause.Error()+`\n`+fs.ErrInvalid.Error(); got != want {
 		t.Errorf("the error became %q, want %q", got, want)
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"regexp"
 	"time"
 )
 
@@ -43,13 +45,13 @@ type Summary struct {
 	CPUUtilization  float64 `json:"cpu_utilization"`
 	IGPUUtilization float64 `json:"igpu_utilization"`
 
-	// ExpertSelections counts the packets of each operation whose name
-	// contains "expert", by layer, including failed ones.
-	ExpertSelections Selections `json:"expert_selection_distribution"`
+	// ExpertSelections counts the packets of each operation whose name contains
+	// "expert", by {operation}_layer_{n}, including failed ones.
+	ExpertSelections map[string]int64 `json:"expert_selection_distribution"`
 	// ContentionEvents is the count of [Session.AddContentionEvents].
 	ContentionEvents int64 `json:"cpu_igpu_contention_events"`
 
-	Operations Operations `json:"operation_breakdown"`
+	Operations map[string]OperationSummary `json:"operation_breakdown"`
 
 	CSVLog      string `json:"csv_log"`      // path of the CSV
 	JSONSummary string `json:"json_summary"` // path of this summary
@@ -58,7 +60,6 @@ type Summary struct {
 // OperationSummary holds the totals of one operation. Only Count and FailedCount
 // include failed packets.
 type OperationSummary struct {
-	Name        string   `json:"-"` // the key in the JSON
 	Count       int64    `json:"count"`
 	TotalTimeMS float64  `json:"total_time_ms"`
 	AvgTimeMS   float64  `json:"avg_time_ms"`
@@ -69,17 +70,12 @@ type OperationSummary struct {
 	FailedCount int64    `json:"failed_count"`
 }
 
-// Selection counts the packets of an expert's operation at a layer.
-type Selection struct {
-	Name  string // {operation}_layer_{n}
-	Count int64
-}
-
-// summary returns the summary of a session with the given name and times.
-func (t *totals) summary(name string, start, end time.Time, files paths) Summary {
+// summary returns the summary of the session in the given files.
+func (t *totals) summary(files paths, start, end time.Time) Summary {
 	took := max(end.Sub(start), 0)
+	all := &t.all
 	s := Summary{
-		SessionName: name,
+		SessionName: files.name,
 		StartTime:   seconds(start),
 		EndTime:     seconds(start.Add(took)), // not before the start, even if the clock was set back
 		TotalTimeS:  took.Seconds(),
@@ -89,46 +85,48 @@ func (t *totals) summary(name string, start, end time.Time, files paths) Summary
 		TotalTokens:     t.promptTokens + t.generatedTokens,
 		TokensPerSecond: ratio(float64(t.generatedTokens), took.Seconds()),
 
-		TotalPackets:  t.packets,
-		CPUPackets:    t.cpu,
-		IGPUPackets:   t.igpu,
-		FailedPackets: t.failed,
-		SuccessRate:   share(t.packets-t.failed, t.packets),
+		TotalPackets:  all.packets,
+		CPUPackets:    all.cpu,
+		IGPUPackets:   all.igpu,
+		FailedPackets: all.failed,
+		SuccessRate:   share(all.packets-all.failed, all.packets),
 
-		TotalCPUTimeMS:  milliseconds(t.cpuTime),
-		TotalIGPUTimeMS: milliseconds(t.igpuTime),
-		AvgCPUTimeMS:    ratio(milliseconds(t.cpuTime), float64(t.cpu)),
-		AvgIGPUTimeMS:   ratio(milliseconds(t.igpuTime), float64(t.igpu)),
+		TotalCPUTimeMS:  milliseconds(all.cpuTime),
+		TotalIGPUTimeMS: milliseconds(all.igpuTime),
+		AvgCPUTimeMS:    ratio(milliseconds(all.cpuTime), float64(all.cpu)),
+		AvgIGPUTimeMS:   ratio(milliseconds(all.igpuTime), float64(all.igpu)),
 
-		CPUUtilization:  share(t.cpu, t.packets),
-		IGPUUtilization: share(t.igpu, t.packets),
+		CPUUtilization:  share(all.cpu, all.packets),
+		IGPUUtilization: share(all.igpu, all.packets),
 
+		ExpertSelections: make(map[string]int64, len(t.selections)),
 		ContentionEvents: t.contention,
-		CSVLog:           files.csv,
-		JSONSummary:      files.json,
+		Operations:       make(map[string]OperationSummary, len(t.operations)),
+
+		CSVLog:      files.csv,
+		JSONSummary: files.json,
 	}
-	for _, sel := range t.selections.all() {
-		s.ExpertSelections = append(s.ExpertSelections, Selection{sel.name, sel.count})
+	for sel, n := range t.selections {
+		s.ExpertSelections[sel.name()] = n
 	}
-	for _, op := range t.operations.all() {
-		s.Operations = append(s.Operations, op.summary())
+	for name, op := range t.operations {
+		s.Operations[name] = op.summary()
 	}
 	return s
 }
 
-func (o *operation) summary() OperationSummary {
+func (g *group) summary() OperationSummary {
 	s := OperationSummary{
-		Name:        o.name,
-		Count:       o.count,
-		TotalTimeMS: milliseconds(o.total),
-		AvgTimeMS:   ratio(milliseconds(o.total), float64(o.count-o.failed)),
-		MaxTimeMS:   milliseconds(o.longest),
-		CPUCount:    o.cpu,
-		IGPUCount:   o.igpu,
-		FailedCount: o.failed,
+		Count:       g.packets,
+		TotalTimeMS: milliseconds(g.time),
+		AvgTimeMS:   ratio(milliseconds(g.time), float64(g.packets-g.failed)),
+		MaxTimeMS:   milliseconds(g.longest),
+		CPUCount:    g.cpu,
+		IGPUCount:   g.igpu,
+		FailedCount: g.failed,
 	}
-	if o.count > o.failed {
-		shortest := milliseconds(o.shortest)
+	if g.packets > g.failed {
+		shortest := milliseconds(g.shortest)
 		s.MinTimeMS = &shortest
 	}
 	return s
@@ -150,9 +148,13 @@ func (s Summary) create(path string) error {
 	return f.Close()
 }
 
-// replace atomically writes the summary to a file that may exist.
+// replace atomically writes the summary to a file that may exist. It also replaces the
+// temporary file that a crash may have left.
 func (s Summary) replace(path string) error {
 	temporary := path + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := s.create(temporary); err != nil {
 		return err
 	}
@@ -182,6 +184,21 @@ func readSummary(path string) (*Summary, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &s, nil
+}
+
+// notFinite matches the words that Python's json module writes for numbers that aren't
+// finite, although they aren't valid JSON. It also matches strings, which may contain
+// these words.
+var notFinite = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
+
+// finite replaces Infinity and NaN with null.
+func finite(b []byte) []byte {
+	return notFinite.ReplaceAllFunc(b, func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
+		}
+		return []byte("null")
+	})
 }
 
 func seconds(t time.Time) float64 {

@@ -4,7 +4,7 @@
 package session
 
 import (
-	"slices"
+	"strconv"
 	"time"
 )
 
@@ -18,124 +18,87 @@ const (
 // everything beyond a limit.
 const overflowName = "_OTHER"
 
-// totals holds the counts for the summary. Its size doesn't depend on the number of
-// packets. It is not safe for concurrent use.
+// totals adds up packets for a summary: those that a session records, or those of the
+// rows in its CSV. Its size doesn't depend on the number of packets. It is not safe for
+// concurrent use.
 type totals struct {
-	packets, failed   int64
-	cpu, igpu         int64 // successful packets
-	cpuTime, igpuTime time.Duration
+	all        group
+	operations map[string]*group
+	selections map[selection]int64
 
 	promptTokens, generatedTokens int64
 	contention                    int64
-
-	operations limited[operation]
-	selections limited[selection]
 }
 
-// operation holds the totals of one operation. Times only include successful
-// packets.
-type operation struct {
-	name              string
-	count, failed     int64
+// selection identifies the packets of one expert's operation at one layer.
+type selection struct {
+	operation string
+	layer     int
+}
+
+func (s selection) name() string {
+	if s.operation == overflowName {
+		return overflowName
+	}
+	return atLayer(s.operation, s.layer)
+}
+
+// atLayer names a stage or an operation at a layer.
+func atLayer(name string, layer int) string { return name + "_layer_" + strconv.Itoa(layer) }
+
+// group adds up packets. Only the first two numbers include failed packets.
+type group struct {
+	packets, failed   int64
 	cpu, igpu         int64
-	total             time.Duration
+	time              time.Duration
+	cpuTime, igpuTime time.Duration
 	shortest, longest time.Duration
 }
 
-// selection counts the packets of one expert's operation at one layer.
-type selection struct {
-	name  string
-	count int64
+func newTotals() *totals {
+	return &totals{operations: make(map[string]*group), selections: make(map[selection]int64)}
 }
 
-// operation returns the entry of an operation and creates it if necessary. For
-// operations beyond the limit, it returns a common entry.
-func (t *totals) operation(name string) *operation {
-	return t.operations.at(name, operationLimit, func(name string) *operation { return &operation{name: name} })
-}
-
-// selection returns the entry of an expert's operation at a layer and creates it if
-// necessary. Beyond the limit, it returns a common entry. It returns nil for other
-// operations.
-func (t *totals) selection(op *operation, name string, layer int) *selection {
-	if !isExpert(name) {
-		return nil
+// add counts one packet.
+func (t *totals) add(r *Row) {
+	t.all.add(r)
+	op := r.Operation
+	if t.operations[op] == nil {
+		if len(t.operations) >= operationLimit {
+			op = overflowName
+		}
+		if t.operations[op] == nil {
+			t.operations[op] = new(group)
+		}
 	}
-	limit := selectionLimit
-	if op.name != name {
-		limit = 0 // the operation itself is beyond its limit
-	}
-	return t.selections.at(atLayer(name, layer), limit, func(name string) *selection { return &selection{name: name} })
-}
-
-// add counts one packet. Times and counts per device only include successful
-// packets; expert selections include failed ones.
-func (t *totals) add(op *operation, sel *selection, device string, took time.Duration, success bool) {
-	t.packets++
-	op.count++
-	if sel != nil {
-		sel.count++
-	}
-	if !success {
-		t.failed++
-		op.failed++
+	t.operations[op].add(r)
+	if !isExpert(r.Operation) {
 		return
 	}
-	op.addTime(took)
-	switch device {
+	key := selection{r.Operation, r.Layer}
+	if _, known := t.selections[key]; !known && len(t.selections) >= selectionLimit {
+		key = selection{operation: overflowName}
+	}
+	t.selections[key]++
+}
+
+func (g *group) add(r *Row) {
+	g.packets++
+	if !r.Success {
+		g.failed++
+		return
+	}
+	if g.packets-g.failed == 1 || r.Duration < g.shortest {
+		g.shortest = r.Duration
+	}
+	g.longest = max(g.longest, r.Duration)
+	g.time += r.Duration
+	switch r.Device {
 	case CPU:
-		t.cpu++
-		t.cpuTime += took
-		op.cpu++
+		g.cpu++
+		g.cpuTime += r.Duration
 	case IGPU:
-		t.igpu++
-		t.igpuTime += took
-		op.igpu++
+		g.igpu++
+		g.igpuTime += r.Duration
 	}
-}
-
-func (o *operation) addTime(took time.Duration) {
-	if o.count-o.failed == 1 || took < o.shortest {
-		o.shortest = took
-	}
-	o.longest = max(o.longest, took)
-	o.total += took
-}
-
-// limited is a map by name that keeps the order of its keys. Names beyond a limit share
-// one additional value.
-type limited[V any] struct {
-	index    map[string]*V
-	order    []*V
-	overflow *V
-}
-
-// at returns the value of a name. If there is none, it creates one while there are
-// fewer than limit. Beyond the limit, it returns the shared value.
-func (t *limited[V]) at(name string, limit int, create func(name string) *V) *V {
-	if v, ok := t.index[name]; ok {
-		return v
-	}
-	if len(t.order) < limit {
-		v := create(name)
-		if t.index == nil {
-			t.index = make(map[string]*V)
-		}
-		t.index[name] = v
-		t.order = append(t.order, v)
-		return v
-	}
-	if t.overflow == nil {
-		t.overflow = create(overflowName)
-	}
-	return t.overflow
-}
-
-// all returns the values in the order of their keys, followed by the shared value, if
-// there is one.
-func (t *limited[V]) all() []*V {
-	if t.overflow == nil {
-		return t.order
-	}
-	return append(slices.Clip(t.order), t.overflow)
 }

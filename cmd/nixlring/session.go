@@ -40,10 +40,9 @@ func newAnalyze(w world) *cobra.Command {
 of the Python program with the same columns are read, too.
 
 The report contains the number of packets, the shares of the devices, the
-breakdown by operation, the time per worker and layer, the distribution of
-durations, the time over the session, the five slowest packets, the failures, and
-the summary that the session wrote. Times, and statistics per device, worker,
-layer, duration and interval, cover successful packets only.
+breakdown by operation, the time per worker and layer, the five slowest packets,
+the failures, and the summary that the session wrote. Invalid and incomplete rows
+are skipped and reported with their lines.
 
 JSON contains all workers. Values that the CSV doesn't contain, such as tokens,
 are null in "summary"; "written_summary" is the summary that the session wrote.
@@ -106,9 +105,9 @@ file or from the newest one in a directory (default: %s). The summary is
 written next to the CSV, as the session would have done.
 
 The CSV contains neither tokens nor contention events, so they are 0. The session
-starts with its first packet and ends with its last. An incomplete row at the
-end is skipped. A session that is still running is rejected, because it writes
-its own summary.
+starts with its first packet and ends with its last. Invalid and incomplete rows
+are skipped. A session that is still running is rejected, because it writes its own
+summary.
 
 `, session.DefaultDir) + exitCodes,
 		Example: `  nixlring session recover
@@ -123,23 +122,21 @@ its own summary.
 }
 
 func runRecover(w world, path string, force bool) error {
-	r, err := session.Analyze(path)
+	r, err := session.Recover(path, force)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w, or replace it with --force by one without tokens", err)
+	}
 	if err != nil {
 		return explainSession(path, err)
 	}
-	s, err := session.Recover(r.Path, force)
-	switch {
-	case errors.Is(err, fs.ErrExist) && r.Written != nil:
-		return fmt.Errorf("%s: the session wrote its summary; to replace it by one without tokens, use --force", r.Summary.JSONSummary)
-	case errors.Is(err, fs.ErrExist) && r.WrittenErr != nil:
-		return fmt.Errorf("the summary can't be read: %w; replace it with --force", r.WrittenErr)
-	case err != nil:
-		return patherr.Explain(patherr.Session, r.Path, err)
-	}
+	s := &r.Summary
 	fmt.Fprintf(w.out, "%s: %s, %d failed; tokens and contention events are unknown\n", render.Printable(s.JSONSummary),
 		plural(int(s.TotalPackets), "packet", "packets"), s.FailedPackets)
-	if r.IncompleteLine > 0 {
-		fmt.Fprintf(w.err, "the row on line %d of %s is incomplete and was skipped\n", r.IncompleteLine, render.Printable(r.Path))
+	for _, row := range r.Skipped {
+		fmt.Fprintf(w.err, "line %d of %s was skipped: %s\n", row.Line, render.Printable(r.Path), row.Reason)
+	}
+	if n := r.SkippedRows - int64(len(r.Skipped)); n > 0 {
+		fmt.Fprintf(w.err, "%d more rows were skipped\n", n)
 	}
 	return nil
 }

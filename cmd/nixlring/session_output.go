@@ -13,18 +13,17 @@ import (
 // analyzed is the JSON output of nixlring session analyze. The field names are stable. The
 // summaries have the field names of package session.
 type analyzed struct {
-	CSV            string             `json:"csv"`
-	Summary        analyzedRows       `json:"summary"`
-	Written        *session.Summary   `json:"written_summary,omitempty"`
-	Devices        []analyzedShare    `json:"devices"` // most time first
-	Workers        []analyzedShare    `json:"workers"` // most time first
-	Layers         []analyzedShare    `json:"layers"`
-	Durations      []analyzedBucket   `json:"durations"`
-	Timeline       []analyzedInterval `json:"timeline"`
-	Slowest        []analyzedPacket   `json:"slowest"`
-	Failures       []analyzedPacket   `json:"failures"` // the first 100
-	IncompleteLine int                `json:"incomplete_line,omitempty"`
-	Problem        string             `json:"problem,omitempty"` // why the session's own summary can't be read
+	CSV         string           `json:"csv"`
+	Summary     analyzedRows     `json:"summary"`
+	Written     *session.Summary `json:"written_summary,omitempty"`
+	Devices     []analyzedShare  `json:"devices"` // most time first
+	Workers     []analyzedShare  `json:"workers"` // most time first
+	Layers      []analyzedShare  `json:"layers"`
+	Slowest     []analyzedPacket `json:"slowest"`
+	Failures    []analyzedPacket `json:"failures"`          // the first 100
+	Skipped     []analyzedSkip   `json:"skipped"`           // the first 100
+	SkippedRows int64            `json:"skipped_rows"`      // their number
+	Problem     string           `json:"problem,omitempty"` // why the session's own summary can't be read
 }
 
 // analyzedRows is a summary of the rows in the CSV. Values that rows don't contain are null.
@@ -47,15 +46,9 @@ type analyzedShare struct {
 	TimeMS  float64     `json:"time_ms"`
 }
 
-type analyzedBucket struct {
-	UpToMS  float64 `json:"up_to_ms"`
-	Packets int64   `json:"packets"`
-}
-
-type analyzedInterval struct {
-	StartS  float64 `json:"start_s"` // since the first packet
-	Packets int64   `json:"packets"`
-	TimeMS  float64 `json:"time_ms"`
+type analyzedSkip struct {
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
 }
 
 type analyzedPacket struct {
@@ -71,9 +64,9 @@ type analyzedPacket struct {
 
 func newAnalyzed(r *session.Report) analyzed {
 	a := analyzed{
-		CSV: r.Path, Summary: analyzedRows{Summary: r.Summary}, Written: r.Written, IncompleteLine: r.IncompleteLine,
+		CSV: r.Path, Summary: analyzedRows{Summary: r.Summary}, Written: r.Written,
 		Devices: []analyzedShare{}, Workers: []analyzedShare{}, Layers: []analyzedShare{},
-		Durations: []analyzedBucket{}, Timeline: []analyzedInterval{},
+		Skipped: []analyzedSkip{}, SkippedRows: r.SkippedRows,
 		Slowest: packets(r.Slowest), Failures: packets(r.Failures),
 	}
 	for _, s := range r.Devices {
@@ -85,11 +78,8 @@ func newAnalyzed(r *session.Report) analyzed {
 	for _, s := range r.Layers {
 		a.Layers = append(a.Layers, analyzedShare{Layer: json.Number(s.Name), Packets: s.Packets, TimeMS: millis(s.Time)})
 	}
-	for _, b := range r.Durations {
-		a.Durations = append(a.Durations, analyzedBucket{UpToMS: millis(b.UpperBound), Packets: b.Packets})
-	}
-	for _, i := range r.Timeline {
-		a.Timeline = append(a.Timeline, analyzedInterval{StartS: i.Start.Seconds(), Packets: i.Packets, TimeMS: millis(i.Time)})
+	for _, row := range r.Skipped {
+		a.Skipped = append(a.Skipped, analyzedSkip(row))
 	}
 	if r.WrittenErr != nil {
 		a.Problem = r.WrittenErr.Error()

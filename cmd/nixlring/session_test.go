@@ -34,8 +34,7 @@ func TestSessionAnalyzeReportsEverything(t *testing.T) {
 		t.Errorf("newest: %+v", newest)
 	}
 	for _, want := range []string{
-		"cover successful packets", "Overall", "Devices", "Operations", "Workers by time", "Layers", "Durations", "Over time",
-		"Slowest packets", "Summary of the session", "█",
+		"Packets: 815", "Devices", "Operations by time", "Workers by time", "Layers", "Slowest packets", "Summary of the session",
 	} {
 		if !strings.Contains(newest.out, want) {
 			t.Errorf("missing %q", want)
@@ -58,8 +57,7 @@ func TestSessionAnalyzePrintsJSON(t *testing.T) {
 	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	if r.code != exitOK || got.Summary.TotalPackets != 815 || got.Written == nil || got.Written.TotalPackets != 815 ||
 		len(got.Slowest) != 5 || len(got.Failures) != 0 || len(got.Layers) != 34 || got.Layers[33].Layer != "33" || got.Workers[0].TimeMS < 100 ||
-		len(got.Devices) != 2 || got.Devices[0].Device != "cpu" || got.Devices[0].Packets != 175 ||
-		len(got.Timeline) != 15 || got.Timeline[1].StartS != 0.32768 || len(got.Durations) != 11 || got.Durations[0].UpToMS != 0.001 {
+		len(got.Devices) != 2 || got.Devices[0].Device != "cpu" || got.Devices[0].Packets != 175 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -140,10 +138,8 @@ func TestSessionRecoverRebuildsTheSummary(t *testing.T) {
 func TestSessionRecoverOverwritesOnlyWithForceFlag(t *testing.T) {
 	_, csv := crashed(t)
 	summary := strings.TrimSuffix(csv, "csv") + "json"
-	for content, want := range map[string]string{
-		"{\"prompt_tokens\": 3}": "the session wrote its summary; to replace it by one without tokens, use --force",
-		"{ torn":                 "the summary can't be read: ",
-	} {
+	const want = "recover session: open "
+	for _, content := range []string{`{"prompt_tokens": 3}`, "{ torn"} {
 		must.OK(t, os.WriteFile(summary, []byte(content), 0o600))
 		r := nixlring(t.Context(), nil, "session", "recover", csv)
 		if r.code != exitError || r.out != "" || !strings.Contains(r.err, summary) || !strings.Contains(r.err, want) || !strings.Contains(r.err, "--force") {
@@ -167,7 +163,8 @@ func TestSessionRecoverReportsErrors(t *testing.T) {
 		"no session in the directory": dir,
 		"not the CSV of a session":    letter,
 	} {
-		if r := nixlring(t.Context(), nil, "session", "recover", path); r.code != exitError || r.out != "" || !strings.Contains(r.err, want) {
+		if r := nixlring(t.Context(), nil, "session", "recover", path); r.code != exitError || r.out != "" || !strings.Contains(r.err, want) ||
+			strings.Contains(r.err, "analyze session") {
 			t.Errorf("%s: %+v", path, r)
 		}
 	}
@@ -181,7 +178,7 @@ func TestSessionRecoverReportsErrors(t *testing.T) {
 	_, csv := crashed(t)
 	must.OK(t, os.Truncate(csv, int64(len(readFile(t, csv))-3)))
 	r := nixlring(t.Context(), nil, "session", "recover", csv)
-	if r.code != exitOK || !strings.Contains(r.out, "4 packets, 0 failed") || !strings.Contains(r.err, "the row on line 6 of "+csv+" is incomplete") {
+	if r.code != exitOK || !strings.Contains(r.out, "4 packets, 0 failed") || !strings.Contains(r.err, "line 6 of "+csv+" was skipped: incomplete") {
 		t.Errorf("truncated: %+v", r)
 	}
 }

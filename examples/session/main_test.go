@@ -28,7 +28,7 @@ func TestRunRecordsAllPackets(t *testing.T) {
 	if got := r.Summary.TotalPackets - r.Summary.FailedPackets; got != 3*(3+4*6) {
 		t.Errorf("%d packets succeeded", got)
 	}
-	for _, part := range []string{"Overall", "igpu_expert_ffn_layer_3", "3 generated, 7 prompt"} {
+	for _, part := range []string{"Packets: ", "igpu_expert_ffn_layer_3", "3 generated, 7 prompt"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("%q is not in:\n%s", part, out.String())
 		}
