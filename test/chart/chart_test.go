@@ -158,10 +158,9 @@ func checkPorts(t *testing.T, pod corev1.PodSpec) {
 func checkPrivileges(t *testing.T, mode string, pod corev1.PodSpec) {
 	t.Helper()
 	want := map[string][]corev1.Capability{
-		"processes":   {"DAC_OVERRIDE", "LEASE", "SYS_PTRACE"},
-		"kubelet":     {"DAC_OVERRIDE", "LEASE"},
-		"directories": {"DAC_OVERRIDE", "LEASE"},
-		"sidecar":     nil,
+		"processes": {"DAC_OVERRIDE", "LEASE", "SYS_PTRACE"},
+		"kubelet":   {"DAC_OVERRIDE", "LEASE"},
+		"sidecar":   nil,
 	}
 	c := collectorOf(t, pod)
 	s := c.SecurityContext
@@ -188,9 +187,8 @@ func checkPrivileges(t *testing.T, mode string, pod corev1.PodSpec) {
 		}
 	}
 	hostPaths := map[string][]string{
-		"processes":   {"/var/lib/otelcol-nixl"},
-		"kubelet":     {"/var/lib/otelcol-nixl", "/var/lib/kubelet/pods"},
-		"directories": {"/var/lib/otelcol-nixl", "/run/nixl"},
+		"processes": {"/var/lib/otelcol-nixl"},
+		"kubelet":   {"/var/lib/otelcol-nixl", "/var/lib/kubelet/pods"},
 	}
 	if !slices.Equal(paths, hostPaths[mode]) {
 		t.Errorf("directories of the node: %v, want %v", paths, hostPaths[mode])

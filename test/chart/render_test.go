@@ -33,7 +33,7 @@ const (
 	namespace = "nixl-system"
 )
 
-var modes = []string{"processes", "kubelet", "directories", "sidecar"}
+var modes = []string{"processes", "kubelet", "sidecar"}
 
 // endpoint is the only value that has no default.
 const endpoint = `otlp: {endpoint: "http://gateway:4317"}`

@@ -88,9 +88,6 @@ service:
 {{- if eq .Values.mode "sidecar" }}
 directories: [{{ .Values.sidecar.directory | quote }}]
 pod_uid: ${env:K8S_POD_UID} # two replicas on one node are different agents
-{{- else if eq .Values.mode "directories" }}
-directories: {{ toJson .Values.directories.paths }}
-include: {{ toJson .Values.directories.include }}
 {{- else if eq .Values.mode "kubelet" }}
 directories: []
 discovery:
