@@ -135,18 +135,14 @@ soak: build ## Run the built Collector under all faults at the same time: make s
 interop: ## Pass 100 million events of each layout to and from a C++ program; needs g++
 	INTEROP_EVENTS=$${INTEROP_EVENTS:-100000000} go -C test test -count=1 -v -timeout 60m ./interop
 
-.PHONY: kfake
-kfake: # bin/kfake, a Kafka cluster for tests
-	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath bin/kfake) ./kfake
-
 .PHONY: victoria-logs victoria-metrics
 victoria-logs victoria-metrics: # backends for logs and metrics, in bin
 	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath bin/$@) \
 	  github.com/VictoriaMetrics/VictoriaMetrics/app/$@
 
 .PHONY: scale-test
-scale-test: build build-full kfake victoria-logs ## Test the configurations for many hosts, with gateways, Kafka and a logs backend
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) KFAKE=$(abspath bin/kfake) VICTORIA_LOGS=$(abspath bin/victoria-logs) \
+scale-test: build build-full victoria-logs ## Test the configurations for many hosts, with gateways and a logs backend
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) VICTORIA_LOGS=$(abspath bin/victoria-logs) \
 	  go -C test test -count=1 -run '^TestScale' ./e2e
 
 .PHONY: container-test

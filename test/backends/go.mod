@@ -1,6 +1,6 @@
-// Prometheus, VictoriaMetrics, VictoriaLogs, and a stand-in for Kafka, for tests, apart from the
-// product's graph. VictoriaLogs is part of this release of
-// VictoriaMetrics; later ones have it in a module of its own.
+// Prometheus, VictoriaMetrics and VictoriaLogs, for tests, apart from the product's graph.
+// VictoriaLogs is part of this release of VictoriaMetrics; later ones have it in a module of
+// its own.
 module github.com/nixl-otel/nixl-otel/test/backends
 
 go 1.26.0
@@ -13,11 +13,6 @@ tool (
 	github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics
 	github.com/prometheus/prometheus/cmd/prometheus
 	github.com/prometheus/prometheus/cmd/promtool
-)
-
-require (
-	github.com/twmb/franz-go v1.22.2
-	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
 )
 
 require (
@@ -197,7 +192,6 @@ require (
 	github.com/pb33f/libopenapi v0.38.7 // indirect
 	github.com/pb33f/ordered-map/v2 v2.3.1 // indirect
 	github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect
-	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/pkg/browser v0.0.0-20240102092130-5ac0b6a4141c // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
@@ -219,7 +213,6 @@ require (
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/stackitcloud/stackit-sdk-go/core v0.27.0 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
-	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // indirect
 	github.com/vultr/govultr/v3 v3.33.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xhit/go-str2duration/v2 v2.1.0 // indirect

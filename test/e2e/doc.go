@@ -10,9 +10,8 @@
 // Without this variable, the tests are skipped, or fail if CI=true. The live test simulates agents for
 // NIXL_E2E_LIVE (default: 30s, or 10s with -short).
 //
-// The tests of the samples for many hosts, TestScale…, need the full Collector and a server for Kafka's
-// protocol. `make scale-test` builds these and sets OTELCOL_NIXL_FULL and KFAKE. Without these variables,
-// the tests are skipped.
+// The tests of the samples for many hosts, TestScale…, need the full Collector. `make scale-test` builds
+// it and sets OTELCOL_NIXL_FULL. Without this variable, the tests are skipped.
 //
 // The tests use the sample configurations in examples/collector. Each test adds a second configuration
 // with its files, ports and intervals.

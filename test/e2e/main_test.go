@@ -15,7 +15,6 @@ import (
 // The programs that only some tests need; empty if they aren't there.
 var (
 	fullBin         = os.Getenv("OTELCOL_NIXL_FULL")
-	kfakeBin        = os.Getenv("KFAKE")
 	victoriaLogsBin = os.Getenv("VICTORIA_LOGS")
 )
 
