@@ -34,15 +34,14 @@ const ServiceNameNIXL = "nixl"
 // Keys of data points. [NIXLAttributes], [RingKernelAttributes],
 // [SplitInferenceAttributes] and [SharedAttributes] describe them.
 const (
-	Direction         = "nixl.transfer.direction"
-	TransferSizeClass = "nixl.transfer.size_class"
-	MemoryOperation   = "nixl.memory.operation"
-	ErrorType         = "error.type"
-	EventCategory     = "nixl.event.category"
-	EventName         = "nixl.event.name"
-	PeerAgentName     = "nixl.agent.peer.name"
-	BackendName       = "nixl.backend.name"
-	MetricOverflow    = "otel.metric.overflow"
+	Direction       = "nixl.transfer.direction"
+	MemoryOperation = "nixl.memory.operation"
+	ErrorType       = "error.type"
+	EventCategory   = "nixl.event.category"
+	EventName       = "nixl.event.name"
+	PeerAgentName   = "nixl.agent.peer.name"
+	BackendName     = "nixl.backend.name"
+	MetricOverflow  = "otel.metric.overflow"
 
 	KernelID    = "ringkernel.kernel.id"
 	KernelState = "ringkernel.kernel.state"
@@ -61,14 +60,6 @@ const (
 const (
 	Transmit = "transmit"
 	Receive  = "receive"
-)
-
-// Values of [TransferSizeClass], which [SizeClasses] returns.
-const (
-	sizeClassTo64KiB   = "le_64KiB"
-	sizeClassTo1MiB    = "le_1MiB"
-	sizeClassTo16MiB   = "le_16MiB"
-	sizeClassOver16MiB = "gt_16MiB"
 )
 
 // Values of [MemoryOperation].

@@ -143,18 +143,6 @@ func nixlPointAttributes() []Attribute {
 			},
 		},
 		{
-			Key: TransferSizeClass, Type: "string",
-			OptIn:       true,
-			Description: "Size class of the transfer.",
-			Note:        "Absent if the size isn't known, because events of the transfer are missing.",
-			Values: []Value{
-				{sizeClassTo64KiB, "At most 64 KiB."},
-				{sizeClassTo1MiB, "More than 64 KiB, at most 1 MiB."},
-				{sizeClassTo16MiB, "More than 1 MiB, at most 16 MiB."},
-				{sizeClassOver16MiB, "More than 16 MiB."},
-			},
-		},
-		{
 			Key: MemoryOperation, Type: "string",
 			Description: "Operation on the memory.",
 			Values: []Value{

@@ -67,22 +67,3 @@ func Throughput(bytes, micros uint64) uint64 {
 	v, _ := bits.Div64(hi, lo, micros)
 	return v
 }
-
-// SizeClasses returns the values of [TransferSizeClass], smallest size first.
-func SizeClasses() []string {
-	return []string{sizeClassTo64KiB, sizeClassTo1MiB, sizeClassTo16MiB, sizeClassOver16MiB}
-}
-
-// SizeClass returns the index in [SizeClasses] of the class of a transfer.
-func SizeClass(bytes uint64) int {
-	switch {
-	case bytes <= 64<<10:
-		return 0
-	case bytes <= 1<<20:
-		return 1
-	case bytes <= 16<<20:
-		return 2
-	default:
-		return 3
-	}
-}

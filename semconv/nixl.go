@@ -34,13 +34,11 @@ var (
 		Name: "nixl.transfer.duration", Kind: Histogram, Number: Float64, Unit: "s", Bounds: durations,
 		Description: "Time from the start of each transfer until the application saw it complete.",
 		Note:        "Includes the post duration. NIXL measures whole microseconds; the value can be 0.",
-		Conditional: []string{TransferSizeClass},
 	}
 	TransferPostDuration = Metric{
 		Name: "nixl.transfer.post.duration", Kind: Histogram, Number: Float64, Unit: "s", Bounds: durations,
 		Description: "Time from the start of each transfer until it was posted to the backend.",
 		Note:        "NIXL measures whole microseconds; the value can be 0.",
-		Conditional: []string{TransferSizeClass},
 	}
 	TransferThroughput = Metric{
 		Name: "nixl.transfer.throughput", Kind: Histogram, Number: Float64, Unit: "By/s", Bounds: throughputs,

@@ -95,7 +95,7 @@ func newAgent(name string, opts []Option) (*Agent, error) {
 		if !c.nameInResource {
 			attributes = append(attributes, attribute.String(semconv.AgentName, text.Valid(name)))
 		}
-		a.root = newSeries(attributes, c.sizeClasses)
+		a.root = newSeries(attributes)
 		a.series, a.all = a.root, []*series{a.root}
 		a.instruments, a.registration = newInstruments(c.provider, a.observe)
 	}
@@ -146,7 +146,7 @@ func (a *Agent) With(attributes attribute.Set) *Agent {
 }
 
 func (a *Agent) derive(from *series, attributes attribute.Set) *Agent {
-	s := newSeries(slices.Concat(from.attributes, attributes.ToSlice()), from.classes != nil)
+	s := newSeries(slices.Concat(from.attributes, attributes.ToSlice()))
 	derived := &Agent{core: a.core, series: s}
 	a.derived[derivation{from, attributes.Equivalent()}] = derived
 	a.all = append(a.all, s)

@@ -117,33 +117,6 @@ func TestErrorsAndDropsStartAtZero(t *testing.T) {
 	}
 }
 
-// Each transfer counts in the class of its size, with other attributes too.
-func TestTimesAreReportedBySizeClass(t *testing.T) {
-	b := newBackend()
-	a := b.agent(t, agent.WithSizeClasses())
-	want := make(map[string]float64)
-	for bytes, class := range map[int64]string{
-		-1: "le_64KiB", 64 << 10: "le_64KiB", 64<<10 + 1: "le_1MiB", 1 << 20: "le_1MiB",
-		1<<20 + 1: "le_16MiB", 16 << 20: "le_16MiB", 16<<20 + 1: "gt_16MiB", 1 << 40: "gt_16MiB",
-	} {
-		a.Transfer(ctx, agent.Transmit, bytes, us, us)
-		a.With(peer("p")).Transfer(ctx, agent.Receive, bytes, us, us)
-		for _, name := range []string{semconv.TransferDuration.Name, semconv.TransferPostDuration.Name} {
-			want[name+"{nixl.transfer.size_class="+class+"}"]++
-			want[name+"{nixl.agent.peer.name=p,nixl.transfer.size_class="+class+"}"]++
-		}
-	}
-	got := b.values(t)
-	for key := range got {
-		if name, _, _ := strings.Cut(key, "{"); name != semconv.TransferDuration.Name && name != semconv.TransferPostDuration.Name {
-			delete(got, key)
-		}
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("times (-want +got):\n%s", d)
-	}
-}
-
 // A usage below 0 means that registrations were missed.
 func TestMemoryUsageEndsIfMoreIsDeregisteredThanRegistered(t *testing.T) {
 	b := newBackend()

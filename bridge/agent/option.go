@@ -31,7 +31,6 @@ func (f optionFunc) apply(c *config) { f(c) }
 type config struct {
 	provider       metric.MeterProvider // nil with a ring
 	nameInResource bool
-	sizeClasses    bool
 	sinks          []sink.Sink
 
 	ring        bool
@@ -52,12 +51,6 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // attribute; see [ResourceAttributes].
 func WithNameInResource() Option {
 	return optionFunc(func(c *config) { c.nameInResource = true })
-}
-
-// WithSizeClasses adds the attribute nixl.transfer.size_class, the size class of
-// each transfer, to the duration histograms. For a ring, configure its reader.
-func WithSizeClasses() Option {
-	return optionFunc(func(c *config) { c.sizeClasses = true })
 }
 
 // WithRing makes the agent report through a ring, as NIXL agents do, instead of

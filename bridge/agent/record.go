@@ -43,16 +43,13 @@ func (a *Agent) Transfer(ctx context.Context, d Direction, bytes int64, post, to
 type transfer struct{ bytes, post, total int64 } // times in µs
 
 func (s *series) transfer(ctx context.Context, i *instruments, d Direction, t transfer) {
-	direction, times := &s.direction[d], &s.agent
-	if s.classes != nil {
-		times = &s.classes[semconv.SizeClass(uint64(t.bytes))]
-	}
+	direction := &s.direction[d]
 	i.io.Add(ctx, t.bytes, direction.add...)
 	i.requests.Add(ctx, 1, direction.add...)
 	i.size.Record(ctx, float64(t.bytes), direction.record...)
 	i.throughput.Record(ctx, float64(semconv.Throughput(uint64(t.bytes), uint64(t.total))), direction.record...)
-	i.duration.Record(ctx, seconds(t.total), times.record...)
-	i.post.Record(ctx, seconds(t.post), times.record...)
+	i.duration.Record(ctx, seconds(t.total), s.agent.record...)
+	i.post.Record(ctx, seconds(t.post), s.agent.record...)
 	s.last.size[d].Store(t.bytes)
 	s.last.post.Store(t.post)
 	s.last.duration.Store(t.total)

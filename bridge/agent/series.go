@@ -26,7 +26,6 @@ type series struct {
 	direction [directions]point
 	operation [memoryOperations]point
 	errors    [statuses]point
-	classes   []point // by size class; nil unless configured
 	named     namedPoints
 
 	last        lastValues
@@ -50,7 +49,7 @@ type point struct {
 	observe []metric.ObserveOption
 }
 
-func newSeries(attributes []attribute.KeyValue, sizeClasses bool) *series {
+func newSeries(attributes []attribute.KeyValue) *series {
 	s := &series{attributes: attributes}
 	s.agent = s.point()
 	s.last.duration.Store(-1)
@@ -64,11 +63,6 @@ func newSeries(attributes []attribute.KeyValue, sizeClasses bool) *series {
 	}
 	for i, name := range errorNames {
 		s.errors[i] = s.point(attribute.String(semconv.ErrorType, name))
-	}
-	if sizeClasses {
-		for _, class := range semconv.SizeClasses() {
-			s.classes = append(s.classes, s.point(attribute.String(semconv.TransferSizeClass, class)))
-		}
 	}
 	return s
 }

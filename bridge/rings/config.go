@@ -59,10 +59,6 @@ type Config struct {
 	// ExponentialBuckets selects exponential histograms with at most so many buckets,
 	// such as 160; at least 2.
 	ExponentialBuckets int
-	// SizeClasses adds the attribute nixl.transfer.size_class, the size class of each
-	// transfer, to the duration histograms. Transfers whose events were only read in
-	// part have no class.
-	SizeClasses bool
 	// Events adds the metric nixl.events, which counts all events by name.
 	Events bool
 
@@ -130,7 +126,7 @@ func (c *Config) host() engine.Config {
 		MaxRings: c.MaxRings, StaleAfter: c.StaleAfter, Stores: true, Now: c.Now,
 		Tally: tally.Config{
 			Duration: histogram(c.DurationBounds), Size: histogram(c.SizeBounds), Throughput: histogram(c.ThroughputBounds),
-			SizeClasses: c.SizeClasses, MaxNames: c.MaxEventNames,
+			MaxNames: c.MaxEventNames,
 		},
 	}
 }

@@ -5,8 +5,6 @@ package dashboards
 
 // bottleneck returns the dashboard that shows why transfers are slow.
 func bottleneck() Dashboard {
-	const bySize = "nixl_transfer_size_class"
-	classed := transferTime.where(bySize + `!=""`)
 	return Dashboard{
 		UID: "nixl-bottleneck", Title: "NIXL / Bottleneck",
 		Description: "Possible causes of slow transfers: one agent, posting, the size of transfers, or the link.",
@@ -25,13 +23,6 @@ func bottleneck() Dashboard {
 				lines("Throughput of single transfers, by direction", "Median.", BytesPerSecond,
 					transferSpeed.quantile("0.5", "nixl_transfer_direction"), byDirection),
 			}},
-			{Title: "Size classes", Panels: []Panel{
-				lines("Transfer time by size class, median", "Needs size_class, which is off by default.", Milliseconds,
-					classed.quantile("0.5", bySize), "{{"+bySize+"}}").wide(12),
-				lines("Transfer time by size class, 99th percentile",
-					"Small transfers that take as long as large ones probably wait behind them. Needs size_class, which is off by default.", Milliseconds,
-					classed.quantile("0.99", bySize), "{{"+bySize+"}}").wide(12),
-			}, Optional: true},
 			{Title: "Distribution", Panels: []Panel{
 				timeMap,
 				distribution("Throughput of single transfers, distribution", "Transfers per second, by throughput.", BytesPerSecond, transferSpeed),

@@ -63,7 +63,7 @@ var (
 func labels() []string {
 	list := []string{
 		"le", "vmrange", "kind", "service_name", "host_name", "nixl_agent_name", "k8s_cluster_name", "k8s_namespace_name", "k8s_pod_name",
-		"gen_ai_request_model", "nixl_transfer_size_class",
+		"gen_ai_request_model",
 	}
 	for _, m := range slices.Concat(semconv.NIXL(), semconv.RingKernel(), semconv.SplitInference()) {
 		for _, a := range slices.Concat(m.Attributes, m.Conditional) {

@@ -9,7 +9,6 @@
 // # Order of files
 //
 // oracle.go: the events; points.go: their metrics; torn.go: transfers with missing events;
-// classes.go: times by size class.
 package oracle
 
 import (

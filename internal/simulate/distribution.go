@@ -45,10 +45,6 @@ func newDistribution(unit string) Distribution {
 	return Distribution{Unit: unit, Buckets: make([]uint64, len(bounds[unit])+1)}
 }
 
-func newTimes() Times {
-	return Times{Duration: newDistribution(inMicros), PostDuration: newDistribution(inMicros)}
-}
-
 func (d *Distribution) observe(v uint64) {
 	if d.Count == 0 || v < d.Min {
 		d.Min = v
@@ -89,7 +85,6 @@ func (d Distribution) clone() Distribution {
 type distributions struct {
 	written Written              // only the distributions in it
 	of      [kinds]*Distribution // the one of a kind's values, or nil
-	classes [4]Times             // by size class
 	group   []staged             // the last events of this life, at most four
 }
 
@@ -103,7 +98,7 @@ type listed struct {
 // computed means that the values of a distribution aren't those of an event type.
 const computed = ringbuf.Type(ringbuf.Types)
 
-// list is the only list of the distributions, except those by size class.
+// list is the only list of the distributions.
 func (w *Written) list() []listed {
 	return []listed{
 		{&w.Transmit.Size, inBytes, ringbuf.TypeTxBytes},
@@ -123,9 +118,6 @@ func newDistributions() *distributions {
 			d.of[one.of] = one.Distribution
 		}
 	}
-	for i := range d.classes {
-		d.classes[i] = newTimes()
-	}
 	return d
 }
 
@@ -134,12 +126,6 @@ func (d *distributions) totals() Written {
 	w := d.written
 	for _, one := range w.list() {
 		*one.Distribution = one.clone()
-	}
-	w.BySizeClass = make(map[string]Times)
-	for i, name := range semconv.SizeClasses() {
-		if c := &d.classes[i]; c.Duration.Count > 0 {
-			w.BySizeClass[name] = Times{Duration: c.Duration.clone(), PostDuration: c.PostDuration.clone()}
-		}
 	}
 	return w
 }
@@ -173,7 +159,4 @@ func (d *distributions) addTransfer(e staged) {
 	}
 	rate := g[2].value * micros / max(g[1].value, 1) // simulated sizes don't overflow
 	[]*Direction{&d.written.Transmit, &d.written.Receive}[at].Throughput.observe(rate)
-	c := &d.classes[semconv.SizeClass(g[2].value)]
-	c.PostDuration.observe(g[0].value)
-	c.Duration.observe(g[1].value)
 }

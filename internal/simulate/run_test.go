@@ -166,7 +166,7 @@ func TestFieldNamesOfTheReportAreStable(t *testing.T) {
 		"written", "dropped_staging", "dropped_ring", "discarded", "unread_at_restart", "pending_at_end",
 	}
 	wantWritten := []string{
-		"events", "by_name", "transmit", "receive", "duration", "post_duration", "by_size_class",
+		"events", "by_name", "transmit", "receive", "duration", "post_duration",
 		"memory_registered", "memory_deregistered", "errors", "reported_dropped",
 	}
 	for _, totals := range []map[string]json.RawMessage{report.Agents[filepath.Join(dir, "sim-0")], report.Sum} {

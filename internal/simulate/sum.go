@@ -11,7 +11,7 @@ import (
 // Sum returns the sum of the totals of several agents.
 func Sum(all ...Totals) Totals {
 	var s Totals
-	s.Written.Errors, s.Written.BySizeClass = map[string]uint64{}, map[string]Times{}
+	s.Written.Errors = map[string]uint64{}
 	for i := range all {
 		t := &all[i]
 		if i == 0 {
@@ -65,12 +65,6 @@ func (w *Written) add(o *Written) {
 	all := w.list()
 	for i, one := range o.list() {
 		all[i].add(one.Distribution)
-	}
-	for name, times := range o.BySizeClass {
-		sum := w.BySizeClass[name]
-		sum.Duration.add(&times.Duration)
-		sum.PostDuration.add(&times.PostDuration)
-		w.BySizeClass[name] = sum
 	}
 	w.Transmit.add(&o.Transmit)
 	w.Receive.add(&o.Receive)

@@ -56,20 +56,10 @@ type Written struct {
 	Duration     Distribution `json:"duration"`
 	PostDuration Distribution `json:"post_duration"`
 
-	// BySizeClass contains the times of transfers whose four events were written in a
-	// row, by nixl.transfer.size_class.
-	BySizeClass map[string]Times `json:"by_size_class"`
-
 	MemoryRegistered   uint64            `json:"memory_registered"`   // bytes
 	MemoryDeregistered uint64            `json:"memory_deregistered"` // bytes
 	Errors             map[string]uint64 `json:"errors"`              // by error.type
 	ReportedDropped    uint64            `json:"reported_dropped"`    // dropped events that the agent reported
-}
-
-// Times are the times of transfers.
-type Times struct {
-	Duration     Distribution `json:"duration"`
-	PostDuration Distribution `json:"post_duration"`
 }
 
 // Direction contains the transfers in one direction.

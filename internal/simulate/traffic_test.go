@@ -112,29 +112,6 @@ func TestDistributionsMatchTheEventsThatAreRead(t *testing.T) {
 		w.Transmit.Throughput.Count != w.Transmit.Requests || w.Receive.Throughput.Count != w.Receive.Requests || rates[0] == 0 {
 		t.Errorf("throughput is %+v and %+v, want sums of %d", w.Transmit.Throughput, w.Receive.Throughput, rates)
 	}
-	byClass := make(map[string][3]uint64) // transfers, and the sums of their times
-	for i := 3; i < len(c.events); i++ {
-		if bytes := c.events[i-1]; c.events[i-3].Type == ringbuf.TypeXferPostTime && c.events[i].Type.Category() == ringbuf.CategoryTransfer {
-			name := "gt_16MiB"
-			for limit, class := range map[uint64]string{16: "le_16MiB", 1: "le_1MiB"} {
-				if bytes.Value <= limit<<20 && (limit == 1 || bytes.Value > 1<<20) {
-					name = class
-				}
-			}
-			if bytes.Value <= 64<<10 {
-				name = "le_64KiB"
-			}
-			sum := byClass[name]
-			byClass[name] = [3]uint64{sum[0] + 1, sum[1] + c.events[i-2].Value, sum[2] + c.events[i-3].Value}
-		}
-	}
-	gotByClass := make(map[string][3]uint64)
-	for name, c := range w.BySizeClass {
-		gotByClass[name] = [3]uint64{c.Duration.Count, c.Duration.Sum, c.PostDuration.Sum}
-	}
-	if diff := cmp.Diff(byClass, gotByClass); diff != "" || len(byClass) < 2 {
-		t.Errorf("times by size class (-want +got)\n%s", diff)
-	}
 	got := map[ringbuf.Type]simulate.Distribution{
 		ringbuf.TypeTxBytes: w.Transmit.Size, ringbuf.TypeRxBytes: w.Receive.Size,
 		ringbuf.TypeXferTime: w.Duration, ringbuf.TypeXferPostTime: w.PostDuration,

@@ -25,10 +25,6 @@ func NewAgent(s *Shape) *Agent {
 	a.series = make([]Series, reserved)
 	a.series[overflowValued].Valued = true
 	a.histograms.init(s)
-	if s.sizeClasses {
-		a.classes = newClasses(s.duration)
-		a.groups.classes = a.classes
-	}
 	return a
 }
 
@@ -38,7 +34,6 @@ func NewAgent(s *Shape) *Agent {
 func (a *Agent) Next(s *Shape) *Agent {
 	next := NewAgent(s)
 	next.groups = a.groups
-	next.groups.classes = next.classes
 	return next
 }
 
@@ -133,9 +128,6 @@ func (a *Agent) transferred() {
 	g := &a.groups
 	if a.measuresThroughput() {
 		a.throughput[g.dir].record(semconv.Throughput(g.bytes, g.took))
-	}
-	if a.classes != nil {
-		a.classes.record(g.bytes, g.took, g.post)
 	}
 	if a.watch != nil {
 		a.watch.transfer(a.watch.at, Direction(g.dir), g.bytes, g.took, g.post)

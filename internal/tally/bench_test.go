@@ -46,11 +46,6 @@ func BenchmarkThroughput(b *testing.B) {
 	})
 }
 
-// BenchmarkSizeClasses tallies a full ring with and without size classes, in turns.
-func BenchmarkSizeClasses(b *testing.B) {
-	benchmarkMore(b, tally.Config{SizeClasses: true}, func(*tally.Agent) {})
-}
-
 // BenchmarkWatch tallies a full ring without slow transfers, with and without a Watch,
 // in turns.
 func BenchmarkWatch(b *testing.B) {

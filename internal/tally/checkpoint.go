@@ -33,8 +33,8 @@ func (a *Agent) AppendTotals(b []byte) []byte {
 	for t := range a.counters {
 		e.total(a.counters[t])
 	}
-	for _, h := range a.allHistograms() {
-		e.histogram(h)
+	for _, h := range a.list() {
+		e.histogram(h.Histogram)
 	}
 	e.sum(a.otherErrors)
 	e.memory(&a.memory)
@@ -67,8 +67,8 @@ func (a *Agent) RestoreTotals(b []byte) error {
 	for t := range a.counters {
 		a.counters[t] = d.total()
 	}
-	for _, h := range a.allHistograms() {
-		d.histogram(h)
+	for _, h := range a.list() {
+		d.histogram(h.Histogram)
 	}
 	a.otherErrors = d.sum()
 	d.memory(a)
@@ -80,19 +80,6 @@ func (a *Agent) RestoreTotals(b []byte) error {
 		*n = d.uint()
 	}
 	return d.end()
-}
-
-func (a *Agent) allHistograms() []*Histogram {
-	var all []*Histogram
-	for _, one := range a.list() {
-		all = append(all, one.Histogram)
-	}
-	if a.classes != nil {
-		for i := range a.classes.duration {
-			all = append(all, &a.classes.duration[i], &a.classes.post[i])
-		}
-	}
-	return all
 }
 
 func (e *encoder) key(k seriesKey) {

@@ -53,7 +53,6 @@ func shapes(t testing.TB) map[string]*Shape {
 	for name, cfg := range map[string]Config{
 		"default":     {},
 		"few names":   {MaxNames: 2},
-		"classes":     {SizeClasses: true},
 		"none":        {Duration: HistogramConfig{Kind: NoHistogram}},
 		"exponential": {Duration: HistogramConfig{Kind: Exponential, MaxSize: 20}, Size: HistogramConfig{Kind: Exponential}},
 	} {

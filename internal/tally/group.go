@@ -29,8 +29,6 @@ type groups struct {
 	written [2]places // by direction: events that this run of the agent has written
 
 	post, took, bytes uint64 // values of the open group, if seen has them
-
-	classes *classes // for the times of groups that aren't whole; may be nil
 }
 
 // groupSize is the number of events of a transfer.
@@ -135,15 +133,11 @@ func (g *groups) skip() { g.close(false) }
 
 // restart discards the state of the agent's previous run.
 func (g *groups) restart() {
-	g.close(false)
-	*g = groups{classes: g.classes}
+	*g = groups{}
 }
 
 // close ends the open group.
 func (g *groups) close(synced bool) {
-	if g.classes != nil && g.seen != allPlaces {
-		g.classes.incomplete(g)
-	}
 	g.seen, g.synced = 0, synced
 }
 

@@ -5,8 +5,7 @@ package tally
 
 import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// histograms are the histograms of an agent, except those by size class. Only this file
-// lists them.
+// histograms are the histograms of an agent. Only this file lists them.
 type histograms struct {
 	shape *Shape
 

@@ -4,8 +4,6 @@
 package tally
 
 import (
-	"iter"
-
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -56,8 +54,8 @@ func (t *Totals) Points(yield func(*Point)) {
 	if t.post.Count() > 0 {
 		p.float(&semconv.TransferLastPostDuration, t.post.Last())
 	}
-	p.histograms(&semconv.TransferDuration, t.Durations())
-	p.histograms(&semconv.TransferPostDuration, t.PostDurations())
+	p.histogram(&semconv.TransferDuration, &t.duration)
+	p.histogram(&semconv.TransferPostDuration, &t.post)
 	t.memoryPoints(&p)
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
 		p.int(&semconv.Errors, t.Errors(kind).Sum.Int64(), attribute.String(semconv.ErrorType, ErrorName(kind)))
@@ -141,17 +139,6 @@ func (p *points) float(m *semconv.Metric, v float64) { p.add(m, Point{Float: v},
 func (p *points) histogram(m *semconv.Metric, h *Histogram, attributes ...attribute.KeyValue) {
 	if h.Count() > 0 && h.Kind() != NoHistogram {
 		p.add(m, Point{Histogram: h}, attributes)
-	}
-}
-
-// histograms adds histograms by size class.
-func (p *points) histograms(m *semconv.Metric, list iter.Seq2[string, *Histogram]) {
-	for class, h := range list {
-		if class == "" {
-			p.histogram(m, h)
-		} else {
-			p.histogram(m, h, attribute.String(semconv.TransferSizeClass, class))
-		}
 	}
 }
 

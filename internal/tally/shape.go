@@ -33,9 +33,6 @@ type Config struct {
 	Duration   HistogramConfig // bounds in seconds
 	Size       HistogramConfig // bounds in bytes
 	Throughput HistogramConfig // bounds in bytes per second
-	// SizeClasses enables separate distributions of transfer times by size class;
-	// see [Totals.Durations].
-	SizeClasses bool
 	// MaxNames limits the number of series for names that aren't in the catalog,
 	// per agent. The default is 200.
 	MaxNames int
@@ -50,7 +47,6 @@ const (
 // Shape is a validated [Config], shared by the totals of all agents.
 type Shape struct {
 	duration, size, throughput *scale
-	sizeClasses                bool
 	maxNames                   int
 }
 
@@ -70,16 +66,12 @@ func NewShape(c Config) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Shape{duration: duration, size: size, throughput: throughput, sizeClasses: c.SizeClasses, maxNames: c.MaxNames}, nil
+	return &Shape{duration: duration, size: size, throughput: throughput, maxNames: c.MaxNames}, nil
 }
 
 // hash returns a hash of the histogram configuration.
 func (s *Shape) hash() uint64 {
-	hash := s.size.hash ^ 31*s.duration.hash ^ 31*31*s.throughput.hash
-	if s.sizeClasses {
-		return ^hash
-	}
-	return hash
+	return s.size.hash ^ 31*s.duration.hash ^ 31*31*s.throughput.hash
 }
 
 func wrap(field string, err error) error {

@@ -18,7 +18,6 @@ var snapshotConfigs = map[string]tally.Config{
 	"explicit":    {},
 	"many bounds": {Size: tally.HistogramConfig{Bounds: manyBounds()}},
 	"exponential": {Size: tally.HistogramConfig{Kind: tally.Exponential}, Duration: tally.HistogramConfig{Kind: tally.Exponential}},
-	"classes":     {SizeClasses: true},
 	"none":        {Duration: tally.HistogramConfig{Kind: tally.NoHistogram}},
 }
 

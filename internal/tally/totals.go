@@ -24,7 +24,6 @@ func (d Direction) String() string { return [...]string{semconv.Transmit, semcon
 type Totals struct {
 	counters [ringbuf.Types]Total // for types without a histogram
 	histograms
-	classes *classes // nil unless configured
 	// otherErrors counts errors with a status that isn't in the catalog.
 	otherErrors Sum
 	series      []Series // the first two are the overflow series
@@ -36,7 +35,6 @@ type Totals struct {
 func (t *Totals) copyFrom(from *Totals) {
 	t.counters = from.counters
 	t.histograms.copyFrom(&from.histograms)
-	t.classes = t.classes.copyOf(from.classes)
 	t.otherErrors = from.otherErrors
 	clear(t.series[min(len(from.series), len(t.series)):]) // release the names of another agent
 	t.series = append(t.series[:0], from.series...)

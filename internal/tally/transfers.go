@@ -41,9 +41,6 @@ func (a *Agent) transfers(groups []group, at int) int {
 		}
 		done++
 	}
-	if a.classes != nil {
-		a.classes.recordRun(groups[:n])
-	}
 	if a.watch != nil && !a.watch.timesOnly {
 		a.watch.transfers(groups[:n], at)
 	}

@@ -17,7 +17,7 @@ func TestVersionChangesWithTheStoredForm(t *testing.T) {
 		Running: []ProcessValues{{Store: "b", PID: 1, Instance: 2, Start: 3, Host: "c", LocalRank: "d", Values: values, Before: &values}},
 	}
 	bounds := HistogramConfig{Bounds: []float64{1, 2}} // not the defaults, which may change
-	ring := busyAgent(t, shapeOf(t, Config{SizeClasses: true, Size: HistogramConfig{Kind: Exponential}, Duration: bounds, Throughput: bounds}))
+	ring := busyAgent(t, shapeOf(t, Config{Size: HistogramConfig{Kind: Exponential}, Duration: bounds, Throughput: bounds}))
 	for _, form := range []struct {
 		name         string
 		stored       []byte

@@ -149,17 +149,9 @@ func defaultKubelet() *KubeletConfig {
 
 // HistogramsConfig defines the form of the histograms.
 type HistogramsConfig struct {
-	Duration   DurationConfig  `mapstructure:"duration"`   // bounds in seconds
+	Duration   HistogramConfig `mapstructure:"duration"`   // bounds in seconds
 	Size       HistogramConfig `mapstructure:"size"`       // bounds in bytes
 	Throughput HistogramConfig `mapstructure:"throughput"` // bounds in bytes per second
-}
-
-// DurationConfig defines the form of the histograms of durations.
-type DurationConfig struct {
-	HistogramConfig `mapstructure:",squash"`
-
-	// SizeClass adds the attribute nixl.transfer.size_class.
-	SizeClass bool `mapstructure:"size_class"`
 }
 
 // HistogramConfig defines the form of a histogram.
@@ -190,7 +182,7 @@ func createDefaultConfig() *Config {
 		MaxEventNames:        tally.DefaultMaxNames,
 		StaleAfter:           engine.DefaultStaleAfter,
 		Histograms: HistogramsConfig{
-			Duration:   DurationConfig{HistogramConfig: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize}},
+			Duration:   HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 			Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 			Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 		},
@@ -225,12 +217,10 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 
 func (c *Config) tally() tally.Config {
 	return tally.Config{
-		Duration:   tally.HistogramConfig(c.Histograms.Duration.HistogramConfig),
+		Duration:   tally.HistogramConfig(c.Histograms.Duration),
 		Size:       tally.HistogramConfig(c.Histograms.Size),
 		Throughput: tally.HistogramConfig(c.Histograms.Throughput),
 		MaxNames:   max(c.MaxEventNames, 0), // Validate reports a negative number
-
-		SizeClasses: c.Histograms.Duration.SizeClass,
 	}
 }
 

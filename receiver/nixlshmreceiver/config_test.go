@@ -73,7 +73,7 @@ func TestConfigurationHasDefaults(t *testing.T) {
 	want.MaxEventNames = 200
 	want.StaleAfter = 5 * time.Minute
 	want.Histograms = HistogramsConfig{
-		Duration:   DurationConfig{HistogramConfig: HistogramConfig{Kind: tally.Explicit, MaxSize: 160}},
+		Duration:   HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 		Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 		Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 	}
@@ -112,7 +112,6 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 	want.MaxEventNames = 34
 	want.StaleAfter = time.Hour
 	want.Histograms.Duration.Bounds = []float64{0.001, 0.01, 0.1}
-	want.Histograms.Duration.SizeClass = true
 	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 80}
 	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
 	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, MinSize: 5 << 30, P99Factor: 2.5, Rate: 0.5, Burst: 7}
@@ -197,7 +196,6 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		"negative_bound":        {"histograms: duration: bounds must be finite, not negative, and increasing: bound 1 is -1"},
 		"few_buckets":           {"histograms: size: max_size is 1: it must be from 2 to 4096"},
 		"many_buckets":          {"histograms: duration: max_size is 1000000000: it must be from 2 to 4096"},
-		"classes_of_none":       {"histograms: duration: size_class needs a histogram, but kind is none"},
 		"relative_socket":       {`socket: "nixl.sock" must be an absolute path, such as /run/nixl-otel/receiver.sock`},
 		"long_socket":           {"has more than 90 bytes: use a shorter path"},
 		"short_slow_transfer":   {"logs: slow_transfer: 500ns is too short", "at least 1µs"},

@@ -113,9 +113,6 @@ func (c *Config) checkRings() error {
 
 func (c *Config) checkHistograms() error {
 	errs := faults{c.Histograms.Duration.check("duration"), c.Histograms.Size.check("size"), c.Histograms.Throughput.check("throughput")}
-	if c.Histograms.Duration.SizeClass && c.Histograms.Duration.Kind == tally.NoHistogram {
-		errs.add("histograms: duration: size_class needs a histogram, but kind is none: remove size_class, or set another kind")
-	}
 	if _, err := tally.NewShape(c.tally()); err != nil {
 		errs.add("histograms: %w", err)
 	}

@@ -56,7 +56,6 @@ var values = []struct {
 	{"histograms::duration::kind", wantKind},
 	{"histograms::duration::bounds", wantList(wantNumber, "0.001, 0.01")},
 	{"histograms::duration::max_size", wantWhole(tally.DefaultMaxSize)},
-	{"histograms::duration::size_class", wantBool},
 	{"histograms::size::kind", wantKind},
 	{"histograms::size::bounds", wantList(wantNumber, "1024, 4096")},
 	{"histograms::size::max_size", wantWhole(tally.DefaultMaxSize)},

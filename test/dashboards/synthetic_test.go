@@ -21,7 +21,7 @@ import (
 // sendSynthetic sends a backend the metrics that the test can't get from real
 // programs:
 //
-//   - of an agent with size classes and with every label that dashboards select by;
+//   - of an agent with every label that dashboards select by;
 //   - of an agent whose ring another consumer reads;
 //   - of a Collector whose storage extension fails;
 //   - of DCGM's exporter for GPUs, and of Dynamo's frontend.
@@ -33,7 +33,6 @@ func (b backend) sendSynthetic(t *testing.T, kind string) {
 		"k8s.namespace.name": "inference", "k8s.pod.name": "decode-0", "gen_ai.request.model": "llama", "service.instance.id": "pod",
 	})
 	pod.sum("nixl.telemetry.ring.capacity", "{event}", func(time.Duration) float64 { return 4096 })
-	pod.histogram("nixl.transfer.duration", "s", kind, map[string]string{"nixl.transfer.size_class": "le_64KiB"})
 	taken := reports(md, map[string]string{
 		"service.name": "nixl", "host.name": host, "nixl.agent.name": "taken-0", "service.instance.id": "taken",
 	})

@@ -24,7 +24,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
-	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -128,18 +127,6 @@ func wantLogged(r simulate.Report) logged {
 	return want
 }
 
-// bySizeClass replaces the durations of an agent, whose transfers must all be whole, with durations by size
-// class.
-func bySizeClass(series otlpfile.Series, a *simulate.Totals) {
-	delete(series, "nixl.transfer.duration")
-	delete(series, "nixl.transfer.post.duration")
-	for name, c := range a.Written.BySizeClass {
-		label := "{nixl.transfer.size_class=" + name + "}"
-		series["nixl.transfer.duration"+label] = distribution(&c.Duration, micros)
-		series["nixl.transfer.post.duration"+label] = distribution(&c.PostDuration, micros)
-	}
-}
-
 // Metrics and logs come from one receiver, so each ring must be drained only once.
 func TestEachSlowTransferAndErrorIsLoggedOnce(t *testing.T) {
 	t.Parallel()
@@ -158,7 +145,6 @@ service:
 		sample: "logs.yaml",
 		overlays: []string{
 			every(time.Second), exportTo("otlp_http", "file"), addLogFile(here, "otlp_http"), noRate,
-			"receivers: {nixl_shm: {histograms: {duration: {size_class: true}}}}\n",
 		},
 		env: []string{
 			rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address,
@@ -170,9 +156,6 @@ service:
 		"--duration", long.String()).wait(t, long)
 	nothingDropped(t, report)
 	totals, records := wantReport(t, report), wantLogged(report)
-	for path, a := range report.Agents {
-		bySizeClass(totals[path], &a)
-	}
 	if len(records) != 10 {
 		t.Fatalf("the simulator has written %v: not every agent has slow transfers and errors", records)
 	}

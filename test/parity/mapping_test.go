@@ -175,25 +175,20 @@ func TestRingsExportTheSameMetricsAsTheReceiver(t *testing.T) {
 		receiver func(*nixlshmreceiver.Config)
 		rings    rings.Config
 	}
-	histograms := func(of nixlshmreceiver.HistogramConfig, sizeClass bool) func(*nixlshmreceiver.Config) {
+	histograms := func(of nixlshmreceiver.HistogramConfig) func(*nixlshmreceiver.Config) {
 		return func(cfg *nixlshmreceiver.Config) {
-			cfg.Histograms = nixlshmreceiver.HistogramsConfig{
-				Duration: nixlshmreceiver.DurationConfig{HistogramConfig: of, SizeClass: sizeClass}, Size: of, Throughput: of,
-			}
+			cfg.Histograms = nixlshmreceiver.HistogramsConfig{Duration: of, Size: of, Throughput: of}
 		}
 	}
 	bounds := []float64{1e-3, 4}
 	tests := map[string]test{
 		"bounds": {
-			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Explicit, Bounds: bounds, MaxSize: 160}, false),
+			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Explicit, Bounds: bounds, MaxSize: 160}),
 			rings.Config{DurationBounds: bounds, SizeBounds: bounds, ThroughputBounds: bounds},
 		},
-		"size classes": {
-			ringbuf.V4, func(cfg *nixlshmreceiver.Config) { cfg.Histograms.Duration.SizeClass = true }, rings.Config{SizeClasses: true},
-		},
 		"exponential": {
-			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Exponential, MaxSize: 20}, true),
-			rings.Config{ExponentialBuckets: 20, SizeClasses: true},
+			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Exponential, MaxSize: 20}),
+			rings.Config{ExponentialBuckets: 20},
 		},
 	}
 	for _, layout := range ringbuf.Layouts() {

@@ -78,7 +78,6 @@ func TestSchemaRejectsMistakes(t *testing.T) {
 		"identify_by: [name]":                        "identify_by",
 		"discovery: {processes: {intervall: 1s}}":    "intervall",
 		"histograms: {size: {kind: linear}}":         "kind",
-		"histograms: {size: {size_class: true}}":     "size_class",
 		"metrics: {nixl.nonsense: {enabled: false}}": "nixl.nonsense",
 		"metrics: {nixl.errors: {enabled: maybe}}":   "enabled",
 		"resource_attributes: {host.name: {metrics_include: [{a: b}]}}": "metrics_include",

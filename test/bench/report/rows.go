@@ -41,11 +41,6 @@ func drains() []row {
 			beside: []beside{{"", "x-without", times}, {"WatchThroughput", "ns/event-more", "+%.2f ns with min_throughput"}},
 		},
 		{
-			what: "durations by size class (off by default), per event", against: "without size classes",
-			bench: "SizeClasses", unit: "ns/event-more", form: "+%.2f ns", goal: 4,
-			beside: []beside{{"", "x-without", times}},
-		},
-		{
 			what: "drain, tally and commit a full v4 ring", against: "a C++ loop that pops events one by one and sums values by type",
 			bench: "PlainLoop", unit: "x-plain", form: times, goal: 1, slack: 5, shown: true, // it does less, and the ratio depends on the processor
 			beside: []beside{{"", "ns/event", "%.2f ns/event"}, {"", "plain-ns/event", "C++ %.2f"}},
