@@ -43,15 +43,12 @@ rings, it first prints those that are already in them.
 A transfer is slow if it meets any of these conditions:
 
   --slow-transfer   it took longer than this
-  --min-throughput  it had a lower throughput, and at least --min-size bytes
-  --p99-factor      it took longer than this factor times the 99th percentile of
-                    the agent's previous transfers, after at least %[2]d observed
-                    transfers
+  --min-throughput  it had a lower throughput, and at least 1 MiB
 
 An agent writes four events per transfer. If one of them is missing, the transfer
 isn't printed. Slow polls rings twice per run interval, and misses events that a
 consumer takes and the agent overwrites in between. A full ring without a consumer
-stops changing. A Collector's socket passes at most %[3]d slow transfers per
+stops changing. A Collector's socket passes at most %[2]d slow transfers per
 agent and quarter of a second; slow says how many more there were.
 
 The columns are the time, the direction, the size, the transfer time, the post
@@ -61,11 +58,10 @@ line.
 
 The receiver can log slow transfers by the same conditions; see its setting logs.
 
-`, "slow", tally.P99Transfers, slowMost) + exitCodes,
+`, "slow", slowMost) + exitCodes,
 		Example: `  nixlring slow
   nixlring slow /run/nixl --slow-transfer 50ms
-  nixlring slow /run/nixl --slow-transfer 0 --p99-factor 5 --output json
-  nixlring slow --min-throughput 1e9 --min-size 16777216 --include 'decode-*'`,
+  nixlring slow --slow-transfer 0 --min-throughput 1e9 --include 'decode-*' --output json`,
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeDirs,
 		RunE:              watching(&f, w),
@@ -95,8 +91,8 @@ func (f *slowFlags) complete(cmd *cobra.Command, w world, args []string) error {
 		return err
 	}
 	switch {
-	case f.slowTransfer == 0 && f.minThroughput == 0 && f.p99Factor == 0:
-		return usagef("no condition for slow transfers; set --slow-transfer, --min-throughput or --p99-factor")
+	case f.slowTransfer == 0 && f.minThroughput == 0:
+		return usagef("no condition for slow transfers; set --slow-transfer or --min-throughput")
 	case f.duration < 0:
 		return usagef("--duration %v: must be 0 or more", f.duration)
 	}
@@ -132,11 +128,13 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 		return usageError{err}
 	}
 	found := newSlowQueue()
+	slow := f.conditions()
 	h.Watch(&engine.Watch{
-		Slow: f.conditions(),
-		Transfer: func(a engine.Agent, t tally.Transfer) {
-			agent, one := live.Identify(&a), live.NewTransfer(&t, w.now())
-			found.put(newSlowTransfer(a.Path, top.NameOf(&agent), &one))
+		Transfer: func(a *engine.Agent, t *tally.Transfer) {
+			if slow.Check(t) {
+				agent, one := live.Identify(a), live.NewTransfer(t, w.now())
+				found.put(newSlowTransfer(a.Path, top.NameOf(&agent), &one))
+			}
 		},
 	})
 	if err := h.Start(nil); err != nil {

@@ -30,7 +30,7 @@ func (f *slowFlags) follow(ctx context.Context, w world, say io.Writer) (err err
 	defer func() { err = errors.Join(err, source.Close()) }()
 	slow := f.conditions()
 	conditions := &live.Conditions{
-		SlowTransfer: uint64(slow.Duration.Microseconds()), MinThroughput: slow.MinThroughput, MinSize: slow.MinSize, P99Factor: slow.P99Factor,
+		SlowTransfer: uint64(slow.Duration.Microseconds()), MinThroughput: slow.MinThroughput,
 		Most: slowMost,
 	}
 	before, err := source.Frame(live.Request{Transfers: conditions})

@@ -28,7 +28,7 @@ type slowTransfer struct {
 	Duration   float64 `json:"duration_seconds"`
 	Post       float64 `json:"post_seconds"`
 	Throughput uint64  `json:"throughput_bytes_per_second"`
-	Cause      string  `json:"cause"` // slow_transfer, min_throughput or p99_factor
+	Cause      string  `json:"cause"` // slow_transfer or min_throughput
 }
 
 func newSlowTransfer(path, name string, t *live.Transfer) slowTransfer {

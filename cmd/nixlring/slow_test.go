@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -169,40 +168,6 @@ func TestSlowFollowsNewAgentsUntilASignal(t *testing.T) {
 	if code := <-done; code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
-}
-
-func TestSlowComparesWithTheAgentsOwnTransfers(t *testing.T) {
-	dir := t.TempDir()
-	var usual [][]ringbuf.Event
-	for range tally.P99Transfers {
-		usual = append(usual, transferred(false, 1000, 100*time.Microsecond, 0, slowRecorded))
-	}
-	w := pushed(t, filepath.Join(dir, "agent"), ringbuf.V4, usual...)
-	must.OK(t, w.Close())
-	out, done := make(lines, 100), make(chan int)
-	go func() {
-		done <- run(t.Context(), world{out: out, err: io.Discard, now: time.Now},
-			[]string{"slow", dir, "--slow-transfer", "0", "--p99-factor", "5", "--count", "1"})
-	}()
-	out.next(t)
-	w = pushed(t, filepath.Join(dir, "agent2"), ringbuf.V4, usual...)
-	for i := range 100 { // until a poll has read the usual transfers
-		if n, err := w.PushBatch(transferred(false, uint64(i), 501*time.Microsecond, 0, time.Now())); err != nil || n < 4 {
-			break // the ring is full
-		}
-		select {
-		case line := <-out:
-			if !strings.Contains(line, "p99_factor") || !strings.Contains(line, "501 µs") {
-				t.Errorf("%q", line)
-			}
-			if code := <-done; code != exitOK {
-				t.Errorf("exit code %d", code)
-			}
-			return
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	t.Error("no slow transfer was printed")
 }
 
 func TestSlowExitsAfterItsDuration(t *testing.T) {

@@ -101,7 +101,7 @@ func errorsOf(t *tally.Totals) map[string]uint64 {
 func NewTransfer(t *tally.Transfer, read time.Time) Transfer {
 	one := Transfer{
 		Time: read, Read: t.Micros == 0, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: t.Duration, Post: t.Post,
-		Cause: causes[t.Cause], P99: t.P99,
+		Cause: causes[t.Cause],
 	}
 	if t.Micros > 0 {
 		one.Time = time.UnixMicro(int64(t.Micros))
@@ -109,13 +109,12 @@ func NewTransfer(t *tally.Transfer, read time.Time) Transfer {
 	return one
 }
 
-var causes = map[tally.Cause]string{tally.SlowDuration: "slow_transfer", tally.SlowThroughput: "min_throughput", tally.SlowP99: "p99_factor"}
+var causes = map[tally.Cause]string{tally.SlowDuration: "slow_transfer", tally.SlowThroughput: "min_throughput"}
 
 // Slow returns the conditions as the engine takes them.
 func (c *Conditions) Slow() tally.Slow {
 	const most = uint64(1<<63-1) / uint64(time.Microsecond)
 	return tally.Slow{
 		Duration: time.Duration(min(c.SlowTransfer, most)) * time.Microsecond, MinThroughput: c.MinThroughput,
-		MinSize: c.MinSize, P99Factor: c.P99Factor,
 	}
 }

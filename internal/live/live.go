@@ -38,10 +38,8 @@ type Request struct {
 // Conditions select transfers: those that meet any of them. 0 disables a condition. See
 // [tally.Slow].
 type Conditions struct {
-	SlowTransfer  uint64  `json:"slow_transfer_us,omitempty"` // longer than this
-	MinThroughput uint64  `json:"min_throughput,omitempty"`   // fewer bytes per second
-	MinSize       uint64  `json:"min_size,omitempty"`         // bytes, for MinThroughput
-	P99Factor     float64 `json:"p99_factor,omitempty"`
+	SlowTransfer  uint64 `json:"slow_transfer_us,omitempty"` // longer than this
+	MinThroughput uint64 `json:"min_throughput,omitempty"`   // fewer bytes per second
 	// Most limits the transfers of each agent in a frame to the slowest ones.
 	Most int `json:"most"`
 }
@@ -122,6 +120,5 @@ type Transfer struct {
 	Bytes   uint64    `json:"bytes"`
 	Took    uint64    `json:"transfer_time_us"`
 	Post    uint64    `json:"post_time_us"`
-	Cause   string    `json:"cause"`            // slow_transfer, min_throughput or p99_factor, as in the receiver's logs
-	P99     uint64    `json:"p99_us,omitempty"` // of the agent, for p99_factor
+	Cause   string    `json:"cause"` // slow_transfer or min_throughput, as in the receiver's logs
 }

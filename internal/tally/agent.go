@@ -16,7 +16,7 @@ type Agent struct {
 	names     names
 	spellings *spellings // only for rings with names
 	groups    groups
-	watch     *watch // nil unless slow transfers and errors are reported
+	watch     *watch // nil unless transfers and errors are passed on
 }
 
 // NewAgent returns an agent without events.
@@ -64,7 +64,7 @@ func (a *Agent) Look() *Totals {
 // counted, and the last transfers may be counted in histograms only.
 func (a *Agent) Add(b ringbuf.Batch) {
 	if a.watch != nil {
-		a.watch.begin(b.Layout(), &a.duration)
+		a.watch.begin(b.Layout())
 	}
 	switch b.Layout() {
 	case ringbuf.V1:
@@ -130,7 +130,7 @@ func (a *Agent) transferred() {
 		a.throughput[g.dir].record(semconv.Throughput(g.bytes, g.took))
 	}
 	if a.watch != nil {
-		a.watch.transfer(a.watch.at, Direction(g.dir), g.bytes, g.took, g.post)
+		a.watch.transferred(a.watch.at, Direction(g.dir), g.bytes, g.took, g.post)
 	}
 }
 

@@ -36,7 +36,7 @@
 //     quantile.go, histograms.go: numbers and histograms
 //   - category.go, typename.go, totals.go, agent.go: the totals
 //   - memory.go, health.go, names.go, series.go, spelling.go: their parts
-//   - group.go, classes.go, transfers.go, translate.go, slots.go, watch.go: transfers
+//   - group.go, transfers.go, translate.go, slots.go, watch.go, slow.go: transfers
 //   - values.go: totals that another program has counted
 //   - points.go: the table of metrics
 //   - checkpoint.go, processes.go, stream.go: the stored form

@@ -36,12 +36,9 @@ func (a *Agent) transfers(groups []group, at int) int {
 	for done := a.timeRun(groups[:n]); done < n; done += a.timeRun(groups[done:n]) {
 		a.post.record(groups[done][0].Value)
 		a.duration.record(groups[done][1].Value)
-		if a.watch != nil && a.watch.timesOnly {
-			a.watch.transfers(groups[done:done+1], at+groupSize*done)
-		}
 		done++
 	}
-	if a.watch != nil && !a.watch.timesOnly {
+	if a.watch != nil {
 		a.watch.transfers(groups[:n], at)
 	}
 	if !a.measuresThroughput() {
@@ -103,9 +100,6 @@ func (a *Agent) sizeRun(groups []group) (n int) {
 func (a *Agent) timeRun(groups []group) (n int) {
 	post, took, scale := &a.post, &a.duration, a.duration.scale
 	postLow, postHigh, tookLow, tookHigh := post.low, post.high, took.low, took.high
-	if a.watch != nil && a.watch.timesOnly {
-		tookHigh = min(tookHigh, a.watch.limit) // so that slow transfers end the run
-	}
 	var postSum, tookSum uint64
 	for ; n < len(groups); n++ {
 		g := &groups[n]

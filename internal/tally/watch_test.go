@@ -4,7 +4,7 @@
 package tally_test
 
 import (
-	"math/big"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,45 +18,27 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// seen records the reports of a watch.
+// seen records what a watch receives.
 type seen struct {
 	transfers []tally.Transfer
 	errors    []tally.Error
 }
 
-func (s *seen) watch(slow tally.Slow) tally.Watch {
+func (s *seen) watch() tally.Watch {
 	return tally.Watch{
-		Slow:     slow,
-		Transfer: func(t tally.Transfer) { s.transfers = append(s.transfers, t) },
+		Transfer: func(t *tally.Transfer) { s.transfers = append(s.transfers, *t) },
 		Error:    func(e tally.Error) { s.errors = append(s.errors, e) },
 	}
 }
 
-const (
-	slowMicros     = 5000
-	slowThroughput = 1_000_000_000 // bytes per second
-	slowSize       = 1 << 12
-)
-
-// slowTransfers returns the slow transfers of all events: those that take more than
-// slowMicros, or move at least slowSize bytes with a throughput below least.
-func slowTransfers(l ringbuf.Layout, want *oracle.Oracle, least uint64) (list []tally.Transfer) {
+// wholeTransfers returns the transfers whose events were all read.
+func wholeTransfers(l ringbuf.Layout, want *oracle.Oracle) (list []tally.Transfer) {
 	for k, d := range want.Transfers {
 		t := tally.Transfer{
 			Layout: l, Micros: k[3].Micros, Direction: tally.Transmit, Bytes: k[2].Value, Duration: k[1].Value, Post: k[0].Value,
 		}
 		if d == "rx" {
 			t.Direction = tally.Receive
-		}
-		took := new(big.Int).SetUint64(max(t.Duration, 1))
-		moved := new(big.Int).Mul(new(big.Int).SetUint64(t.Bytes), big.NewInt(1_000_000))
-		switch {
-		case t.Duration > slowMicros:
-			t.Cause = tally.SlowDuration
-		case t.Bytes >= slowSize && moved.Cmp(took.Mul(took, new(big.Int).SetUint64(least))) < 0:
-			t.Cause = tally.SlowThroughput
-		default:
-			continue
 		}
 		list = append(list, t)
 	}
@@ -72,7 +54,7 @@ func failures(want *oracle.Oracle) (list []tally.Error) {
 }
 
 // The order and the times must be correct for all batch sizes.
-func TestEverySlowTransferAndErrorIsReportedOnce(t *testing.T) {
+func TestEveryTransferAndErrorIsPassedOnOnce(t *testing.T) {
 	configs := map[string]tally.HistogramConfig{
 		"explicit":    {},
 		"exponential": {Kind: tally.Exponential},
@@ -80,25 +62,23 @@ func TestEverySlowTransferAndErrorIsReportedOnce(t *testing.T) {
 	}
 	for kind, config := range configs {
 		for _, l := range ringbuf.Layouts() {
-			t.Run(kind+"/"+l.String(), func(t *testing.T) { watchRandomEvents(t, l, config, slowThroughput) })
-			t.Run(kind+", times only/"+l.String(), func(t *testing.T) { watchRandomEvents(t, l, config, 0) })
+			t.Run(kind+"/"+l.String(), func(t *testing.T) { watchRandomEvents(t, l, config) })
 		}
 	}
 }
 
-func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramConfig, least uint64) {
+func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramConfig) {
 	t.Helper()
-	slow := tally.Slow{Duration: slowMicros * time.Microsecond, MinThroughput: least, MinSize: slowSize}
 	r := newRing(t, l, 512)
 	s := shape(t, tally.Config{Duration: config, MaxNames: 100_000})
-	causes := make(map[tally.Cause]int)
+	transfers := 0
 	for seed := range uint64(10) {
 		g := generator{rand.New(rand.NewPCG(seed, 13)), l}
 		var got seen
 		agent, want := tally.NewAgent(s), oracle.New()
-		watches := []tally.Watch{got.watch(slow)}
+		watches := []tally.Watch{got.watch()}
 		if seed%2 == 1 { // others have no effect
-			watches = append(watches, new(seen).watch(tally.Slow{Duration: slowMicros / 2 * time.Microsecond}), new(seen).watch(tally.Slow{MinThroughput: 1}))
+			watches = append(watches, new(seen).watch(), tally.Watch{})
 			slices.Reverse(watches[seed%3:])
 		}
 		agent.Watch(watches...)
@@ -122,89 +102,52 @@ func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramCon
 				want.Restarted()
 			}
 		}
-		if d := cmp.Diff(slowTransfers(l, want, least), got.transfers, cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(wholeTransfers(l, want), got.transfers, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("seed %d: transfers (-want +got)\n%s", seed, d)
 		}
 		if d := cmp.Diff(failures(want), got.errors, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("seed %d: errors (-want +got)\n%s", seed, d)
 		}
-		for _, one := range got.transfers {
-			causes[one.Cause]++
+		transfers += len(got.transfers)
+	}
+	if transfers == 0 {
+		t.Error("no transfer occurred")
+	}
+}
+
+func TestTransferIsSlowIfItMeetsACondition(t *testing.T) {
+	for name, c := range map[string]struct {
+		slow     tally.Slow
+		transfer tally.Transfer
+		want     tally.Cause
+	}{
+		"no limit":       {tally.Slow{}, tally.Transfer{Bytes: math.MaxUint64, Duration: math.MaxUint64}, 0},
+		"at the limit":   {tally.Slow{Duration: 5 * time.Millisecond}, tally.Transfer{Duration: 5000}, 0},
+		"longer":         {tally.Slow{Duration: 5 * time.Millisecond}, tally.Transfer{Duration: 5001}, tally.SlowDuration},
+		"as fast":        {tally.Slow{MinThroughput: 1 << 20}, tally.Transfer{Bytes: tally.MinSize, Duration: 1_000_000}, 0},
+		"less fast":      {tally.Slow{MinThroughput: 1 << 20}, tally.Transfer{Bytes: tally.MinSize, Duration: 1_000_001}, tally.SlowThroughput},
+		"too small":      {tally.Slow{MinThroughput: 1 << 20}, tally.Transfer{Bytes: tally.MinSize - 1, Duration: 1_000_001}, 0},
+		"both":           {tally.Slow{Duration: 1, MinThroughput: math.MaxUint64}, tally.Transfer{Bytes: tally.MinSize, Duration: 1}, tally.SlowDuration},
+		"0 µs are 1 µs":  {tally.Slow{MinThroughput: 1e6*tally.MinSize + 1}, tally.Transfer{Bytes: tally.MinSize}, tally.SlowThroughput},
+		"beyond 64 bits": {tally.Slow{MinThroughput: math.MaxUint64}, tally.Transfer{Bytes: math.MaxUint64, Duration: 1_000_001}, tally.SlowThroughput},
+	} {
+		c.transfer.Cause = tally.SlowThroughput // of an earlier check
+		if got := c.slow.Check(&c.transfer); got != (c.want != 0) || c.transfer.Cause != c.want {
+			t.Errorf("%s: %v, cause %d, want %d", name, got, c.transfer.Cause, c.want)
 		}
 	}
-	if causes[tally.SlowDuration] == 0 || (causes[tally.SlowThroughput] == 0) != (least == 0) {
-		t.Errorf("causes %v: some didn't occur", causes)
-	}
 }
 
-func transferIn(micros uint64) []ringbuf.Event {
-	return []ringbuf.Event{
-		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1),
-		ringbuf.NewEvent(ringbuf.TypeXferTime, micros),
-		ringbuf.NewEvent(ringbuf.TypeTxBytes, 1000),
-		ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
-	}
-}
-
-func TestP99FactorComparesWithEarlierTransfers(t *testing.T) {
-	for name, c := range map[string]struct {
-		config tally.HistogramConfig
-		p99    uint64 // of 999 transfers of 100 µs and some of 5 ms, to the width of a bucket
-	}{
-		"explicit":    {tally.HistogramConfig{}, 100},
-		"exponential": {tally.HistogramConfig{Kind: tally.Exponential}, 103},
-		"none":        {tally.HistogramConfig{Kind: tally.NoHistogram}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got seen
-			agent := tally.NewAgent(shape(t, tally.Config{Duration: c.config}))
-			agent.Watch(got.watch(tally.Slow{P99Factor: 10}))
-			r := newRing(t, ringbuf.V4, 8192)
-			for range tally.P99Transfers - 1 {
-				r.feed(agent, transferIn(100))
-			}
-			r.feed(agent, transferIn(5000)) // not enough transfers yet
-			r.feed(agent, transferIn(900))
-			if len(got.transfers) != 0 {
-				t.Errorf("%d slow transfers, want none", len(got.transfers))
-			}
-			r.feed(agent, transferIn(5001))
-			var want []tally.Transfer
-			if c.p99 > 0 {
-				want = []tally.Transfer{{Layout: ringbuf.V4, Bytes: 1000, Duration: 5001, Post: 1, Cause: tally.SlowP99, P99: c.p99}}
-			}
-			if d := cmp.Diff(want, got.transfers, cmpopts.EquateEmpty()); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
-			}
-		})
-	}
-}
-
-func TestNothingIsSlowWithoutALimit(t *testing.T) {
-	var got seen
+func TestWatchDoesNotAllocate(t *testing.T) {
 	agent := tally.NewAgent(shape(t, tally.Config{}))
-	agent.Watch(got.watch(tally.Slow{}))
-	r := newRing(t, ringbuf.V4, 512)
-	r.feed(agent, generator{rand.New(rand.NewPCG(1, 1)), ringbuf.V4}.events(1000))
-	if len(got.transfers) > 0 {
-		t.Errorf("%d slow transfers", len(got.transfers))
-	}
-}
-
-func TestWatchOfFastTransfersDoesNotAllocate(t *testing.T) {
-	agent := tally.NewAgent(shape(t, tally.Config{}))
-	var got seen
-	agent.Watch(got.watch(tally.Slow{Duration: time.Hour, MinThroughput: 1, P99Factor: 1e6}))
+	transfers := 0
+	agent.Watch(tally.Watch{Transfer: func(*tally.Transfer) { transfers++ }, Error: func(tally.Error) {}})
 	r := newRing(t, ringbuf.V4, slots)
 	r.push(transferMix(rand.New(rand.NewPCG(1, 2))))
 	r.read(func(b ringbuf.Batch) {
 		agent.Add(b)
-		got.errors = got.errors[:0]
-		if n := testing.AllocsPerRun(10, func() {
-			agent.Add(b)
-			got.errors = got.errors[:0]
-		}); n != 0 {
-			t.Errorf("%v allocations", n)
+		if n := testing.AllocsPerRun(10, func() { agent.Add(b) }); n != 0 || transfers == 0 {
+			t.Errorf("%v allocations, %d transfers", n, transfers)
 		}
 	})
 }

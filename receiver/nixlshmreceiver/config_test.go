@@ -77,7 +77,7 @@ func TestConfigurationHasDefaults(t *testing.T) {
 		Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 		Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 	}
-	want.Logs = LogsConfig{SlowTransfer: time.Second, MinSize: 1 << 20, Errors: true, Rate: 10, Burst: 100}
+	want.Logs = LogsConfig{SlowTransfer: time.Second, Errors: true, Rate: 10}
 	want.Socket = ""
 	want.ExporterNames = false
 	want.StorageID = nil
@@ -114,7 +114,7 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 	want.Histograms.Duration.Bounds = []float64{0.001, 0.01, 0.1}
 	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 80}
 	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
-	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, MinSize: 5 << 30, P99Factor: 2.5, Rate: 0.5, Burst: 7}
+	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, Rate: 0.5}
 	want.Socket = "/run/nixl-otel/receiver.sock"
 	want.ExporterNames = true
 	want.Metrics.NixlEvents.Enabled = false
@@ -200,11 +200,7 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		"long_socket":           {"has more than 90 bytes: use a shorter path"},
 		"short_slow_transfer":   {"logs: slow_transfer: 500ns is too short", "at least 1µs"},
 		"negative_throughput":   {"logs: min_throughput: -1 is not a throughput"},
-		"size_alone":            {"logs: min_size: 4096 needs min_throughput, which isn't set"},
-		"negative_size":         {"logs: min_size: -1 is negative"},
-		"small_factor":          {"logs: p99_factor: 0.5 is not a factor"},
-		"factor_of_none":        {"logs: p99_factor needs the histogram of durations"},
-		"no_logs":               {"logs: rate: 0 is not a rate", "logs: burst: 0 must be 1 or more"},
+		"no_logs":               {"logs: rate: 0 is not a rate"},
 		"observer_with_storage": {"storage: mode observe has no positions to store"},
 		"two_faults":            {"max_rings: -1 must be 1 or more", "stale_after: -1s is too short"},
 	} {

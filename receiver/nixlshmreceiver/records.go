@@ -108,14 +108,10 @@ func (b *recordBuilder) sentence(t *tally.Transfer) string {
 		verb = "Receiving"
 	}
 	s := fmt.Sprintf("%s %d bytes took %v", verb, t.Bytes, duration(t.Duration))
-	switch t.Cause {
-	case tally.SlowDuration:
+	if t.Cause == tally.SlowDuration {
 		return s + fmt.Sprintf(", longer than slow_transfer (%v).", b.cfg.SlowTransfer)
-	case tally.SlowThroughput:
-		return s + fmt.Sprintf(", at %s less than min_throughput (%s).", perSecond(float64(t.Throughput())), perSecond(b.cfg.MinThroughput))
-	default:
-		return s + fmt.Sprintf(", more than %v times the agent's 99th percentile (%v).", b.cfg.P99Factor, duration(t.P99))
 	}
+	return s + fmt.Sprintf(", at %s less than min_throughput (%s).", perSecond(float64(t.Throughput())), perSecond(b.cfg.MinThroughput))
 }
 
 func failed(kind ringbuf.Type, to plog.LogRecord) {

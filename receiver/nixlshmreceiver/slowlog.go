@@ -86,10 +86,10 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 		queue:      make(chan record, maxQueued),
 		waiting:    make(map[engine.Holder]int),
 		retryAfter: on.retryAfter,
-		limits:     limits{rate: rate.Limit(r.cfg.Logs.Rate), burst: r.cfg.Logs.Burst, agents: make(map[string]*bucket)},
+		limits:     limits{rate: rate.Limit(r.cfg.Logs.Rate), burst: r.cfg.Logs.burst(), agents: make(map[string]*bucket)},
 		ending:     make(chan struct{}),
 		tooMany: fmt.Sprintf("more than %v log records per second, so some were dropped; "+
-			"raise logs::slow_transfer, or logs::rate and logs::burst", r.cfg.Logs.Rate),
+			"raise logs::slow_transfer or logs::rate", r.cfg.Logs.Rate),
 	}
 }
 
@@ -97,15 +97,15 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 func (s *slowLog) watch(report func(notice.Notice)) *engine.Watch {
 	s.report = report
 	s.dropped.Add(context.Background(), 0) // rate() misses the first value of a series
-	w := &engine.Watch{
-		Slow: s.cfg.slow(),
-		Transfer: func(a engine.Agent, t tally.Transfer) {
-			s.add(record{Agent: a, read: s.now(), transfer: t})
-		},
-	}
+	slow := s.cfg.slow()
+	w := &engine.Watch{Transfer: func(a *engine.Agent, t *tally.Transfer) {
+		if slow.Check(t) {
+			s.add(record{Agent: *a, read: s.now(), transfer: *t})
+		}
+	}}
 	if s.cfg.Errors {
-		w.Error = func(a engine.Agent, e tally.Error) {
-			s.add(record{Agent: a, read: s.now(), failure: e})
+		w.Error = func(a *engine.Agent, e tally.Error) {
+			s.add(record{Agent: *a, read: s.now(), failure: e})
 		}
 	}
 	return w

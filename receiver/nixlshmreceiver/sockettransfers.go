@@ -43,7 +43,12 @@ func (c *socketClient) setWatch(conditions *live.Conditions) {
 	}
 	c.conditions = *conditions
 	most := min(max(conditions.Most, 1), maxTransfers)
-	c.watch = &engine.Watch{Slow: conditions.Slow(), Transfer: func(a engine.Agent, t tally.Transfer) { c.transfer(a, &t, most) }}
+	slow := conditions.Slow()
+	c.watch = &engine.Watch{Transfer: func(a *engine.Agent, t *tally.Transfer) {
+		if slow.Check(t) {
+			c.transfer(*a, t, most)
+		}
+	}}
 	c.engine.Watch(c.watch)
 }
 

@@ -64,11 +64,8 @@ var values = []struct {
 	{"histograms::throughput::max_size", wantWhole(tally.DefaultMaxSize)},
 	{"logs::slow_transfer", wantDuration("ms", "1s")},
 	{"logs::min_throughput", wantNumber},
-	{"logs::min_size", wantBytes},
-	{"logs::p99_factor", wantNumber},
 	{"logs::errors", wantBool},
 	{"logs::rate", wantNumber},
-	{"logs::burst", wantWhole(defaultLogsBurst)},
 	{"socket", wantText},
 	{"nixl_exporter_names", wantBool},
 }
@@ -211,7 +208,7 @@ func wantWhole(example int) func(any) error {
 // wantBytes checks a size, which may exceed 2 GiB.
 func wantBytes(value any) error {
 	if _, ok := integer(value); !ok {
-		return fmt.Errorf("%s is not a number of bytes: use %d, for example, without a unit", spell(value), defaultMinSize)
+		return fmt.Errorf("%s is not a number of bytes: use %d, for example, without a unit", spell(value), 1<<20)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ service: {pipelines: {logs: {receivers: [nixl_shm], exporters: [%s]}}}
 }
 
 // noRate logs every slow transfer.
-const noRate = "receivers: {nixl_shm: {logs: {rate: 1000000, burst: 1000000}}}\n"
+const noRate = "receivers: {nixl_shm: {logs: {rate: 1000000}}}\n"
 
 // readLogs counts the records that a file exporter has written so far, and checks each record.
 func readLogs(t *testing.T, file string) logged {

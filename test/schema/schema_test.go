@@ -83,8 +83,7 @@ func TestSchemaRejectsMistakes(t *testing.T) {
 		"resource_attributes: {host.name: {metrics_include: [{a: b}]}}": "metrics_include",
 		"resource_attributes: {host.name: {metrics_include: {a: b}}}":   "metrics_include",
 		"resource_attributes: {host.nam: {enabled: false}}":             "host.nam",
-		"logs: {burst: 0}":       "burst",
-		"nixl_exporter_names: 1": "nixl_exporter_names",
+		"nixl_exporter_names: 1":                                        "nixl_exporter_names",
 	} {
 		if err := schema.Validate(parse(t, text)); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: error is %v, want one about %s", text, err, key)

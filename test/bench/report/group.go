@@ -32,7 +32,7 @@ func groups() []group {
 	return []group{
 		{name: "drain and tally", pkg: "./internal/tally", bench: "^BenchmarkAdd$/^(v1|v4)$"},
 		{name: "throughput", pkg: "./internal/tally", bench: "^BenchmarkThroughput$"},
-		{name: "logs", pkg: "./internal/tally", bench: "^Benchmark(Watch|WatchThroughput)$"},
+		{name: "logs", pkg: "./internal/tally", bench: "^BenchmarkWatch$"},
 		{name: "plain loop", pkg: "./test/bench", bench: "^BenchmarkPlainLoop$"},
 		{name: "same work", pkg: "./test/bench", bench: "^BenchmarkSameWork$"},
 		{name: "two processes", pkg: "./test/bench", bench: "^BenchmarkTwoProcesses$", time: "1x", once: true},

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -198,9 +197,8 @@ func (s *Recording) apply(rec *recording.Record) {
 
 func (s *Recording) add(rec *recording.Record) *recorded {
 	a := &recorded{tally: tally.NewAgent(s.shape), start: rec.At, excluded: !s.patterns.match(rec.About.Name)}
-	const unreached = math.MaxUint64 // as in transfers.watch
 	agent := engine.Agent{Path: rec.About.Path}
-	a.tally.Watch(tally.Watch{Slow: tally.Slow{MinThroughput: unreached}, Transfer: func(t tally.Transfer) { s.transfers.add(agent, t) }})
+	a.tally.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { s.transfers.add(&agent, t) }})
 	return a
 }
 

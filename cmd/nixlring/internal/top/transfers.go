@@ -4,7 +4,6 @@
 package top
 
 import (
-	"math"
 	"sync"
 	"time"
 
@@ -45,14 +44,13 @@ func (x *transfers) slowest(path string) []Transfer {
 
 // watch returns a watch that adds every transfer whose events were all read.
 func (x *transfers) watch() *engine.Watch {
-	const unreached = math.MaxUint64 // bytes per second, so that every transfer counts as slow
-	return &engine.Watch{Slow: tally.Slow{MinThroughput: unreached}, Transfer: x.add}
+	return &engine.Watch{Transfer: x.add}
 }
 
 // add adds a transfer of an agent.
-func (x *transfers) add(agent engine.Agent, t tally.Transfer) {
+func (x *transfers) add(agent *engine.Agent, t *tally.Transfer) {
 	now := x.now()
-	one := live.NewTransfer(&t, now)
+	one := live.NewTransfer(t, now)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.of(agent.Path).add(now, newTransfer(&one))

@@ -60,9 +60,8 @@ func (e lookEffect) run(env) { e.done(e.snapshots) }
 
 // Watch is a [tally.Watch] for all agents. Draining waits for its functions.
 type Watch struct {
-	Slow     tally.Slow
-	Transfer func(Agent, tally.Transfer)
-	Error    func(Agent, tally.Error) // may be nil
+	Transfer func(*Agent, *tally.Transfer) // valid until it returns; may be nil
+	Error    func(*Agent, tally.Error)     // may be nil
 }
 
 // watching begins or ends a watch of all agents.
@@ -82,16 +81,18 @@ func (m watching) apply(o *owner, _ time.Time) {
 	}
 }
 
-// watch makes the agent's totals report slow transfers and errors to all watches.
+// watch makes the agent's totals pass transfers and errors to all watches.
 func (o *owner) watch(a *agent) {
 	if a.tally == nil { // of stores, which have no events
 		return
 	}
 	list := make([]tally.Watch, len(o.watches))
 	for i, w := range o.watches {
-		list[i] = tally.Watch{Slow: w.Slow, Transfer: func(t tally.Transfer) { w.Transfer(a.Agent, t) }}
+		if w.Transfer != nil {
+			list[i].Transfer = func(t *tally.Transfer) { w.Transfer(&a.Agent, t) }
+		}
 		if w.Error != nil {
-			list[i].Error = func(e tally.Error) { w.Error(a.Agent, e) }
+			list[i].Error = func(e tally.Error) { w.Error(&a.Agent, e) }
 		}
 	}
 	a.tally.Watch(list...)

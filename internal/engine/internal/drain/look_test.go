@@ -74,8 +74,8 @@ func TestWatchesBeginAndEndIndependently(t *testing.T) {
 	b := newHarness(t)
 	b.start(ringbuf.Consume, false)
 	var first, second int
-	one := &Watch{Error: func(Agent, tally.Error) { first++ }}
-	two := &Watch{Error: func(Agent, tally.Error) { second++ }}
+	one := &Watch{Error: func(*Agent, tally.Error) { first++ }}
+	two := &Watch{Error: func(*Agent, tally.Error) { second++ }}
 	fail := func() {
 		must.OK(t, b.writer.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
 		b.step()
