@@ -184,8 +184,5 @@ func (p *Producer) notice(n notice.Notice) {
 	if n.Err != nil {
 		args = append(args, "error", n.Err)
 	}
-	if n.Again > 0 {
-		args = append(args, "repeated", n.Again)
-	}
 	p.log.Log(context.Background(), n.Level, n.Text, args...)
 }

@@ -162,11 +162,7 @@ func sayWarning(say io.Writer, n notice.Notice) {
 		return
 	}
 	text := n.String()
-	switch {
-	case n.Kind != notice.RingFull:
-	case n.Path == "": // about several rings
-		text = "rings are full; their agents drop events until a consumer takes some"
-	default:
+	if n.Kind == notice.RingFull {
 		text = render.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
 	}
 	fmt.Fprintln(say, text)

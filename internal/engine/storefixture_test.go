@@ -145,7 +145,6 @@ func (r *collector) first() (agents map[string]drain.Snapshot) {
 
 // noticesOf returns the notices of a kind.
 func (r *collector) noticesOf(k notice.Kind) (list []notice.Notice) {
-	r.reporter.Flush()
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
 	for _, n := range r.x.notices {

@@ -2,12 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package notice reports events to the operator as log lines. Each line states what
-// happened and what to do.
-//
-// All log lines go through one [Reporter]. A notice has a kind and a subject: the path of a
-// ring, a file or a directory. The same kind is reported for the same subject at most once a
-// minute. If many subjects are affected at once, one line per cause states how many. So the
-// number of lines is limited, even if an attacker can write to a ring directory.
+// happened and what to do. All log lines go through one [Reporter], which limits their number,
+// even if an attacker can write to a ring directory.
 package notice
 
 import (
@@ -74,32 +70,15 @@ const (
 	ExportUnsaved      // totals were exported before their checkpoint was stored
 )
 
-// subjects returns the plural noun for the subjects of a kind.
-func (k Kind) subjects() string {
-	switch k {
-	case DirectoryMissing, DirectoryFound, DirectoryHangs, DirectoryCut, PatternsUnmatched, DirectoryOnDisk, NotifyOff, DiscoveryFailed, DiscoveryWorks:
-		return "directories"
-	case NotRing:
-		return "files"
-	case MPStoreOpened, MPStoreOld, MPStoreRefused, MPStoreLimit, MPStoreRestart, MPStoreShared, MPStoreBounds, MPStoreLost, MPStoreRetired:
-		return "stores"
-	default:
-		return "rings"
-	}
-}
-
-// Notice is a message to the operator. It concerns a directory, a ring or a file, or several
-// of them with the same cause.
+// Notice is a message to the operator about a directory, a ring or a file.
 type Notice struct {
 	Kind  Kind
 	Level slog.Level
-	Path  string // the subject; empty if there are several, or none
-	// Pod and Container are the UID and the ID of where the subject is; empty if unknown,
-	// or if the notice covers several.
+	Path  string // the subject; may be empty
+	// Pod and Container are the UID and the ID of where the subject is; empty if unknown.
 	Pod, Container string
 	Text           string // what happened and what to do, without the path
 	Err            error  // may be nil
-	Again          int    // number of earlier notices of this kind and subject that were omitted
 }
 
 // String returns the notice as one line.
@@ -114,17 +93,10 @@ func (n Notice) String() string {
 // Message returns the path and the text. It includes the path because loggers with sampling,
 // such as the Collector's, drop lines with the same message.
 func (n Notice) Message() string {
-	s := n.Text
-	if n.Path != "" {
-		s = readable(n.Path) + ": " + s
+	if n.Path == "" {
+		return n.Text
 	}
-	switch {
-	case n.Again == 1:
-		s += " (and once more)"
-	case n.Again > 1:
-		s = fmt.Sprintf("%s (and %d more times)", s, n.Again)
-	}
-	return s
+	return readable(n.Path) + ": " + n.Text
 }
 
 // readable quotes a path with spaces or unprintable characters. File names are untrusted and

@@ -86,7 +86,7 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 		queue:      make(chan record, maxQueued),
 		waiting:    make(map[engine.Holder]int),
 		retryAfter: on.retryAfter,
-		limits:     limits{rate: rate.Limit(r.cfg.Logs.Rate), burst: r.cfg.Logs.burst(), agents: make(map[string]*bucket)},
+		limits:     limits{rate: rate.Limit(r.cfg.Logs.Rate), burst: r.cfg.Logs.burst(), agents: make(map[string]*rate.Limiter)},
 		ending:     make(chan struct{}),
 		tooMany: fmt.Sprintf("more than %v log records per second, so some were dropped; "+
 			"raise logs::slow_transfer or logs::rate", r.cfg.Logs.Rate),
@@ -116,9 +116,9 @@ func (s *slowLog) add(r record) {
 	b := s.limits.of(r.ID, r.read)
 	switch {
 	case !b.AllowN(r.read, 1):
-		s.drop(b, &r, s.tooMany)
+		s.drop(&r, s.tooMany)
 	case !s.enqueue(r):
-		s.drop(b, &r, tooSlow)
+		s.drop(&r, tooSlow)
 	}
 }
 
@@ -149,15 +149,12 @@ func (s *slowLog) dequeued(r *record) {
 
 const tooSlow = "log records were dropped because the next consumer is slower than the agents write; check the exporter"
 
-// drop counts a dropped record, and warns about the first one of an agent.
-func (s *slowLog) drop(b *bucket, r *record, why string) {
+// drop counts and reports a dropped record.
+func (s *slowLog) drop(r *record, why string) {
 	s.dropped.Add(context.Background(), 1)
-	if !b.reported {
-		b.reported = true
-		s.report(notice.Notice{
-			Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: r.Path, Pod: r.Holder.Pod, Container: r.Holder.Container, Text: why,
-		})
-	}
+	s.report(notice.Notice{
+		Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: r.Path, Pod: r.Holder.Pod, Container: r.Holder.Container, Text: why,
+	})
 }
 
 // start starts exporting.
@@ -274,19 +271,14 @@ func (s *slowLog) reject(text string, err error) {
 type limits struct {
 	rate   rate.Limit // per second
 	burst  int
-	agents map[string]*bucket // by ID
-}
-
-type bucket struct {
-	*rate.Limiter
-	reported bool // whether dropped records were reported
+	agents map[string]*rate.Limiter // by ID
 }
 
 // maxBuckets is the number of buckets from which on those of idle agents are removed.
 const maxBuckets = 4096
 
 // of returns the bucket of an agent.
-func (l *limits) of(id string, now time.Time) *bucket {
+func (l *limits) of(id string, now time.Time) *rate.Limiter {
 	if b := l.agents[id]; b != nil {
 		return b
 	}
@@ -297,7 +289,7 @@ func (l *limits) of(id string, now time.Time) *bucket {
 			}
 		}
 	}
-	b := &bucket{Limiter: rate.NewLimiter(l.rate, l.burst)}
+	b := rate.NewLimiter(l.rate, l.burst)
 	l.agents[id] = b
 	return b
 }

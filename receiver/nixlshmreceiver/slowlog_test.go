@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"golang.org/x/time/rate"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -397,6 +398,33 @@ func TestBlockedConsumerOfLogsLosesLogRecordsButNoEvents(t *testing.T) {
 	}
 }
 
+// An agent that once exceeded its rate is still named when the exporter is too slow.
+func TestEachReasonForDroppingLogRecordsIsReported(t *testing.T) {
+	h := newHarness(t, t.TempDir()).withLogs()
+	h.create()
+	s := h.own().slow
+	said := make(map[string]bool)
+	s.watch(func(n notice.Notice) { said[n.Path+": "+n.Text] = true })
+	now := time.Unix(1e9, 0)
+	add := func(id string) {
+		s.add(record{Agent: engine.Agent{ID: id, Path: id, Holder: engine.Holder{Shared: true}}, read: now})
+	}
+	for range 10*defaultLogsRate + 1 {
+		add("busy")
+	}
+	if !said["busy: "+s.tooMany] {
+		t.Fatalf("reported %v", said)
+	}
+	for i := 0; len(s.queue) < maxQueued; i++ {
+		add(strconv.Itoa(i))
+	}
+	now = now.Add(time.Minute)
+	add("busy")
+	if !said["busy: "+tooSlow] {
+		t.Errorf("reported %v", said)
+	}
+}
+
 // A container with many agents can't fill the queue.
 func TestLogRecordsOfOtherContainersFindRoom(t *testing.T) {
 	h := newHarness(t, t.TempDir()).withLogs()
@@ -531,7 +559,7 @@ func TestShutdownEndsRetries(t *testing.T) {
 // An endless number of agents must not use an endless amount of memory.
 func TestBucketsOfIdleAgentsAreRemoved(t *testing.T) {
 	now := newClock()
-	l := limits{rate: 1, burst: 2, agents: make(map[string]*bucket)}
+	l := limits{rate: 1, burst: 2, agents: make(map[string]*rate.Limiter)}
 	busy := l.of("busy", now.now())
 	for i := range 5 * maxBuckets {
 		if i%1000 == 0 {

@@ -91,7 +91,7 @@ func TestMissingCgroupsAreReported(t *testing.T) {
 		c.Finder = Processes{Proc: host.Proc, Cgroups: "/nonexistent"}.Finder(DefaultIdentifyBy)
 	})
 	x.look()
-	if reported := x.noticesFrom(x.watcher.notices, notice.NotifyOff); len(reported) != 1 {
+	if reported := x.noticesFrom(notice.NotifyOff); len(reported) != 1 {
 		t.Errorf("reported %v", reported)
 	}
 }

@@ -57,11 +57,10 @@ func (x *fixture) report(n notice.Notice) {
 
 // noticesOf returns the notices of a kind.
 func (x *fixture) noticesOf(d *Directory, k notice.Kind) []notice.Notice {
-	return x.noticesFrom(d.notices, k)
+	return x.noticesFrom(k)
 }
 
-func (x *fixture) noticesFrom(r *notice.Reporter, k notice.Kind) (list []notice.Notice) {
-	r.Flush()
+func (x *fixture) noticesFrom(k notice.Kind) (list []notice.Notice) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, n := range x.notices {
