@@ -136,29 +136,6 @@ func TestFileThatBecomesARingIsOpened(t *testing.T) {
 	}
 }
 
-// Each file has its own retry.
-func TestManyRefusalsAreReportedInOneNotice(t *testing.T) {
-	x := newFixture(t)
-	for i := range 200 {
-		touch(t, x.path(fmt.Sprintf("starting-%03d", i)), string(make([]byte, 100)))
-	}
-	d := x.directory(func(c *Config) {
-		c.Now = func() time.Time {
-			x.advance(20 * time.Microsecond)
-			return x.clock()
-		}
-	})
-	d.walk()
-	for began := x.clock(); x.clock().Sub(began) < 2*startTimeout; {
-		x.advance(d.untilDue())
-		d.wakeDue()
-		d.walk()
-	}
-	if reported := x.noticesOf(d, notice.RingRefused); len(reported) != 1 || !strings.HasPrefix(reported[0].Text, "200 rings") {
-		t.Errorf("notices = %v", reported)
-	}
-}
-
 func TestSecondConsumerOpensRingAfterFirstCloses(t *testing.T) {
 	x, y := newFixture(t), newFixture(t)
 	push(t, x.ring("agent", ringbuf.V4, 8), 1)
