@@ -117,6 +117,10 @@ arm64: ## Run the portable tests and some simulations on an emulated arm64; need
 mutate: ## Apply bugs to the core, one at a time, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]
 	go run ./internal/mutate -seeds=$${SEEDS:-20000} -every=$${EVERY:-1} -only="$${ONLY:-}"
 
+.PHONY: mutate-random
+mutate-random: ## Apply random bugs to packages, and print those that no test finds: make mutate-random [PKG=bridge/session] [N=30] [SEED=1]
+	@go run ./internal/mutate/random -pkg="$${PKG:-}" -n=$${N:-30} -seed=$${SEED:-1}
+
 .PHONY: mutate-short
 mutate-short: ## Apply every twelfth bug, and fail if nothing finds it
 	@go run ./internal/mutate -seeds=1000 -every=12
