@@ -50,7 +50,7 @@ func (j judge) judge(ctx context.Context, m mutant) (verdict, error) {
 	if err := os.WriteFile(j.overlay(), overlay, 0o600); err != nil {
 		return 0, err
 	}
-	if !j.passes(ctx, m.pkg.Module.Dir, "build", "-o", os.DevNull, m.pkg.ImportPath) {
+	if !passes(ctx, m.pkg.Module.Dir, "build", "-overlay="+j.overlay(), "-o", os.DevNull, m.pkg.ImportPath) {
 		return invalid, ctx.Err()
 	}
 	if m.pkg.tested() && !j.tests(ctx, m.pkg) {
@@ -66,13 +66,14 @@ func (j judge) judge(ctx context.Context, m mutant) (verdict, error) {
 
 func (j judge) overlay() string { return filepath.Join(j.scratch, "overlay.json") }
 
-// tests reports whether the tests of a package pass.
+// tests reports whether the tests of a package pass, or fail without the mutation, too.
 func (j judge) tests(ctx context.Context, p goPackage) bool {
-	return j.passes(ctx, p.Module.Dir, "test", "-vet=off", "-timeout=3m", p.ImportPath)
+	return passes(ctx, p.Module.Dir, "test", "-overlay="+j.overlay(), "-vet=off", "-timeout=3m", p.ImportPath) ||
+		!passes(ctx, p.Module.Dir, "test", "-vet=off", p.ImportPath)
 }
 
-func (j judge) passes(ctx context.Context, module, command string, args ...string) bool {
-	cmd := exec.CommandContext(ctx, "go", append([]string{command, "-overlay=" + j.overlay()}, args...)...)
+func passes(ctx context.Context, module string, args ...string) bool {
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	text, err := cmd.CombinedOutput()
