@@ -175,7 +175,7 @@ bench-short: ## Run the fast benchmarks; fail if a ratio misses its goal by far
 
 .PHONY: validate-examples
 validate-examples: build build-full ## Validate all sample configurations with the Collectors
-	@for f in examples/collector/*.yaml; do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
+	@for f in $$(ls examples/collector/*.yaml | grep -v nixl-exporter-names); do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
 	@for f in examples/collector/*.yaml examples/collector/scale/*.yaml; do \
 	  echo "validate $$f, full"; $(FULL) validate --config="$$f"; done
 

@@ -89,9 +89,6 @@ func (b *builder) finish(res pcommon.Resource, metrics pmetric.MetricSlice) {
 	for i := range b.late {
 		p.add(&b.late[i])
 	}
-	if b.cfg.ExporterNames {
-		p.exporterNames(b.agent, b.hostname)
-	}
 }
 
 // point records a point. mdatagen generates neither histograms nor the attribute of

@@ -92,10 +92,6 @@ type Config struct {
 	// nixlring. Empty disables it.
 	Socket string `mapstructure:"socket"`
 
-	// ExporterNames adds the series of NIXL's own Prometheus exporter, for existing
-	// dashboards.
-	ExporterNames bool `mapstructure:"nixl_exporter_names"`
-
 	noRunInterval error // why the environment has no valid run interval; nil if the key is set
 }
 

@@ -79,7 +79,6 @@ func TestConfigurationHasDefaults(t *testing.T) {
 	}
 	want.Logs = LogsConfig{SlowTransfer: time.Second, Errors: true, Rate: 10}
 	want.Socket = ""
-	want.ExporterNames = false
 	want.StorageID = nil
 	if d := same(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -116,7 +115,6 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
 	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, Rate: 0.5}
 	want.Socket = "/run/nixl-otel/receiver.sock"
-	want.ExporterNames = true
 	want.Metrics.NixlEvents.Enabled = false
 	want.ResourceAttributes.NixlTelemetryPath.Enabled = true
 	if d := same(want, got); d != "" {

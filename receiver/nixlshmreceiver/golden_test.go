@@ -37,7 +37,6 @@ func (c *clock) now() time.Time       { return time.Unix(0, c.nanos.Load()) }
 func (c *clock) pass(d time.Duration) { c.nanos.Add(int64(d)) }
 
 func everything(c *Config) {
-	c.ExporterNames = true
 	c.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 20}
 	c.Histograms.Throughput = HistogramConfig{Kind: tally.Exponential, MaxSize: 40}
 	c.ResourceAttributes.NixlTelemetryLayout.Enabled = true

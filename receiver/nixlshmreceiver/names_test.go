@@ -103,7 +103,6 @@ func TestAgentNamesAreConvertedToValidUTF8(t *testing.T) {
 	h := newHarness(t, dir, func(c *Config) {
 		c.Include = []string{"**"}
 		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
-		c.ExporterNames = true
 	}).start()
 	batch := h.next()
 	got := make(map[string]int64)

@@ -9,20 +9,16 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -51,127 +47,6 @@ func TestGoldenStore(t *testing.T) {
 	}
 }
 
-// NIXL's prometheus_mp exporter served the same store.
-func TestExporterNamesMatchPrometheusMP(t *testing.T) {
-	dir := t.TempDir()
-	storetest.Copy(t, dir)
-	m := newHarness(t, dir, func(c *Config) { c.ExporterNames = true }).startWith(1).next()
-	want := readSeries(t, filepath.Join(storetest.Dir(t), "scrape-mpA.txt"))
-	if d := cmp.Diff(want, exporterSeries(t, m)); d != "" {
-		t.Errorf("(-served by NIXL +received)\n%s", d)
-	}
-}
-
-var seriesLine = regexp.MustCompile(`^(\w+)\{(.*)\} (\S+)$`)
-
-// readSeries reads the series of a page in the Prometheus text format.
-func readSeries(t *testing.T, file string) map[string]float64 {
-	t.Helper()
-	list := make(map[string]float64)
-	eachLine(t, file, func(line string) {
-		f := seriesLine.FindStringSubmatch(line)
-		if f == nil {
-			return
-		}
-		value, err := strconv.ParseFloat(f[3], 64)
-		must.OK(t, err)
-		pairs := strings.Split(strings.ReplaceAll(f[2], `"`, ""), ",")
-		slices.Sort(pairs)
-		list[f[1]+"{"+strings.Join(pairs, ",")+"}"] = value
-	})
-	return list
-}
-
-// exporterSeries returns the series with NIXL's names, as a Prometheus exporter would
-// serve them.
-func exporterSeries(t *testing.T, m pmetric.Metrics) map[string]float64 {
-	t.Helper()
-	list := make(map[string]float64)
-	for _, metric := range m.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
-		name := metric.Name()
-		if !strings.HasPrefix(name, "agent_") {
-			continue
-		}
-		if metric.Description() == "" {
-			t.Errorf("%s has no help text", name)
-		}
-		switch metric.Type() {
-		case pmetric.MetricTypeSum:
-			addSeries(t, list, name, metric.Sum().DataPoints())
-		case pmetric.MetricTypeGauge:
-			addSeries(t, list, name, metric.Gauge().DataPoints())
-		case pmetric.MetricTypeHistogram:
-			for _, dp := range metric.Histogram().DataPoints().All() {
-				if dp.HasMin() || dp.HasMax() {
-					t.Errorf("%s has a minimum or a maximum, but stores have none", name)
-				}
-				list[name+"_count"+labelsWith(dp.Attributes(), "")] = float64(dp.Count())
-				list[name+"_sum"+labelsWith(dp.Attributes(), "")] = dp.Sum()
-				var sum uint64
-				for i, n := range dp.BucketCounts().All() {
-					sum += n
-					le := "+Inf"
-					if i < dp.ExplicitBounds().Len() {
-						le = strconv.FormatFloat(dp.ExplicitBounds().At(i), 'f', -1, 64)
-					}
-					list[name+"_bucket"+labelsWith(dp.Attributes(), "le="+le)] = float64(sum)
-				}
-			}
-		default:
-			t.Errorf("%s is a %v", name, metric.Type())
-		}
-	}
-	return list
-}
-
-func addSeries(t *testing.T, list map[string]float64, name string, points pmetric.NumberDataPointSlice) {
-	t.Helper()
-	for _, dp := range points.All() {
-		key := name + labelsWith(dp.Attributes(), "")
-		if _, twice := list[key]; twice {
-			t.Errorf("%s is reported twice", key)
-		}
-		list[key] = float64(dp.IntValue())
-	}
-}
-
-func labelsWith(attrs pcommon.Map, more string) string {
-	var pairs []string
-	for k, v := range attrs.All() {
-		pairs = append(pairs, k+"="+v.AsString())
-	}
-	if more != "" {
-		pairs = append(pairs, more)
-	}
-	slices.Sort(pairs)
-	return "{" + strings.Join(pairs, ",") + "}"
-}
-
-func TestExporterNamesHaveNIXLsHelpTexts(t *testing.T) {
-	want := map[string]string{
-		// NIXL v1.4.0 has no histograms; these texts are from its main branch.
-		"agent_xfer_time_us":      "Distribution of transfer time from start to completion, in microseconds",
-		"agent_xfer_post_time_us": "Distribution of time from start to posting to the back-end, in microseconds",
-	}
-	eachLine(t, filepath.Join(ringtest.Root(t), "testdata", "rings", "real-agent", "v1.4.0_prometheus_scrape.txt"), func(line string) {
-		if name, help, ok := strings.Cut(strings.TrimPrefix(line, "# HELP "), " "); ok && strings.HasPrefix(line, "# HELP agent_") {
-			want[name] = help
-		}
-	})
-	dir := t.TempDir()
-	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
-	m := newHarness(t, dir, func(c *Config) { c.ExporterNames = true }).start().next()
-	got := make(map[string]string)
-	for _, metric := range m.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
-		if strings.HasPrefix(metric.Name(), "agent_") {
-			got[metric.Name()] = metric.Description()
-		}
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-NIXL +received)\n%s", d)
-	}
-}
-
 func TestRingsAndStoresCanShareADirectory(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "ring", ringbuf.V4, 16), write(7, 1, 1)...)
@@ -180,14 +55,12 @@ func TestRingsAndStoresCanShareADirectory(t *testing.T) {
 		w.Transfer(0, 100, 20, 5)
 	}
 	h := newHarness(t, dir, func(c *Config) {
-		c.ExporterNames = true
 		c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
 	}).startWith(3)
 	m := h.next()
 	type resource struct {
 		Layout, Rank string
 		Bytes        int64
-		PIDs         []string
 	}
 	got := make(map[string]resource)
 	for _, rm := range m.ResourceMetrics().All() {
@@ -202,19 +75,13 @@ func TestRingsAndStoresCanShareADirectory(t *testing.T) {
 			switch metric.Name() {
 			case semconv.TransferIO.Name:
 				r.Bytes = metric.Sum().DataPoints().At(0).IntValue()
-			case "agent_tx_bytes_total":
-				for _, dp := range metric.Sum().DataPoints().All() {
-					if pid, ok := dp.Attributes().Get("pid"); ok {
-						r.PIDs = append(r.PIDs, pid.Str())
-					}
-				}
 			}
 		}
 		got[text(semconv.AgentName)] = r
 	}
 	want := map[string]resource{
 		"ring":  {Layout: "v4", Bytes: 7},
-		"store": {Layout: "prometheus_mp_v1", Rank: "1", Bytes: 200, PIDs: []string{"1", "2"}},
+		"store": {Layout: "prometheus_mp_v1", Rank: "1", Bytes: 200},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -257,53 +124,6 @@ func TestStoreOfExitedProcessIsNotCountedAsStale(t *testing.T) {
 	if d := cmp.Diff(map[string]int64{"prometheus_mp_v1": 2}, sums(t, telemetry, "agents")); d != "" {
 		t.Errorf("agents (-want +got)\n%s", d)
 	}
-}
-
-// NIXL's exporter serves the series of a process until its store is removed.
-func TestExporterNamesIncludeProcessesThatExitedWhileNoCollectorRan(t *testing.T) {
-	dir, store := t.TempDir(), newMemory()
-	id := newHarness(t, dir).settings.ID
-	run := func() *harness {
-		h := newHarness(t, dir, often, func(c *Config) { c.StorageID, c.ExporterNames = &memoryID, true })
-		h.settings.ID = id
-		h.extensions = map[component.ID]component.Component{memoryID: store}
-		return h.startWith(0)
-	}
-	bytes := func(h *harness) map[string]float64 {
-		all := exporterSeries(t, h.next())
-		maps.DeleteFunc(all, func(name string, _ float64) bool { return !strings.HasPrefix(name, "agent_tx_bytes_total{") })
-		return all
-	}
-	series := func(pid int) string {
-		return "agent_tx_bytes_total{agent_instance=0,agent_name=agent,hostname=host,pid=" + strconv.Itoa(pid) + "}"
-	}
-	var writers []*storetest.Writer
-	for pid := range 3 {
-		w := storetest.Create(t, dir, storetest.Config{PID: int64(pid + 1)})
-		w.Count(storetest.TxBytes, 10)
-		writers = append(writers, w)
-	}
-	h := run()
-	want := map[string]float64{series(1): 10, series(2): 10, series(3): 10}
-	if d := cmp.Diff(want, bytes(h)); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	h.shutdown()
-	for _, w := range writers[:2] {
-		w.Count(storetest.TxBytes, 5)
-		w.Exit()
-	}
-	if err := os.Remove(writers[0].Path()); err != nil { // its values after the last checkpoint are lost
-		t.Fatal(err)
-	}
-	h = run()
-	want = map[string]float64{series(2): 15, series(3): 10}
-	got := make(map[string]float64)
-	must.EventuallyTrue(t, "series of all processes with a store", func() bool {
-		maps.Copy(got, bytes(h))
-		delete(got, series(1)) // reported once it is known that the store was removed
-		return cmp.Equal(want, got)
-	})
 }
 
 // A backend that adds up all series counts each transfer once.

@@ -67,7 +67,6 @@ var values = []struct {
 	{"logs::errors", wantBool},
 	{"logs::rate", wantNumber},
 	{"socket", wantText},
-	{"nixl_exporter_names", wantBool},
 }
 
 // checkValues checks the types of values. The decoder's errors name neither the value

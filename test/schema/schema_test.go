@@ -83,7 +83,6 @@ func TestSchemaRejectsMistakes(t *testing.T) {
 		"resource_attributes: {host.name: {metrics_include: [{a: b}]}}": "metrics_include",
 		"resource_attributes: {host.name: {metrics_include: {a: b}}}":   "metrics_include",
 		"resource_attributes: {host.nam: {enabled: false}}":             "host.nam",
-		"nixl_exporter_names: 1":                                        "nixl_exporter_names",
 	} {
 		if err := schema.Validate(parse(t, text)); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: error is %v, want one about %s", text, err, key)
@@ -97,7 +96,6 @@ func TestSchemaAcceptsEnvironmentVariables(t *testing.T) {
 		"run_interval: ${env:NIXL_TELEMETRY_RUN_INTERVAL:-100}ms",
 		"max_rings: ${env:RINGS}",
 		"directories: ${env:DIRECTORIES}",
-		"nixl_exporter_names: ${env:NAMES}",
 		"mode: ${env:NIXL_MODE}",
 		"histograms: {duration: {kind: '${env:KIND}', max_size: '${env:SIZE}'}}",
 		"allowed_uids: ['${env:UID}']",
