@@ -1,14 +1,14 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle computes the metrics of an agent's events in the most obvious way: it keeps
-// every event, and adds up big integers at the end. It is based on the catalog and has its
+// Package oracle computes the metrics of an agent's events in the most obvious way: it takes
+// one event at a time and adds up big integers. It is based on the catalog and has its
 // own table of types. Tests of all packages compare with it, so it shares no code with
 // package tally.
 //
 // # Order of files
 //
-// oracle.go: the events; points.go: their metrics; torn.go: transfers with missing events;
+// oracle.go: the events; points.go: their metrics; torn.go: transfers with missing events.
 package oracle
 
 import (
@@ -22,22 +22,43 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Oracle has all events of an agent.
+// Oracle adds up the events of an agent.
 type Oracle struct {
-	// Bounds of the histograms, in seconds, bytes and bytes per second.
+	// Bounds of the histograms, in seconds, bytes and bytes per second. They must not
+	// change after the first event.
 	DurationBounds, SizeBounds, ThroughputBounds []float64
 
-	// Known are NIXL's own events, with an empty one for each gap.
-	Known []Event
-	// Failures are the events of errors.
-	Failures []Failure
+	// Transfer is called with the post time, the time, the size and the requests of each
+	// transfer whose events were written in a row, and with its direction: tx or rx.
+	Transfer func(events []Event, direction string)
+	// Failure is called with each error.
+	Failure func(Failure)
 
-	byName      map[name][]uint64 // the values of every event, in order
-	known       map[string][]uint64
-	others      []uint64            // errors of unknown status
-	throughputs map[string][]uint64 // by direction: tx or rx
-	usage       *big.Int            // registered memory; nil if unknown
+	byName      map[name]*values
+	known       map[string]*values // by NIXL's name
+	others      values             // errors of unknown status
+	throughputs map[string]*values // by direction: tx or rx
+	usage       *big.Int           // registered memory; nil if unknown
+	group       []Event            // the last known events in a row, at most four
 	torn        Torn
+}
+
+// values adds up values.
+type values struct {
+	count   uint64
+	sum     big.Int
+	last    uint64
+	spread  *Distribution // nil without a histogram
+	perUnit float64       // what divides values to get the unit of the histogram
+}
+
+func (v *values) add(value uint64) {
+	v.count++
+	v.sum.Add(&v.sum, new(big.Int).SetUint64(value))
+	v.last = value
+	if v.spread != nil {
+		v.spread.observe(float64(value) / v.perUnit)
+	}
 }
 
 // Event is an event that NIXL writes itself.
@@ -92,7 +113,7 @@ var categories = []string{"memory", "transfer", "connection", "backend", "error"
 func New() *Oracle {
 	o := &Oracle{
 		ThroughputBounds: semconv.TransferThroughput.Bounds,
-		byName:           make(map[name][]uint64), known: make(map[string][]uint64), throughputs: make(map[string][]uint64),
+		byName:           make(map[name]*values), known: make(map[string]*values), throughputs: make(map[string]*values),
 	}
 	for _, us := range []float64{ // those of NIXL's own exporter
 		10, 25, 50, 100, 250, 500, 1e3, 2.5e3, 5e3, 10e3, 25e3, 50e3, 100e3, 250e3, 500e3, 1e6, 5e6, 10e6,
@@ -114,14 +135,14 @@ func (o *Oracle) Opened() { o.usage = new(big.Int) }
 func (o *Oracle) Restarted() {
 	o.Opened()
 	o.torn = Torn{n: o.torn.n}
-	o.Known = append(o.Known, Event{})
+	o.group = nil
 }
 
 // Missed states that events are missing.
 func (o *Oracle) Missed() {
 	o.usage = nil
 	o.torn.skip()
-	o.Known = append(o.Known, Event{})
+	o.group = nil
 }
 
 // Add adds an event of a ring.
@@ -175,7 +196,7 @@ func (o *Oracle) addNamed(as Failure, n name, v uint64) {
 		n.name = knownEvents[kind].name
 		o.addKnown(as, kind, v)
 	}
-	o.byName[n] = append(o.byName[n], v)
+	o.named(n, v)
 	if n.category == "error" && !sameName {
 		o.addOther(as, v)
 	}
@@ -202,27 +223,41 @@ func (o *Oracle) addTyped(as Failure, category string, kind ringbuf.Type, v uint
 	case category == "error":
 		o.addOther(as, v)
 	}
-	o.byName[n] = append(o.byName[n], v)
+	o.named(n, v)
+}
+
+// named adds a value under the name that an event is reported as.
+func (o *Oracle) named(n name, v uint64) {
+	if o.byName[n] == nil {
+		o.byName[n] = new(values)
+	}
+	o.byName[n].add(v)
 }
 
 // addOther adds an error of unknown status.
 func (o *Oracle) addOther(as Failure, v uint64) {
-	o.others = append(o.others, v)
+	o.others.add(v)
 	as.Type = math.MaxUint32
-	o.Failures = append(o.Failures, as)
+	o.fail(as)
+}
+
+func (o *Oracle) fail(as Failure) {
+	if o.Failure != nil {
+		o.Failure(as)
+	}
 }
 
 func (o *Oracle) addKnown(as Failure, kind ringbuf.Type, v uint64) {
 	text := knownEvents[kind].name
-	o.known[text] = append(o.known[text], v)
-	o.Known = append(o.Known, Event{text, v, as.Micros})
+	if o.known[text] == nil {
+		o.known[text] = o.newValues(text)
+	}
+	o.known[text].add(v)
 	if knownEvents[kind].category == "error" {
 		as.Type = kind
-		o.Failures = append(o.Failures, as)
+		o.fail(as)
 	}
-	if t, d := o.transferAt(len(o.Known) - 4); d != "" {
-		o.throughputs[d] = append(o.throughputs[d], throughput(t[2].Value, t[1].Value))
-	}
+	o.addToGroup(Event{text, v, as.Micros})
 	if o.usage == nil {
 		return
 	}
@@ -236,32 +271,43 @@ func (o *Oracle) addKnown(as Failure, kind ringbuf.Type, v uint64) {
 	}
 }
 
-// transferAt returns the four events of the transfer that starts at an index of Known, and
-// its direction: tx, rx, or empty if there is no such transfer.
-func (o *Oracle) transferAt(i int) (events []Event, direction string) {
-	if i < 0 || i+4 > len(o.Known) {
-		return nil, ""
+// newValues returns the values of one of NIXL's events, before the first one.
+func (o *Oracle) newValues(event string) *values {
+	switch event {
+	case "agent_tx_bytes", "agent_rx_bytes":
+		return &values{spread: newDistribution(o.SizeBounds), perUnit: 1}
+	case "agent_xfer_time", "agent_xfer_post_time":
+		return &values{spread: newDistribution(o.DurationBounds), perUnit: perSecond}
+	default:
+		return new(values)
 	}
-	events = o.Known[i : i+4]
-	var names []string
-	for _, e := range events {
-		names = append(names, e.Name)
-	}
-	for _, d := range []string{"tx", "rx"} {
-		if slices.Equal(names, []string{"agent_xfer_post_time", "agent_xfer_time", "agent_" + d + "_bytes", "agent_" + d + "_requests_num"}) {
-			return events, d
-		}
-	}
-	return nil, ""
 }
 
-// Transfers calls yield with the post time, the time, the size and the requests of each
-// complete transfer, and with its direction: tx or rx.
-func (o *Oracle) Transfers(yield func(events []Event, direction string) bool) {
-	for i := range o.Known {
-		if t, d := o.transferAt(i); d != "" && !yield(t, d) {
-			return
+// addToGroup adds an event to the last ones, and counts the transfer that it completes.
+func (o *Oracle) addToGroup(e Event) {
+	o.group = append(o.group, e)
+	if len(o.group) > 4 {
+		o.group = o.group[1:]
+	}
+	for _, d := range []string{"tx", "rx"} {
+		whole := []string{"agent_xfer_post_time", "agent_xfer_time", "agent_" + d + "_bytes", "agent_" + d + "_requests_num"}
+		if !slices.EqualFunc(o.group, whole, func(e Event, name string) bool { return e.Name == name }) {
+			continue
 		}
+		if o.throughputs[d] == nil {
+			o.throughputs[d] = &values{spread: newDistribution(o.ThroughputBounds), perUnit: 1}
+		}
+		o.throughputs[d].add(throughput(o.group[2].Value, o.group[1].Value))
+		if o.Transfer != nil {
+			o.Transfer(slices.Clone(o.group), d)
+		}
+	}
+}
+
+// ByName calls yield with the number and the sum of the events of each name. Sums wrap.
+func (o *Oracle) ByName(yield func(category, name string, count, sum uint64)) {
+	for n, v := range o.byName {
+		yield(n.category, n.name, v.count, new(big.Int).And(&v.sum, new(big.Int).SetUint64(math.MaxUint64)).Uint64())
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/oracle/ringoracle"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
@@ -29,7 +29,7 @@ func TestTotalsOfRealRingsMatchTheirJSON(t *testing.T) {
 			if _, err := r.Read(0, agent.Add); err != nil {
 				t.Fatal(err)
 			}
-			want, _ := oracle.OfRing(&c)
+			want, _ := ringoracle.Of(&c)
 			compare(t, want, agent)
 			if c.Agent() && agent.TornGroups() != 0 {
 				t.Errorf("%d torn groups in a ring that was never full", agent.TornGroups())

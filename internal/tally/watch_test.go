@@ -31,26 +31,22 @@ func (s *seen) watch() tally.Watch {
 	}
 }
 
-// wholeTransfers returns the transfers whose events were all read.
-func wholeTransfers(l ringbuf.Layout, want *oracle.Oracle) (list []tally.Transfer) {
-	for k, d := range want.Transfers {
+// expect makes the oracle append the transfers whose events were all read, and all errors.
+func expect(l ringbuf.Layout, from *oracle.Oracle) (want *seen) {
+	want = new(seen)
+	from.Transfer = func(k []oracle.Event, d string) {
 		t := tally.Transfer{
 			Layout: l, Micros: k[3].Micros, Direction: tally.Transmit, Bytes: k[2].Value, Duration: k[1].Value, Post: k[0].Value,
 		}
 		if d == "rx" {
 			t.Direction = tally.Receive
 		}
-		list = append(list, t)
+		want.transfers = append(want.transfers, t)
 	}
-	return list
-}
-
-// failures returns the errors of all events.
-func failures(want *oracle.Oracle) (list []tally.Error) {
-	for _, f := range want.Failures {
-		list = append(list, tally.Error{Layout: f.Layout, Type: f.Type, Micros: f.Micros})
+	from.Failure = func(f oracle.Failure) {
+		want.errors = append(want.errors, tally.Error{Layout: f.Layout, Type: f.Type, Micros: f.Micros})
 	}
-	return list
+	return want
 }
 
 // The order and the times must be correct for all batch sizes.
@@ -75,7 +71,8 @@ func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramCon
 	for seed := range uint64(10) {
 		g := generator{rand.New(rand.NewPCG(seed, 13)), l}
 		var got seen
-		agent, want := tally.NewAgent(s), oracle.New()
+		agent, model := tally.NewAgent(s), oracle.New()
+		want := expect(l, model)
 		watches := []tally.Watch{got.watch()}
 		if seed%2 == 1 { // others have no effect
 			watches = append(watches, new(seen).watch(), tally.Watch{})
@@ -91,7 +88,7 @@ func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramCon
 			}
 			r.feed(agent, events, g.IntN(500), g.IntN(20), g.IntN(2))
 			for i := range events {
-				want.Add(l, events[i])
+				model.Add(l, events[i])
 			}
 			if g.IntN(3) == 0 {
 				agent = storeAndRestore(t, agent, s)
@@ -99,13 +96,13 @@ func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramCon
 			}
 			if g.IntN(3) == 0 {
 				agent.Restarted(true)
-				want.Restarted()
+				model.Restarted()
 			}
 		}
-		if d := cmp.Diff(wholeTransfers(l, want), got.transfers, cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(want.transfers, got.transfers, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("seed %d: transfers (-want +got)\n%s", seed, d)
 		}
-		if d := cmp.Diff(failures(want), got.errors, cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(want.errors, got.errors, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("seed %d: errors (-want +got)\n%s", seed, d)
 		}
 		transfers += len(got.transfers)

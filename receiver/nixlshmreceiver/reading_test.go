@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/oracle/ringoracle"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -43,7 +44,7 @@ type distribution struct {
 
 // expect returns the points that the receiver must report of a ring.
 func expect(c *ringtest.Case) map[string]any {
-	_, points := oracle.OfRing(c)
+	_, points := ringoracle.Of(c)
 	return converted(points)
 }
 

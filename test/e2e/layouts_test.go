@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/oracle/ringoracle"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
@@ -61,7 +61,7 @@ func allRings(t *testing.T, dir string) otlpfile.Totals {
 		if !c.Reported() {
 			continue // the Collector ignores it, or logs it and continues
 		}
-		_, points := oracle.OfRing(&c)
+		_, points := ringoracle.Of(&c)
 		want[path] = seriesOf(points)
 		layouts[c.Version]++
 	}

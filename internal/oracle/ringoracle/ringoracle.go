@@ -1,17 +1,19 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package oracle
+// Package ringoracle has the expected metrics of recorded rings.
+package ringoracle
 
 import (
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// OfRing returns an Oracle of the events of a recorded ring, and all points of the ring.
-func OfRing(c *ringtest.Case) (*Oracle, Points) {
+// Of returns an Oracle of the events of a recorded ring, and all points of the ring.
+func Of(c *ringtest.Case) (*oracle.Oracle, oracle.Points) {
 	layout := map[int32]ringbuf.Layout{1: ringbuf.V1, 2: ringbuf.V2, 3: ringbuf.V3, 4: ringbuf.V4}[c.Version]
-	o := New()
+	o := oracle.New()
 	if c.ReadPos == 0 {
 		o.Opened()
 	}
