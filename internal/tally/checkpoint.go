@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -188,15 +189,13 @@ func (e *encoder) histogram(h *Histogram) {
 	e.sum(h.sum)
 	e.uints(h.counts())
 	if h.exp != nil {
-		e.uint(uint64(h.exp.scale - minScale))
-		e.uint(h.exp.zero)
-		e.uint(uint64(uint32(h.exp.offset)))
-		e.uints(h.exp.counts)
+		b := h.exp.buckets()
+		e.uint(uint64(b.Scale - minScale))
+		e.uint(b.Zero)
+		e.uint(uint64(uint32(b.Offset)))
+		e.uints(b.Counts)
 	}
 }
-
-// maxOffset is beyond the bucket of every 64-bit value, at the finest scale.
-const maxOffset = 65 << maxScale
 
 func (d *decoder) histogram(h *Histogram) {
 	for _, v := range []*uint64{&h.min, &h.max, &h.last} {
@@ -209,13 +208,13 @@ func (d *decoder) histogram(h *Histogram) {
 		d.fail("%d buckets, not %d", len(counts), len(h.counts()))
 	}
 	if h.exp != nil {
-		h.exp.scale = int32(d.below(maxScale-minScale+1)) + minScale
-		h.exp.zero = d.uint()
-		h.exp.offset = int32(uint32(d.uint()))
-		if h.exp.offset < -maxOffset || h.exp.offset > maxOffset {
-			d.fail("bucket %d", h.exp.offset)
+		b := Buckets{Scale: int32(d.below(maxScale-minScale+1)) + minScale, Zero: d.uint(), Offset: int32(uint32(d.uint()))}
+		b.Counts = d.uints(h.exp.maxSize)
+		if n := len(b.Counts); n > 0 && (b.middle(0) == 0 || math.IsInf(b.middle(n-1), 0)) {
+			d.fail("%d buckets from %d on at scale %d", n, b.Offset, b.Scale)
+			return
 		}
-		h.exp.counts = append(h.exp.counts[:0], d.uints(h.exp.maxSize)...)
+		h.exp.restore(b)
 	}
 	h.setQuick()
 }

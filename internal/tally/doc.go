@@ -32,8 +32,8 @@
 //
 // A file uses types of earlier files only, except in fields, and for the loops over groups.
 //
-//   - sum.go, total.go, shape.go, scale.go, expindex.go, exponential.go, histogram.go,
-//     quantile.go, histograms.go: numbers and histograms
+//   - sum.go, total.go, shape.go, scale.go, exponential.go, histogram.go,
+//     histograms.go: numbers and histograms
 //   - category.go, typename.go, totals.go, agent.go: the totals
 //   - memory.go, health.go, names.go, series.go, spelling.go: their parts
 //   - group.go, transfers.go, translate.go, slots.go, watch.go, slow.go: transfers

@@ -69,7 +69,7 @@ func (h *Histogram) record(v uint64) {
 func (h *Histogram) extend(v uint64) {
 	h.min, h.max = min(h.min, v), max(h.max, v)
 	if h.exp != nil {
-		h.exp.record(h.scale.value(v))
+		h.exp.Update(h.scale.value(v))
 		return
 	}
 	h.counts()[h.scale.bucket(v)]++
@@ -88,7 +88,7 @@ func (h *Histogram) Kind() HistogramKind { return h.scale.kind }
 // Count returns the number of values.
 func (h *Histogram) Count() uint64 {
 	if h.exp != nil {
-		return h.exp.count()
+		return h.exp.Count()
 	}
 	var n uint64
 	for _, c := range h.counts() {

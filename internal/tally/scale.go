@@ -161,6 +161,12 @@ func (s *scale) setCells() {
 	}
 }
 
+// A float64 is 2^exponent * (1 + fraction/2^52).
+const (
+	fractionBits = 52
+	exponentBias = 1023
+)
+
 const (
 	fineBits  = 4      // bits of a number below its highest one that select a cell
 	fineShift = 64 - 8 // position of the bucket's index in the sum
