@@ -191,7 +191,7 @@ func TestShellCompletionOffersFlagValues(t *testing.T) {
 	}{
 		{"v1\nv2\nv3\nv4\nmixed\n", []string{"simulate", "--layout", ""}},
 		{"text\njson\n", []string{"simulate", "-o", ""}},
-		{"steady\nburst\nprefill-decode\nfailing-peer\noverflow\n", []string{"simulate", "--scenario", ""}},
+		{"steady\nfailing-peer\noverflow\n", []string{"simulate", "--scenario", ""}},
 		{"MEMORY\nTRANSFER\nCONNECTION\nBACKEND\nERROR\nPERFORMANCE\nSYSTEM\nCUSTOM\nUNKNOWN\n", []string{"read", "--category", ""}},
 		{"127.0.0.1:9470\n", []string{"web", "--listen", ""}},
 		{"jsonl.zst\n:8\n", []string{"why", ""}},

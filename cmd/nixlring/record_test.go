@@ -63,7 +63,7 @@ func TestReplayWritesTheRecordedRings(t *testing.T) {
 		var got map[string]any
 		must.OK(t, json.Unmarshal([]byte(r.out), &got))
 		want := map[string]any{
-			"rings": 3.0, "starts": 3.0, "events_written": float64(live.Sum.Written.Events.Events),
+			"rings": 3.0, "starts": 3.0, "events_written": float64(live.Sum.Written),
 			"events_dropped": 0.0, "gaps_in_recording": 0.0, "seconds": got["seconds"],
 		}
 		if diff := cmp.Diff(want, got); diff != "" || r.code != exitOK || r.err != "" {
@@ -74,12 +74,8 @@ func TestReplayWritesTheRecordedRings(t *testing.T) {
 			t.Errorf("%v at twice the speed took %v", whole, took)
 		}
 	})
-	for path, totals := range live.Agents {
-		want := map[string]uint64{}
-		for _, n := range totals.Written.ByName {
-			want[n.Name] += n.Sum
-		}
-		if diff := cmp.Diff(want, inRing(t, filepath.Join(dir, filepath.Base(path)))); diff != "" {
+	for path := range live.Agents {
+		if diff := cmp.Diff(inRing(t, path), inRing(t, filepath.Join(dir, filepath.Base(path)))); diff != "" {
 			t.Errorf("%s: %s", path, diff)
 		}
 	}

@@ -41,8 +41,8 @@ func newSimulate(w world) *cobra.Command {
 		Short: "Run simulated agents that write real rings",
 		Long: `Simulate runs agents that write real rings in DIR, with traffic like that of a KV
 cache, until the duration or the number of transfers is reached, or until
-interrupted. Then it prints what it wrote, so that you can compare it with what a
-reader reports.
+interrupted. Then it prints how much it wrote. In JSON, each agent has the metrics
+that a reader of its ring must report.
 
 Simulated agents behave like real ones: they register memory, flush their staged
 events once per run interval in one burst, drop events if staging or the ring is
@@ -205,7 +205,7 @@ func (f *simulateFlags) check() error {
 		return usagef("--run-interval %v: must be positive", agent.RunInterval)
 	case !(f.errorRate >= 0 && f.errorRate <= 1):
 		return usagef("--error-rate %v: must be from 0 to 1", f.errorRate)
-	case f.fleet.Prefix == "" && len(f.fleet.Roles) == 0 || strings.ContainsAny(f.fleet.Prefix, "/\x00"):
+	case f.fleet.Prefix == "" || strings.ContainsAny(f.fleet.Prefix, "/\x00"):
 		return usagef("--name %q: must be a prefix of file names, not empty and without slashes", f.fleet.Prefix)
 	}
 	return nil
@@ -223,6 +223,7 @@ func parseLayouts(s string) ([]ringbuf.Layout, error) {
 }
 
 func (f *simulateFlags) run(ctx context.Context, w world) error {
+	f.fleet.Journals = f.output.value == "json"
 	fleet, err := simulate.NewFleet(f.fleet)
 	if err != nil {
 		return usageError{err}
@@ -280,7 +281,7 @@ func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progre
 		case <-ticker.C:
 			sum := fleet.Report().Sum
 			fmt.Fprintf(progress, "%5s  %s transfers, %s events written, %s dropped\n",
-				units.Age(time.Since(start)), units.Count(sum.Operations), units.Count(sum.Written.Events.Events), units.Count(sum.Dropped()))
+				units.Age(time.Since(start)), units.Count(sum.Operations), units.Count(sum.Written), units.Count(sum.Dropped()))
 		}
 	}
 }

@@ -40,8 +40,8 @@ type Agent struct {
 	lifeEnd time.Duration // end of this life on the timeline; 0 means never
 	lastAt  uint64        // microseconds since the epoch
 
-	unread  sums // events in the ring when a later life reused it
-	pending int  // number of events in the ring when the agent stopped
+	unread  uint64 // number of events in the ring when a later life reused it
+	pending int    // number of events in the ring when the agent stopped
 }
 
 // New returns an agent that hasn't started yet.
@@ -52,7 +52,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	return &Agent{
 		cfg:     cfg,
-		staging: newStaging(),
+		staging: newStaging(cfg.Journal),
 		traffic: rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1)),
 		starts:  rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1|1)),
 	}, nil
@@ -84,6 +84,9 @@ func (a *Agent) start() error {
 	a.w = w
 	a.started++
 	a.staging.reset(life)
+	if a.cfg.Journal != nil {
+		a.cfg.Journal.Restarted()
+	}
 	a.lifeEnd = 0
 	if a.cfg.RestartEvery > 0 {
 		a.lifeEnd = a.up + a.cfg.RestartEvery
@@ -202,14 +205,7 @@ func (a *Agent) countUnread() {
 		return
 	}
 	defer r.Close()
-	_, _ = r.Read(0, func(b ringbuf.Batch) {
-		for i := range b.Len() {
-			e := b.Event(i)
-			if k, ok := kindOf(&e); ok {
-				a.unread.add(b.Layout(), k, e.Value)
-			}
-		}
-	})
+	_, _ = r.Read(0, func(b ringbuf.Batch) { a.unread += uint64(b.Len()) })
 }
 
 // Remove removes the ring of a stopped agent. Real agents don't.

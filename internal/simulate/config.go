@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -32,7 +33,7 @@ type Config struct {
 
 	RunInterval  time.Duration // time between two flushes; default: DefaultRunInterval
 	Rate         float64       // operations per second; with 0, the agent only registers memory
-	Bursts       Bursts        // phases with a higher rate
+	Stalled      Phase         // without operations
 	RestartEvery time.Duration // duration of a life; 0 means unlimited
 	Duration     time.Duration // total duration of all lives; 0 means unlimited
 	Operations   uint64        // maximum number of operations; 0 means unlimited
@@ -41,6 +42,10 @@ type Config struct {
 	Traffic Traffic // default: KVCache()
 	Seed    uint64
 	Stream  uint64 // distinguishes agents with the same seed
+
+	// Journal gets every event that reaches the ring, if it isn't nil. Points returns its
+	// points.
+	Journal *oracle.Oracle
 
 	// Now is the clock for times in layout V1 and for Run. The default is time.Now.
 	Now func() time.Time
@@ -89,16 +94,16 @@ func (c *Config) validate() error {
 	case c.RestartEvery > 0 && c.RestartEvery < c.RunInterval:
 		return fmt.Errorf("a life of %v ends before its first flush after %v", c.RestartEvery, c.RunInterval)
 	}
-	if err := c.Bursts.validate(c.Rate); err != nil {
-		return err
+	if c.Stalled.Every > 0 && c.Stalled.For >= c.Stalled.Every {
+		return fmt.Errorf("an agent that stalls for %v of %v never does anything", c.Stalled.For, c.Stalled.Every)
 	}
-	return c.Traffic.validate()
+	return errors.Join(c.Stalled.validate(), c.Traffic.validate())
 }
 
 // operationsBy returns the number of operations up to a point on the timeline.
 func (c *Config) operationsBy(up time.Duration) uint64 {
 	const rounding = 1e-6 // 0.7 s at 10,000/s must give 7,000, not 6,999
-	n := uint64(math.Floor(c.Bursts.worked(up).Seconds()*c.Rate + rounding))
+	n := uint64(math.Floor(c.Stalled.outside(up).Seconds()*c.Rate + rounding))
 	if c.Operations > 0 {
 		n = min(n, c.Operations)
 	}
@@ -107,13 +112,5 @@ func (c *Config) operationsBy(up time.Duration) uint64 {
 
 // doneAt returns the end of operation n on the timeline.
 func (c *Config) doneAt(n uint64) time.Duration {
-	return c.Bursts.when(time.Duration(float64(n) / c.Rate * float64(time.Second)))
-}
-
-// rateAt returns the rate at a point on the timeline.
-func (c *Config) rateAt(up time.Duration) float64 {
-	if c.Bursts.inside(up) {
-		return c.Rate * c.Bursts.Factor
-	}
-	return c.Rate
+	return c.Stalled.when(time.Duration(float64(n) / c.Rate * float64(time.Second)))
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package simulate simulates NIXL agents. They write real rings with traffic like that of KV
-// caches, and record exactly what they wrote.
+// caches, and a journal of what they wrote.
 //
 // # An agent
 //
@@ -23,7 +23,7 @@
 //
 // A [Scenario] is a fleet that demonstrates a problem, such as one slow agent among several, or
 // a link that degrades. It changes the traffic of agents, but not how events are written or
-// counted, so [Totals] are as exact as for steady traffic.
+// counted, so the journal is as exact as for steady traffic.
 //
 // # Time
 //
@@ -40,8 +40,8 @@
 // agent, a rate that exceeds the capacity of staging per interval drops events: about 10,200
 // transfers/s at a capacity of 4096 and a run interval of 100 ms.
 //
-// # Totals
+// # Journal
 //
-// [Agent.Totals] contains the events that reached the ring, and the events that didn't with the
-// reason, by name and value. Tests compare them with the totals of a reader.
+// [Config.Journal] gets the events that reached the ring, in order. Tests compare its points with
+// those of a reader. [Totals] count events, also those that didn't reach the ring.
 package simulate

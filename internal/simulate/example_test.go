@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -23,7 +24,7 @@ func ExampleAgent_Interval() {
 	agent, err := simulate.New(simulate.Config{
 		Path:  filepath.Join(dir, "agent"),
 		Lives: []simulate.Life{{Layout: ringbuf.V3}},
-		Rate:  1000, Operations: 500, Seed: 1,
+		Rate:  1000, Operations: 500, Seed: 1, Journal: oracle.New(),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -42,9 +43,8 @@ func ExampleAgent_Interval() {
 	}
 	totals := agent.Totals()
 	fmt.Println(totals.Operations, "transfers in", totals.Flushes, "flushes")
-	fmt.Println(totals.Written.Named("transfer", "agent_tx_requests_num").Count+
-		totals.Written.Named("transfer", "agent_rx_requests_num").Count, "requests reached the ring")
+	fmt.Println(totals.Points["nixl.transfer.requests{nixl.transfer.direction=transmit}"], "of them are writes")
 	// Output:
 	// 500 transfers in 6 flushes
-	// 500 requests reached the ring
+	// 299 of them are writes
 }

@@ -12,19 +12,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // FleetConfig configures several agents in one directory. They are named Prefix-0, Prefix-1 and
 // so on, and have different random numbers.
-//
-// With Roles, they are named after their role: Prefix-prefill-0, Prefix-decode-0,
-// Prefix-prefill-1 and so on, or prefill-0 and so on if Prefix is empty.
 type FleetConfig struct {
 	Dir    string
-	Prefix string // default without Roles: "sim"
+	Prefix string // default: "sim"
 	Agents int
-	Roles  []Role // assigned to the agents cyclically
 
 	// Straggler is the bandwidth of the agent in the middle, relative to the other
 	// agents. 0 means that there is no straggler.
@@ -38,16 +35,11 @@ type FleetConfig struct {
 	Layouts  []ringbuf.Layout
 	Capacity int // default: DefaultCapacity
 
-	// Agent is the common configuration. Its Path, Lives and Stream are ignored.
+	// Agent is the common configuration. Its Path, Lives, Stream and Journal are ignored.
 	Agent Config
-}
 
-// Role replaces traffic and rate for some agents of a fleet. Errors and outages are still those
-// of FleetConfig.Agent.
-type Role struct {
-	Name    string
-	Traffic Traffic
-	Rate    float64 // multiplied by the rate of FleetConfig.Agent
+	// Journals gives each agent a journal.
+	Journals bool
 }
 
 // Fleet is a number of agents.
@@ -65,7 +57,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if !(cfg.Straggler >= 0 && cfg.Straggler <= 1) {
 		return nil, fmt.Errorf("relative bandwidth of the straggler is %v: it must be from 0 to 1", cfg.Straggler)
 	}
-	if cfg.Prefix == "" && len(cfg.Roles) == 0 {
+	if cfg.Prefix == "" {
 		cfg.Prefix = "sim"
 	}
 	if len(cfg.Layouts) == 0 {
@@ -74,18 +66,16 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	f := &Fleet{seed: cfg.Agent.Seed}
 	for i := range cfg.Agents {
 		c := cfg.Agent
-		c.Path = filepath.Join(cfg.Dir, cfg.name(i))
-		if n := len(cfg.Roles); n > 0 {
-			role := &cfg.Roles[i%n]
-			common := c.Traffic
-			c.Traffic, c.Rate = role.Traffic, c.Rate*role.Rate
-			c.Traffic.ErrorShare, c.Traffic.Outages, c.Traffic.OutageShare = common.ErrorShare, common.Outages, common.OutageShare
+		c.Path = filepath.Join(cfg.Dir, cfg.Prefix+"-"+strconv.Itoa(i))
+		c.Journal = nil
+		if cfg.Journals {
+			c.Journal = oracle.New()
 		}
 		if cfg.Straggler > 0 && i == cfg.Agents/2 {
 			c.Traffic.Bandwidth *= cfg.Straggler
 		}
 		if cfg.Stalled.Every > 0 && i == cfg.Agents/2 {
-			c.Bursts = Bursts{Phase: cfg.Stalled}
+			c.Stalled = cfg.Stalled
 		}
 		c.Stream = uint64(i)
 		c.Lives = make([]Life, len(cfg.Layouts))
@@ -100,19 +90,6 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 		f.agents = append(f.agents, a)
 	}
 	return f, nil
-}
-
-// name returns the name of agent i.
-func (c *FleetConfig) name(i int) string {
-	n := len(c.Roles)
-	if n == 0 {
-		return c.Prefix + "-" + strconv.Itoa(i)
-	}
-	name := c.Roles[i%n].Name + "-" + strconv.Itoa(i/n)
-	if c.Prefix != "" {
-		name = c.Prefix + "-" + name
-	}
-	return name
 }
 
 // Agents returns the fleet's agents, in order.
@@ -188,22 +165,13 @@ func (f *Fleet) Remove() error {
 // Report contains the totals of a fleet. The field names of its JSON are stable.
 type Report struct {
 	Seed   uint64            `json:"seed"`
-	Bounds Bounds            `json:"bounds"`
 	Agents map[string]Totals `json:"agents"` // by the path of the ring
 	Sum    Totals            `json:"sum"`
 }
 
-// Bounds are the inclusive upper bounds of the buckets of distributions. The last bucket has no
-// bound.
-type Bounds struct {
-	Bytes  []uint64 `json:"size_bytes"`
-	Micros []uint64 `json:"duration_us"`
-	Rate   []uint64 `json:"throughput_bytes_per_second"`
-}
-
 // Report returns the totals of the fleet so far.
 func (f *Fleet) Report() Report {
-	r := Report{Seed: f.seed, Bounds: Bounds{Bytes: bounds[inBytes], Micros: bounds[inMicros], Rate: bounds[perSecond]}, Agents: make(map[string]Totals, len(f.agents))}
+	r := Report{Seed: f.seed, Agents: make(map[string]Totals, len(f.agents))}
 	all := make([]Totals, len(f.agents))
 	for i, a := range f.agents {
 		all[i] = a.Totals()

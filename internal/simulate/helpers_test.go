@@ -6,7 +6,6 @@ package simulate_test
 import (
 	"errors"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,31 +13,25 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// key is an event's category and name in the catalog.
-type key struct{ category, name string }
-
-type counted struct {
-	Count, Sum, Last uint64
-}
-
 // consumer is a simple reader of a ring.
 type consumer struct {
 	t      *testing.T
 	path   string
 	r      *ringbuf.Reader
-	seen   map[key]counted
+	seen   *oracle.Oracle
 	events []ringbuf.Event
 }
 
 func newConsumer(t *testing.T, path string) *consumer {
 	t.Helper()
-	c := &consumer{t: t, path: path, seen: map[key]counted{}}
+	c := &consumer{t: t, path: path, seen: oracle.New()}
 	t.Cleanup(c.close)
 	return c
 }
@@ -51,6 +44,7 @@ func (c *consumer) drain() {
 			r, err := ringbuf.OpenReader(c.path, ringbuf.Consume)
 			must.OK(c.t, err)
 			c.r = r
+			c.seen.Restarted()
 		}
 		_, err := c.r.Read(0, c.take)
 		if err == nil {
@@ -82,12 +76,7 @@ func (c *consumer) take(b ringbuf.Batch) {
 	for i := range b.Len() {
 		e := b.Event(i)
 		c.events = append(c.events, e)
-		k := key{strings.ToLower(e.Category.String()), e.EventName()}
-		if k.name == "agent_telemetry_events_dropped" {
-			k.category = "telemetry"
-		}
-		n := c.seen[k]
-		c.seen[k] = counted{n.Count + 1, n.Sum + e.Value, e.Value}
+		c.seen.Add(b.Layout(), e)
 	}
 }
 
@@ -100,23 +89,15 @@ func (c *consumer) close() {
 	}
 }
 
-// byName converts the simulator's totals to the consumer's.
-func byName(e simulate.Events) map[key]counted {
-	m := map[key]counted{}
-	for _, n := range e.ByName {
-		m[key{n.Category, n.Name}] = counted{n.Count, n.Sum, n.Last}
-	}
-	return m
-}
-
-// same checks that the consumer has read the events that the simulator has written.
-func (c *consumer) same(written simulate.Events) {
+// same checks that the consumer has read the events in the agent's journal.
+func (c *consumer) same(a *simulate.Agent) {
 	c.t.Helper()
-	if diff := cmp.Diff(byName(written), c.seen); diff != "" {
+	totals := a.Totals()
+	if diff := cmp.Diff(totals.Points, c.seen.Points()); diff != "" {
 		c.t.Errorf("written (-) and read (+) differ:\n%s", diff)
 	}
-	if want := uint64(len(c.events)); written.Events != want {
-		c.t.Errorf("the simulator has written %d events, but %d were read", written.Events, want)
+	if totals.Written != uint64(len(c.events)) {
+		c.t.Errorf("the agent has written %d events, but %d were read", totals.Written, len(c.events))
 	}
 }
 
@@ -128,6 +109,12 @@ func newClock() *clock { return &clock{time.Date(2026, 3, 1, 12, 0, 0, 0, time.U
 func (c *clock) Now() time.Time          { return c.now }
 func (c *clock) advance(d time.Duration) { c.now = c.now.Add(d) }
 
+// point returns a counter of the agent's journal.
+func point(t *simulate.Totals, name string) uint64 {
+	n, _ := t.Points[name].(int64)
+	return uint64(n)
+}
+
 func ringPath(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "agent")
@@ -138,6 +125,7 @@ func mustNew(t *testing.T, cfg simulate.Config) *simulate.Agent {
 	if cfg.Path == "" {
 		cfg.Path = ringPath(t)
 	}
+	cfg.Journal = oracle.New()
 	a, err := simulate.New(cfg)
 	must.OK(t, err)
 	t.Cleanup(func() { _ = a.Stop() })

@@ -3,12 +3,7 @@
 
 package simulate
 
-import (
-	"strings"
-
-	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/semconv"
-)
+import "github.com/nixl-otel/nixl-otel/ringbuf"
 
 // kind is the kind of an event: one of NIXL's types, or one of the events of layout V1 that only
 // have a name.
@@ -44,57 +39,10 @@ var templates = func() (t [kinds]ringbuf.Event) {
 	return t
 }()
 
-// name returns the event's name in a ring of a layout.
-func (k kind) name(l ringbuf.Layout) string {
-	if int(k) < ringbuf.Types && l.Named() {
-		return ringbuf.Type(k).LegacyName()
+// inRing returns an event as a reader finds it in a ring of a layout.
+func inRing(l ringbuf.Layout, e ringbuf.Event) ringbuf.Event {
+	if l.Named() && !e.Named {
+		e.Named, e.Name = true, ringbuf.MakeName(e.Type.LegacyName())
 	}
-	return templates[k].EventName()
+	return e
 }
-
-// category returns the catalog's name for the event's category.
-func (k kind) category() string {
-	if ringbuf.Type(k) == ringbuf.TypeEventsDropped {
-		return semconv.CategoryTelemetry
-	}
-	switch templates[k].Category {
-	case ringbuf.CategoryMemory:
-		return semconv.CategoryMemory
-	case ringbuf.CategoryTransfer:
-		return semconv.CategoryTransfer
-	case ringbuf.CategoryConnection:
-		return semconv.CategoryConnection
-	case ringbuf.CategoryBackend:
-		return semconv.CategoryBackend
-	case ringbuf.CategoryError:
-		return semconv.CategoryError
-	case ringbuf.CategoryPerformance:
-		return semconv.CategoryPerformance
-	case ringbuf.CategorySystem:
-		return semconv.CategorySystem
-	case ringbuf.CategoryCustom:
-		return semconv.CategoryCustom
-	default:
-		return semconv.CategoryUnknown
-	}
-}
-
-// errorType returns the catalog's error.type of an error event.
-func errorType(t ringbuf.Type) string { return strings.TrimPrefix(t.String(), "agent_err_") }
-
-// kindOf returns the kind of an event that a simulated agent has written.
-func kindOf(e *ringbuf.Event) (kind, bool) {
-	if !e.Named {
-		return kind(e.Type), int(e.Type) < ringbuf.Types
-	}
-	k, ok := kindsByName[e.Name]
-	return k, ok
-}
-
-var kindsByName = func() map[ringbuf.Name]kind {
-	m := make(map[ringbuf.Name]kind, kinds)
-	for k := range kinds {
-		m[ringbuf.MakeName(k.name(ringbuf.V1))] = k
-	}
-	return m
-}()

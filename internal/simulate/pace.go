@@ -46,7 +46,7 @@ func (a *Agent) operate(elapsed time.Duration) error {
 		a.up = min(a.up, a.cfg.Duration)
 	}
 	now, due := a.cfg.Now(), a.cfg.operationsBy(a.up)
-	normal := a.operations + uint64(a.cfg.RunInterval.Seconds()*a.cfg.rateAt(a.up)) + 1
+	normal := a.operations + uint64(a.cfg.RunInterval.Seconds()*a.cfg.Rate) + 1
 	for a.operations < due {
 		if a.operations >= normal && !a.staging.hasRoom() {
 			return nil

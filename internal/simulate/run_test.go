@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -60,12 +61,12 @@ func TestCanceledRunFlushesUnlessConfiguredOtherwise(t *testing.T) {
 			c := newConsumer(t, path)
 			c.drain()
 			totals := a.Totals()
-			c.same(totals.Written.Events)
+			c.same(a)
 			if totals.Operations != 105 {
 				t.Errorf("%d operations in 1.05 s at 100/s", totals.Operations)
 			}
-			if discarded := totals.Discarded.Events > 0; discarded != noFinalFlush {
-				t.Errorf("without a final flush: %v; %d events discarded", noFinalFlush, totals.Discarded.Events)
+			if discarded := totals.Discarded > 0; discarded != noFinalFlush {
+				t.Errorf("without a final flush: %v; %d events discarded", noFinalFlush, totals.Discarded)
 			}
 		})
 	}
@@ -98,7 +99,7 @@ func TestRunFlushesOncePerInterval(t *testing.T) {
 		must.OK(t, <-done)
 		c.drain()
 		totals := a.Totals()
-		c.same(totals.Written.Events)
+		c.same(a)
 		if totals.Dropped() != 0 {
 			t.Errorf("%d events dropped", totals.Dropped())
 		}
@@ -148,7 +149,7 @@ func TestFleetStopsItsAgentsIfOneCannotStart(t *testing.T) {
 // Users' tests and scripts depend on the field names.
 func TestFieldNamesOfTheReportAreStable(t *testing.T) {
 	dir := t.TempDir()
-	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Agents: 1, Agent: simulate.Config{Rate: 100, Seed: 14}})
+	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Agents: 1, Journals: true, Agent: simulate.Config{Rate: 100, Seed: 14}})
 	must.OK(t, err)
 	must.OK(t, fleet.Interval())
 	must.OK(t, fleet.Interval())
@@ -165,16 +166,8 @@ func TestFieldNamesOfTheReportAreStable(t *testing.T) {
 		"layout", "capacity", "starts", "flushes", "operations", "failed",
 		"written", "dropped_staging", "dropped_ring", "discarded", "unread_at_restart", "pending_at_end",
 	}
-	wantWritten := []string{
-		"events", "by_name", "transmit", "receive", "duration", "post_duration",
-		"memory_registered", "memory_deregistered", "errors", "reported_dropped",
-	}
-	for _, totals := range []map[string]json.RawMessage{report.Agents[filepath.Join(dir, "sim-0")], report.Sum} {
-		hasFields(t, totals, want)
-		var written map[string]json.RawMessage
-		must.OK(t, json.Unmarshal(totals["written"], &written))
-		hasFields(t, written, wantWritten)
-	}
+	hasFields(t, report.Sum, want)
+	hasFields(t, report.Agents[filepath.Join(dir, "sim-0")], append(want, "points"))
 	var back simulate.Report
 	must.OK(t, json.Unmarshal(text, &back))
 	if diff := cmp.Diff(fleet.Report(), back); diff != "" {
@@ -197,8 +190,8 @@ func hasFields(t *testing.T, got map[string]json.RawMessage, want []string) {
 func TestEveryScenarioIsExactAndRepeatable(t *testing.T) {
 	for _, s := range simulate.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
-			written := func(dir string, read bool) map[string]simulate.Written {
-				cfg := simulate.FleetConfig{Dir: dir, Agents: 2, Layouts: ringbuf.Layouts()}
+			written := func(dir string, read bool) map[string]oracle.Points {
+				cfg := simulate.FleetConfig{Dir: dir, Agents: 2, Journals: true, Layouts: ringbuf.Layouts()}
 				cfg.Agent = simulate.Config{Traffic: withErrors(), Duration: 3 * time.Second, Seed: 5, Now: newClock().Now}
 				s.Set(&cfg)
 				f, err := simulate.NewFleet(cfg)
@@ -215,13 +208,12 @@ func TestEveryScenarioIsExactAndRepeatable(t *testing.T) {
 					}
 				}
 				must.OK(t, f.Stop())
-				all := map[string]simulate.Written{}
+				all := map[string]oracle.Points{}
 				for i, a := range f.Agents() {
-					w := a.Totals().Written
-					all[filepath.Base(a.Path())] = w
+					all[filepath.Base(a.Path())] = a.Totals().Points
 					if read {
 						consumers[i].drainAll()
-						consumers[i].same(w.Events)
+						consumers[i].same(a)
 					}
 				}
 				return all

@@ -39,21 +39,6 @@ var scenarios = []Scenario{
 		func(c *FleetConfig) { c.Agent.Rate = 100 },
 	},
 	{
-		"burst", "20 times as many transfers in the last 2 s of each 10 s",
-		func(c *FleetConfig) {
-			c.Agent.Rate = 50
-			c.Agent.Bursts = Bursts{Phase: Phase{Every: 10 * time.Second, For: 2 * time.Second}.within(c.Agent.Duration), Factor: 20}
-		},
-	},
-	{
-		"prefill-decode", "pairs of agents: one writes the caches of prompts, one reads blocks",
-		func(c *FleetConfig) {
-			c.Agents, c.Prefix = 2, ""
-			c.Agent.Rate = 100
-			c.Roles = []Role{prefill(), decode()}
-		},
-	},
-	{
 		"failing-peer", "80% of the transfers fail in the last 5 s of each 20 s",
 		func(c *FleetConfig) {
 			c.Agent.Rate = 100
@@ -114,20 +99,4 @@ var scenarios = []Scenario{
 			c.Agent.Traffic.DegradedTo = 0.05
 		},
 	},
-}
-
-// prefill returns the role of a server that computes prompts and writes their caches to the
-// decoding server, one chunk at a time.
-func prefill() Role {
-	t := KVCache()
-	t.WriteShare = 1
-	return Role{Name: "prefill", Traffic: t, Rate: 1}
-}
-
-// decode returns the role of a server that reads single blocks of offloaded prefixes: its
-// transfers are more frequent and much smaller.
-func decode() Role {
-	t := KVCache()
-	t.WriteShare, t.MedianSize, t.SizeSpread = 0.05, 256<<10, 0.8
-	return Role{Name: "decode", Traffic: t, Rate: 3}
 }

@@ -6,7 +6,6 @@ package simulate
 import (
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,32 +13,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 )
 
-func TestWhenIsTheInverseOfWorked(t *testing.T) {
-	b := Bursts{Phase: Phase{Every: 10 * time.Second, For: 2 * time.Second}, Factor: 20}
+func TestWhenIsTheInverseOfOutside(t *testing.T) {
+	p := Phase{Every: 10 * time.Second, For: 2 * time.Second}
 	for up := time.Duration(0); up < 45*time.Second; up += 37 * time.Millisecond {
-		if got := b.when(b.worked(up)); (got - up).Abs() > time.Microsecond {
+		if got := p.when(p.outside(up)); !p.inside(up) && got != up {
 			t.Fatalf("%v became %v", up, got)
 		}
 	}
-	if got := b.worked(10 * time.Second); got != 48*time.Second {
-		t.Errorf("a period has the operations of %v", got)
+	if got := p.outside(25 * time.Second); got != 21*time.Second {
+		t.Errorf("%v of 25 s are outside", got)
 	}
-	if got := (Bursts{}).worked(time.Hour); got != time.Hour {
-		t.Errorf("no bursts: %v", got)
+	if got := (Phase{}).outside(time.Hour); got != time.Hour {
+		t.Errorf("no phase: %v", got)
 	}
 }
 
-func TestInvalidPhasesAndBurstsAreRejected(t *testing.T) {
+func TestErrorWeightsAddUpTo256(t *testing.T) {
+	sum := 0
+	for _, e := range errorWeights {
+		sum += e.weight
+	}
+	if sum != 256 || len(errorWeights) != 12 {
+		t.Errorf("the weights of %d errors add up to %d", len(errorWeights), sum)
+	}
+}
+
+func TestInvalidPhasesAreRejected(t *testing.T) {
 	long := Phase{Every: time.Second, For: 2 * time.Second}
 	for name, change := range map[string]func(*Config){
-		"longer than its period": func(c *Config) { c.Bursts = Bursts{Phase: long, Factor: 2} },
-		"factor below 1":         func(c *Config) { c.Bursts = Bursts{Phase: Phase{Every: 2, For: 1}, Factor: 0.5} },
-		"factor not a number":    func(c *Config) { c.Bursts = Bursts{Phase: Phase{Every: 2, For: 1}, Factor: math.NaN()} },
-		"too high a rate":        func(c *Config) { c.Bursts = Bursts{Phase: Phase{Every: 2, For: 1}, Factor: MaxRate} },
-		"long outage":            func(c *Config) { c.Traffic = KVCache(); c.Traffic.Outages = long },
-		"long degradation":       func(c *Config) { c.Traffic = KVCache(); c.Traffic.Degrading, c.Traffic.DegradedTo = long, 0.5 },
+		"always stalled":   func(c *Config) { c.Stalled = Phase{Every: 2, For: 2} },
+		"long outage":      func(c *Config) { c.Traffic = KVCache(); c.Traffic.Outages = long },
+		"long degradation": func(c *Config) { c.Traffic = KVCache(); c.Traffic.Degrading, c.Traffic.DegradedTo = long, 0.5 },
 		"degraded to nothing": func(c *Config) {
 			c.Traffic = KVCache()
 			c.Traffic.Degrading = Phase{Every: 2, For: 1}
@@ -60,7 +67,7 @@ func play(t *testing.T, name string, seconds int) (*Fleet, []Totals) {
 	t.Helper()
 	s, err := FindScenario(name)
 	must.OK(t, err)
-	cfg := FleetConfig{Dir: t.TempDir(), Prefix: "sim", Agents: 1, Capacity: 1 << 14}
+	cfg := FleetConfig{Dir: t.TempDir(), Prefix: "sim", Agents: 1, Capacity: 1 << 14, Journals: true}
 	cfg.Agent.Traffic, cfg.Agent.Seed = KVCache(), 1
 	s.Set(&cfg)
 	f, err := NewFleet(cfg)
@@ -81,19 +88,6 @@ func play(t *testing.T, name string, seconds int) (*Fleet, []Totals) {
 	return f, each
 }
 
-func TestBurstScenarioHasMoreTransfersAtTheEndOfEachPeriod(t *testing.T) {
-	_, each := play(t, "burst", 22)
-	for i, s := range each {
-		want := uint64(50)
-		if i%10 >= 8 {
-			want = 1000
-		}
-		if s.Operations < want-1 || s.Operations > want+1 {
-			t.Errorf("second %d has %d operations, want %d", i, s.Operations, want)
-		}
-	}
-}
-
 func TestFailingPeerScenarioHasOutages(t *testing.T) {
 	f, each := play(t, "failing-peer", 40)
 	for i, s := range each {
@@ -102,8 +96,8 @@ func TestFailingPeerScenarioHasOutages(t *testing.T) {
 			t.Errorf("second %d has %d operations, %d failed", i, s.Operations, s.Failed)
 		}
 	}
-	if errs := f.Report().Sum.Written.Errors; errs["remote_disconnect"] < 600 {
-		t.Errorf("errors: %v", errs)
+	if n := f.Agents()[0].Totals().Points["nixl.errors{error.type=remote_disconnect}"].(int64); n < 600 { //nolint:errcheck,forcetypeassert // or the test panics
+		t.Errorf("%d errors", n)
 	}
 }
 
@@ -111,7 +105,6 @@ func TestShortScenariosIncludeTheirPhase(t *testing.T) {
 	for _, d := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second} {
 		for name, phase := range map[string]func(*FleetConfig) Phase{
 			"failing-peer":   func(c *FleetConfig) Phase { return c.Agent.Traffic.Outages },
-			"burst":          func(c *FleetConfig) Phase { return c.Agent.Bursts.Phase },
 			"stalled":        func(c *FleetConfig) Phase { return c.Stalled },
 			"degrading-link": func(c *FleetConfig) Phase { return c.Agent.Traffic.Degrading },
 		} {
@@ -127,38 +120,27 @@ func TestShortScenariosIncludeTheirPhase(t *testing.T) {
 	}
 }
 
-func TestPrefillWritesAndDecodeReadsSmallerBlocks(t *testing.T) {
-	f, _ := play(t, "prefill-decode", 5)
-	var names []string
-	totals := map[string]Totals{}
-	for path, totalsOf := range f.Report().Agents {
-		name := filepath.Base(path)
-		names = append(names, name)
-		totals[name] = totalsOf
-	}
-	if len(names) != 2 || !strings.HasSuffix(f.Agents()[0].Path(), "/prefill-0") || !strings.HasSuffix(f.Agents()[1].Path(), "/decode-0") {
-		t.Fatalf("agents: %v", names)
-	}
-	prefill, decode := totals["prefill-0"], totals["decode-0"]
-	if prefill.Written.Receive.Bytes != 0 || prefill.Operations != 500 || decode.Operations != 1500 ||
-		decode.Written.Receive.Requests < 10*decode.Written.Transmit.Requests ||
-		prefill.Written.Transmit.Bytes < 2*decode.Written.Receive.Bytes {
-		t.Errorf("prefill %+v, decode %+v", prefill.Written.Transmit, decode.Written.Receive)
-	}
-}
-
 func TestOverflowScenarioDropsMostEvents(t *testing.T) {
 	f, _ := play(t, "overflow", 3)
 	sum := f.Report().Sum
-	if sum.Capacity != 512 || sum.DroppedStaging.Events == 0 || sum.DroppedRing.Events == 0 || sum.Dropped() < 3*sum.Written.Events.Events {
-		t.Errorf("written %d, dropped %d", sum.Written.Events.Events, sum.Dropped())
+	if sum.Capacity != 512 || sum.DroppedStaging == 0 || sum.DroppedRing == 0 || sum.Dropped() < 3*sum.Written {
+		t.Errorf("written %d, dropped %d", sum.Written, sum.Dropped())
 	}
 }
 
+// spread returns a histogram of an agent's journal.
+func spread(t *Totals, name string) oracle.Distribution {
+	d, _ := t.Points[name].(oracle.Distribution)
+	return d
+}
+
+// directions are the attributes of the metrics of transfers.
+const transmit, receive = "{nixl.transfer.direction=transmit}", "{nixl.transfer.direction=receive}"
+
 // throughput returns the mean throughput of all transfers, in bytes per second.
 func throughput(t *Totals) float64 {
-	tx, rx := &t.Written.Transmit.Throughput, &t.Written.Receive.Throughput
-	return float64(tx.Sum+rx.Sum) / float64(tx.Count+rx.Count)
+	tx, rx := spread(t, "nixl.transfer.throughput"+transmit), spread(t, "nixl.transfer.throughput"+receive)
+	return (tx.Sum + rx.Sum) / float64(tx.Count+rx.Count)
 }
 
 func TestOneAgentOfTheStragglerScenarioIsSlow(t *testing.T) {
@@ -189,19 +171,18 @@ func TestStragglerIsNotFasterThanItsPeers(t *testing.T) {
 // Without the queue, a small transfer takes some 30 µs and a large one 10 ms or more.
 func TestSmallTransfersOfTheMixedSizesScenarioWait(t *testing.T) {
 	f, _ := play(t, "mixed-sizes", 10)
-	w := f.Report().Sum.Written
-	small, quick := uint64(0), uint64(0)
-	for i, bound := range bounds[inBytes] {
-		if bound <= 1<<20 {
-			small += w.Transmit.Size.Buckets[i] + w.Receive.Size.Buckets[i]
+	totals := f.Agents()[0].Totals()
+	upTo := func(d oracle.Distribution, most float64) (n uint64) {
+		for i, bound := range d.Bounds {
+			if bound <= most {
+				n += d.Counts[i]
+			}
 		}
+		return n
 	}
-	for i, bound := range bounds[inMicros] {
-		if bound <= 1000 {
-			quick += w.Duration.Buckets[i]
-		}
-	}
-	if share := float64(small) / float64(w.Duration.Count); share < 0.93 || share > 0.97 {
+	small := upTo(spread(&totals, "nixl.transfer.size"+transmit), 1<<20) + upTo(spread(&totals, "nixl.transfer.size"+receive), 1<<20)
+	quick := upTo(spread(&totals, "nixl.transfer.duration"), 1e-3)
+	if share := float64(small) / float64(spread(&totals, "nixl.transfer.duration").Count); share < 0.93 || share > 0.97 {
 		t.Errorf("%.0f%% of the transfers are small", 100*share)
 	}
 	if share := float64(quick) / float64(small); share < 0.5 || share > 0.9 {
@@ -210,14 +191,13 @@ func TestSmallTransfersOfTheMixedSizesScenarioWait(t *testing.T) {
 }
 
 func TestPostingDominatesThePostBoundScenario(t *testing.T) {
-	f, _ := play(t, "post-bound", 10)
-	w := f.Report().Sum.Written
-	if w.Duration.Count < 900 || w.PostDuration.Sum*2 < w.Duration.Sum {
-		t.Errorf("of %d µs, %d transfers spend %d µs posting", w.Duration.Sum, w.Duration.Count, w.PostDuration.Sum)
-	}
-	f, _ = play(t, "steady", 10)
-	if w := f.Report().Sum.Written; w.PostDuration.Sum*2 > w.Duration.Sum {
-		t.Errorf("the steady scenario spends %d of %d µs posting", w.PostDuration.Sum, w.Duration.Sum)
+	for scenario, most := range map[string]bool{"post-bound": true, "steady": false} {
+		f, _ := play(t, scenario, 10)
+		totals := f.Agents()[0].Totals()
+		post, all := spread(&totals, "nixl.transfer.post.duration"), spread(&totals, "nixl.transfer.duration")
+		if all.Count < 900 || (post.Sum*2 > all.Sum) != most {
+			t.Errorf("%s: of %v s, %d transfers spend %v s posting", scenario, all.Sum, all.Count, post.Sum)
+		}
 	}
 }
 
@@ -280,12 +260,12 @@ func TestFindScenarioListsAllScenarios(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
-		"steady", "burst", "prefill-decode", "failing-peer", "overflow",
+		"steady", "failing-peer", "overflow",
 		"straggler", "half-speed", "stalled", "mixed-sizes", "post-bound", "degrading-link",
 	}, names); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := FindScenario("peace"); err == nil || !strings.Contains(err.Error(), "steady, burst, prefill-decode") {
+	if _, err := FindScenario("peace"); err == nil || !strings.Contains(err.Error(), "steady, failing-peer") {
 		t.Error(err)
 	}
 }

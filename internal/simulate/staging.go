@@ -3,7 +3,10 @@
 
 package simulate
 
-import "github.com/nixl-otel/nixl-otel/ringbuf"
+import (
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
 
 // staged is an event that isn't in the ring yet.
 type staged struct {
@@ -23,19 +26,20 @@ type staging struct {
 
 	scratch []ringbuf.Event
 
-	written       sums // events that reached the ring
-	distributions *distributions
-	stagingFull   sums // events dropped because staging was full
-	ringFull      sums // events dropped because the ring was full
-	discarded     sums // staged events of lives that ended without a flush
+	journal *oracle.Oracle // of the events that reached the ring; may be nil
+
+	written     uint64 // number of events that reached the ring
+	stagingFull uint64 // number of events dropped because staging was full
+	ringFull    uint64 // number of events dropped because the ring was full
+	discarded   uint64 // number of staged events of lives that ended without a flush
 }
 
 // scratchEvents is the number of events that are pushed at once. They fit in the CPU's first-level
 // cache.
 const scratchEvents = 128
 
-func newStaging() staging {
-	return staging{distributions: newDistributions(), scratch: make([]ringbuf.Event, scratchEvents)}
+func newStaging(journal *oracle.Oracle) staging {
+	return staging{journal: journal, scratch: make([]ringbuf.Event, scratchEvents)}
 }
 
 func (s *staging) reset(l Life) {
@@ -44,7 +48,6 @@ func (s *staging) reset(l Life) {
 		s.events = make([]staged, 0, l.Capacity)
 	}
 	s.events, s.backends, s.unreported = s.events[:0], s.backends[:0], 0
-	s.distributions.group = s.distributions.group[:0]
 }
 
 // hasRoom reports whether the events of an operation fit in staging, and all staged events then
@@ -62,7 +65,7 @@ func (s *staging) hasRoom() bool {
 func (s *staging) record(w *ringbuf.Writer, events ...staged) error {
 	if len(s.events)+len(events) > s.capacity {
 		if s.layout != ringbuf.V1 {
-			s.stagingFull.addAll(s.layout, events)
+			s.stagingFull += uint64(len(events))
 			s.unreported += uint64(len(events))
 			return nil
 		}
@@ -152,15 +155,19 @@ func (s *staging) push(w *ringbuf.Writer, events []staged) error {
 		}
 		for len(chunk) > 0 {
 			n, err := w.PushBatch(chunk)
-			s.written.addAll(s.layout, events[:n])
-			s.distributions.add(events[:n])
+			s.written += uint64(n)
+			if s.journal != nil {
+				for _, e := range chunk[:n] {
+					s.journal.Add(s.layout, inRing(s.layout, e))
+				}
+			}
 			events, chunk = events[n:], chunk[n:]
 			if err != nil {
-				s.discarded.addAll(s.layout, events)
+				s.discarded += uint64(len(events))
 				return err
 			}
 			if len(chunk) > 0 {
-				s.ringFull.addAll(s.layout, events[:1])
+				s.ringFull++
 				events, chunk = events[1:], chunk[1:]
 			}
 		}
@@ -170,7 +177,6 @@ func (s *staging) push(w *ringbuf.Writer, events []staged) error {
 
 // discard discards the staged events without a flush.
 func (s *staging) discard() {
-	s.discarded.addAll(s.layout, s.events)
-	s.discarded.addAll(s.layout, s.backends)
+	s.discarded += uint64(len(s.events) + len(s.backends))
 	s.events, s.backends = s.events[:0], s.backends[:0]
 }

@@ -91,6 +91,8 @@ func (t *Traffic) validate() error {
 	return errors.Join(t.Outages.validate(), t.Degrading.validate())
 }
 
+const micros = 1e6 // per second
+
 // operation is a transfer, successful or not.
 type operation struct {
 	err    ringbuf.Type // if it failed; the other fields are unused then

@@ -90,7 +90,7 @@ func load(b *testing.B, dir string, agents int) (full func() uint64, stop func()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() { err = fleet.Run(ctx) })
-	full = func() uint64 { return fleet.Report().Sum.DroppedRing.Events }
+	full = func() uint64 { return fleet.Report().Sum.DroppedRing }
 	return full, func() simulate.Totals {
 		cancel()
 		wg.Wait()
@@ -176,8 +176,8 @@ func newSide(b *testing.B, more string, agents int) *side {
 func (s *side) end(b *testing.B) (lost, written int64) {
 	b.Helper()
 	totals := s.stop()
-	written = int64(totals.Written.Events.Events)
-	full := int64(totals.DroppedRing.Events - s.early)
+	written = int64(totals.Written)
+	full := int64(totals.DroppedRing - s.early)
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	again := time.NewTicker(100 * time.Millisecond)

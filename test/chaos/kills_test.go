@@ -9,12 +9,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
@@ -112,10 +115,10 @@ func stop(t *testing.T, agents *proc.Process) map[string]ledger.Series {
 	must.OK(t, json.Unmarshal([]byte(agents.Stdout.Text()), &r))
 	want := make(map[string]ledger.Series)
 	for path, a := range r.Agents {
-		want[path] = wantAgent(&a)
+		want[path] = wantAgent(a.Points)
 	}
 	t.Logf("%d agents wrote %d events and dropped %d",
-		len(want), r.Sum.Written.Events.Events, r.Sum.DroppedRing.Events+r.Sum.DroppedStaging.Events)
+		len(want), r.Sum.Written, r.Sum.DroppedRing+r.Sum.DroppedStaging)
 	return want
 }
 
@@ -132,19 +135,28 @@ func undrained(t *testing.T, rings string) string {
 	return ""
 }
 
-// wantAgent returns the series of a simulated agent's events.
-func wantAgent(a *simulate.Totals) ledger.Series {
-	l := ledger.Ledger{}
-	l.AddNamed(a.Written.ByName)
-	series := l.Series()
-	for metric, d := range map[string]*simulate.Distribution{
-		"nixl.transfer.duration":                               &a.Written.Duration,
-		"nixl.transfer.post.duration":                          &a.Written.PostDuration,
-		"nixl.transfer.size{nixl.transfer.direction=transmit}": &a.Written.Transmit.Size,
-		"nixl.transfer.size{nixl.transfer.direction=receive}":  &a.Written.Receive.Size,
-	} {
-		for i, n := range d.Buckets {
-			series[metric+ledger.Bucket(i)] = n
+// wantAgent returns the series of a simulated agent's events: counters, and histograms of sizes and
+// durations.
+func wantAgent(points oracle.Points) ledger.Series {
+	series := make(ledger.Series)
+	for name, v := range points {
+		switch v := v.(type) {
+		case int64:
+			if name != "nixl.memory.usage" && !strings.Contains(name, ".last") {
+				series[name] = uint64(v)
+			}
+		case oracle.Distribution:
+			if strings.Contains(name, "throughput") {
+				continue
+			}
+			unit := 1.0
+			if strings.Contains(name, "duration") {
+				unit = 1e6
+			}
+			series[name+ledger.Count], series[name+ledger.Sum] = v.Count, uint64(math.Round(v.Sum*unit))
+			for i, n := range v.Counts {
+				series[name+ledger.Bucket(i)] = n
+			}
 		}
 	}
 	return series

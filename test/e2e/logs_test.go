@@ -23,6 +23,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
@@ -114,13 +115,19 @@ const slowInTests = time.Millisecond
 func wantLogged(r simulate.Report) logged {
 	want := make(logged)
 	for path, a := range r.Agents {
-		for i, n := range a.Written.Duration.Buckets {
-			if i == len(r.Bounds.Micros) || r.Bounds.Micros[i] > uint64(slowInTests.Microseconds()) {
-				want[path+" nixl.transfer.slow"] += int(n)
+		for name, v := range a.Points {
+			switch v := v.(type) {
+			case oracle.Distribution:
+				for i, n := range v.Counts {
+					if name == "nixl.transfer.duration" && (i == len(v.Bounds) || v.Bounds[i] > slowInTests.Seconds()) {
+						want[path+" nixl.transfer.slow"] += int(n)
+					}
+				}
+			case int64:
+				if strings.HasPrefix(name, "nixl.errors{") {
+					want[path+" nixl.error"] += int(v)
+				}
 			}
-		}
-		for _, n := range a.Written.Errors {
-			want[path+" nixl.error"] += int(n)
 		}
 	}
 	maps.DeleteFunc(want, func(_ string, n int) bool { return n == 0 })

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,8 +88,10 @@ func TestToolsShowWhatTheCollectorCounts(t *testing.T) {
 	for _, a := range list {
 		series := want[a.Path]
 		var errors, transfers int64
-		for _, n := range report.Agents[a.Path].Written.Errors {
-			errors += int64(n)
+		for name, v := range series {
+			if strings.HasPrefix(name, "nixl.errors{") {
+				errors += v.Int
+			}
 		}
 		for _, direction := range []string{"transmit", "receive"} {
 			transfers += series["nixl.transfer.requests{nixl.transfer.direction="+direction+"}"].Int

@@ -48,7 +48,7 @@ func run(path string) error {
 	if err := a.Start(); err != nil {
 		return err
 	}
-	written := func() { fmt.Println(a.Totals().Written.Events.Events) }
+	written := func() { fmt.Println(a.Totals().Written) }
 	written()
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {

@@ -260,8 +260,8 @@ func live(t *testing.T) (file []byte, k *keeper, stats recorder.Stats, report si
 
 func TestReplayHasTheTotalsOfTheLiveRun(t *testing.T) {
 	file, lived, stats, report := live(t)
-	if stats.Events != report.Sum.Written.Events.Events || stats.Missed != 0 || stats.Rings != 5 || int(stats.Opened) != report.Sum.Starts {
-		t.Errorf("recorded %+v, written %d events in %d starts", stats, report.Sum.Written.Events.Events, report.Sum.Starts)
+	if stats.Events != report.Sum.Written || stats.Missed != 0 || stats.Rings != 5 || int(stats.Opened) != report.Sum.Starts {
+		t.Errorf("recorded %+v, written %d events in %d starts", stats, report.Sum.Written, report.Sum.Starts)
 	}
 	if perEvent := float64(len(file)) / float64(stats.Events); perEvent > 6 {
 		t.Errorf("%.1f bytes per event", perEvent)

@@ -17,6 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs/procstest"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
@@ -69,7 +70,7 @@ func (w *world) agents(prefix string, n int, cfg simulate.Config) *simulate.Flee
 		cfg.Traffic = simulate.KVCache()
 	}
 	fleet, err := simulate.NewFleet(simulate.FleetConfig{
-		Dir: w.dir, Prefix: prefix, Agents: n, Layouts: ringbuf.Layouts(), Agent: cfg,
+		Dir: w.dir, Prefix: prefix, Agents: n, Layouts: ringbuf.Layouts(), Agent: cfg, Journals: true,
 	})
 	must.OK(w.t, err)
 	must.OK(w.t, fleet.Start())
@@ -115,12 +116,17 @@ func TestSourceReportsWhatTheAgentsWrote(t *testing.T) {
 	for _, r := range board.Rows() {
 		old, now := before.Agents[r.Path], after.Agents[r.Path]
 		got := []float64{r.Out, r.In, r.Transfers, r.Errors, float64(r.Since.Events)}
+		since := func(point string) float64 {
+			first, _ := old.Points[point].(int64)
+			last, _ := now.Points[point].(int64)
+			return float64(last - first)
+		}
+		const transmit, receive = "{nixl.transfer.direction=transmit}", "{nixl.transfer.direction=receive}"
 		want := []float64{
-			float64(now.Written.Transmit.Bytes - old.Written.Transmit.Bytes),
-			float64(now.Written.Receive.Bytes - old.Written.Receive.Bytes),
-			float64(now.Written.Transmit.Requests + now.Written.Receive.Requests - old.Written.Transmit.Requests - old.Written.Receive.Requests),
+			since("nixl.transfer.io" + transmit), since("nixl.transfer.io" + receive),
+			since("nixl.transfer.requests"+transmit) + since("nixl.transfer.requests"+receive),
 			float64(now.Failed - old.Failed),
-			float64(now.Written.Events.Events - old.Written.Events.Events),
+			float64(now.Written - old.Written),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s, layout %s: %s", r.Name, r.Layout, diff)
@@ -400,8 +406,9 @@ func TestSourceKeepsTheSlowestTransfersInAllLayouts(t *testing.T) {
 	w.second(fleet, nil)
 	for _, a := range fleet.Agents() {
 		list, totals := w.source.Slowest(a.Path()), a.Totals()
-		if len(list) != slowestKept || list[0].Took.Microseconds() != int64(totals.Written.Duration.Max) {
-			t.Errorf("%s: %+v, want a transfer of %d µs", totals.Layout, list, totals.Written.Duration.Max)
+		durations, _ := totals.Points["nixl.transfer.duration"].(oracle.Distribution)
+		if len(list) != slowestKept || list[0].Took.Seconds() != durations.Max {
+			t.Errorf("%s: %+v, want a transfer of %v s", totals.Layout, list, durations.Max)
 			continue
 		}
 		if !slices.IsSortedFunc(list, byTime) {

@@ -73,8 +73,6 @@ func TestTenSecondsNameTheCauseOfAScenario(t *testing.T) {
 		agent    string // if not all are affected
 	}{
 		{"steady", 0, "", ""},
-		{"prefill-decode", 0, "", ""},
-		{"burst", 0, "", ""},
 		{"straggler", 0, diagnose.Straggler, "sim-3"},
 		{"half-speed", 0, diagnose.Straggler, "sim-3"},
 		{"stalled", 55, diagnose.Stalled, "sim-3"},

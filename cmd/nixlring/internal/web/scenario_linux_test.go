@@ -75,8 +75,6 @@ func TestHeadlineNamesTheCauseOfAScenario(t *testing.T) {
 		who      string // empty if several agents have the finding
 	}{
 		{"steady", 30, "", ""},
-		{"burst", 30, "", ""},
-		{"prefill-decode", 30, "", ""},
 		{"straggler", 20, diagnose.Straggler, "worker-3"},
 		{"half-speed", 20, diagnose.Straggler, "worker-3"},
 		{"stalled", 60 + 60, diagnose.Stalled, "worker-3"},

@@ -13,7 +13,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
 )
 
 // A journal has two places that are written alternately, so one of them is always complete, even if
@@ -29,7 +30,7 @@ type journal struct {
 type entry struct {
 	Number int
 	Events uint64 // number of events; modulo the capacity, it is the ring's write position
-	ByName []simulate.Named
+	ByName []ledger.Named
 }
 
 func createJournal(path string) (*journal, error) {
@@ -37,11 +38,13 @@ func createJournal(path string) (*journal, error) {
 	return &journal{file: f}, err
 }
 
-// note records the agent's totals so far.
-func (j *journal) note(a *simulate.Agent) error {
-	written := a.Totals().Written
+// note records the agent's events so far.
+func (j *journal) note(events *oracle.Oracle) error {
 	j.next.Number++
-	j.next.Events, j.next.ByName = written.Events.Events, written.ByName
+	j.next.Events, j.next.ByName = 0, ledger.Of(events)
+	for _, n := range j.next.ByName {
+		j.next.Events += n.Count
+	}
 	text, err := json.Marshal(j.next)
 	if err != nil {
 		return err

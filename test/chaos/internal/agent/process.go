@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -68,9 +69,10 @@ func Main() {
 func run(ctx context.Context, cfg Config) error {
 	traffic := simulate.KVCache()
 	traffic.ErrorShare = 0.02
+	events := oracle.New()
 	a, err := simulate.New(simulate.Config{
 		Path: cfg.Path, Lives: []simulate.Life{{Layout: cfg.Layout, Capacity: cfg.Capacity}},
-		RunInterval: cfg.RunInterval, Rate: cfg.Rate, Traffic: traffic, Seed: cfg.Seed, Stream: cfg.Stream,
+		RunInterval: cfg.RunInterval, Rate: cfg.Rate, Traffic: traffic, Seed: cfg.Seed, Stream: cfg.Stream, Journal: events,
 	})
 	if err != nil {
 		return err
@@ -82,7 +84,7 @@ func run(ctx context.Context, cfg Config) error {
 	if err := a.Start(); err != nil {
 		return err
 	}
-	if err := j.note(a); err != nil {
+	if err := j.note(events); err != nil {
 		return err
 	}
 	fmt.Println(started)
@@ -91,11 +93,11 @@ func run(ctx context.Context, cfg Config) error {
 	for last := time.Now(); ; {
 		select {
 		case <-ctx.Done():
-			return errors.Join(a.Stop(), j.note(a))
+			return errors.Join(a.Stop(), j.note(events))
 		case <-ticker.C:
 		}
 		now := time.Now()
-		if err := errors.Join(a.Tick(now.Sub(last)), j.note(a)); err != nil {
+		if err := errors.Join(a.Tick(now.Sub(last)), j.note(events)); err != nil {
 			return err
 		}
 		last = now

@@ -8,14 +8,14 @@ package ledger
 import (
 	"strings"
 
-	"github.com/nixl-otel/nixl-otel/internal/simulate"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Name is the category and the name of an event.
 type Name struct {
 	Category string // as in nixl.event.category
-	Name     string // name, or name of the type, in the ring
+	Name     string // as in nixl.event.name
 }
 
 // Sums are the number and the sum of the events with one name.
@@ -31,11 +31,25 @@ func (l Ledger) Add(o Ledger) {
 	}
 }
 
-// AddNamed adds totals of a simulated agent.
-func (l Ledger) AddNamed(list []simulate.Named) {
+// Named is an entry of a ledger.
+type Named struct {
+	Name
+	Sums
+}
+
+// AddNamed adds entries.
+func (l Ledger) AddNamed(list []Named) {
 	for _, n := range list {
-		l.add(Name{n.Category, n.Name}, Sums{n.Count, n.Sum})
+		l.add(n.Name, n.Sums)
 	}
+}
+
+// Of returns the entries of a simulated agent's journal.
+func Of(journal *oracle.Oracle) (list []Named) {
+	journal.ByName(func(category, name string, count, sum uint64) {
+		list = append(list, Named{Name{category, name}, Sums{count, sum}})
+	})
+	return list
 }
 
 // AddEvent adds an event of a ring.
@@ -44,7 +58,7 @@ func (l Ledger) AddEvent(e *ringbuf.Event) {
 	if !e.Named && e.Type == ringbuf.TypeEventsDropped {
 		category = "telemetry"
 	}
-	l.add(Name{category, e.EventName()}, Sums{1, e.Value})
+	l.add(Name{category, oracle.Name(category, e.EventName())}, Sums{1, e.Value})
 }
 
 func (l Ledger) add(n Name, s Sums) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -22,7 +21,7 @@ func TestSeriesAreTheMetricsOfTheEvents(t *testing.T) {
 	} {
 		l.AddEvent(&e)
 	}
-	l.AddNamed([]simulate.Named{{Category: "telemetry", Name: "agent_telemetry_events_dropped", Count: 2, Sum: 30}})
+	l.AddNamed([]Named{{Name{"telemetry", "agent_telemetry_events_dropped"}, Sums{Count: 2, Sum: 30}}})
 	want := Series{
 		"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_bytes}":                  2,
 		"nixl.transfer.io{nixl.transfer.direction=transmit}":                                        4100,

@@ -44,7 +44,7 @@ func (l Ledger) Series() Series {
 // kindOf returns NIXL's type with a name.
 func kindOf(name string) (ringbuf.Type, bool) {
 	for kind := range ringbuf.TypeEventsDropped + 1 {
-		if name == kind.String() || name == kind.LegacyName() {
+		if name == kind.String() {
 			return kind, true
 		}
 	}
