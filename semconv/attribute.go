@@ -21,7 +21,6 @@ const (
 	ContainerID           = "container.id"
 	ProcessPID            = "process.pid"
 	ProcessExecutableName = "process.executable.name"
-	NIXLVersion           = "nixl.version"
 )
 
 // LayoutStore is the value of [TelemetryLayout] for agents with stores of NIXL's

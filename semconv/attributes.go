@@ -31,8 +31,7 @@ func ResourceAttributes() []Attribute {
 		{
 			Key: ServiceName, Type: "string", OpenTelemetry: true,
 			Description: "Name of the service that the agent belongs to.",
-			Note: "From the process context, `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` of a discovered process. Otherwise the " +
-				"receiver's `service_name`.",
+			Note: "From `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` of a discovered process. Otherwise the receiver's `service_name`.",
 			Examples: []string{ServiceNameNIXL, "inference"},
 		},
 		{
@@ -115,13 +114,6 @@ func discoveredAttributes() []Attribute {
 			Description: "Name of the executable of the agent's process.",
 			Note:        "On log records.",
 			Examples:    []string{"python3.12"},
-		},
-		{
-			Key: NIXLVersion, Type: "string",
-			OptIn:       true,
-			Description: "Version of NIXL that the agent's process has loaded.",
-			Note:        "Only for discovered processes that use one version of NIXL's Python package.",
-			Examples:    []string{"1.4.0"},
 		},
 	}
 }

@@ -4,7 +4,6 @@
 package process
 
 import (
-	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -23,8 +22,7 @@ const (
 	MaxAttributeBytes = 4 << 10
 )
 
-// filter decides which attributes a process may set in OTEL_RESOURCE_ATTRIBUTES and in its
-// process context.
+// filter decides which attributes a process may set in OTEL_RESOURCE_ATTRIBUTES.
 type filter struct {
 	patterns []string        // of keys, as in [path.Match]
 	reserved map[string]bool // labels of attributes that have another source
@@ -112,22 +110,6 @@ func (s *attributeSet) set(key, value string) {
 		s.attributes[key], s.keys[Label(key)] = value, key
 		s.used += size
 	}
-}
-
-// merge adds the attributes of b to those of a, which take precedence.
-func merge(a, b map[string]string) map[string]string {
-	if len(a) == 0 {
-		return b
-	}
-	s := newAttributeSet()
-	for _, list := range []map[string]string{a, b} {
-		for _, key := range slices.Sorted(maps.Keys(list)) { // the limits always drop the same
-			if _, again := s.attributes[key]; !again {
-				s.set(key, list[key])
-			}
-		}
-	}
-	return s.attributes
 }
 
 // allows reports whether a process may set an attribute. It may not set attributes that

@@ -22,8 +22,7 @@
 // namespace. Therefore, [Process.Pod] and [Process.Container] come only from the cgroup;
 // see [ParseCgroup]. [Process.ContainerName] comes from its mounts; see [ParseMountinfo].
 //
-//   - Every read has a limit. Only listed variables of the environment are kept. Memory is
-//     read only where a process publishes a process context; see processcontext.go.
+//   - Every read has a limit. Only listed variables of the environment are kept.
 //   - A process can block every read of its environment or mappings indefinitely, because
 //     its memory may be backed by a FUSE file. An examination that takes too long runs on
 //     in the background and counts as failed until it ends. The number of such
@@ -39,8 +38,8 @@
 // A file uses types of earlier files only, except for hang_linux.go, which has methods of Scanner.
 //
 //   - env.go, process.go: what is found
-//   - attributes.go, cgroup.go, environ.go, lines.go, maps.go, mountinfo.go, stat.go, wheel.go,
-//     usage.go, processcontext.go: the files of /proc, one by one
+//   - attributes.go, cgroup.go, environ.go, lines.go, maps.go, mountinfo.go, stat.go,
+//     usage.go: the files of /proc, one by one
 //   - list_linux.go, open_linux.go, examine_linux.go, hang_linux.go, scan_linux.go: the search
 //   - users.go, users_linux.go: the processes that use a file
 package process

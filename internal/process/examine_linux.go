@@ -33,8 +33,6 @@ type request struct {
 	size   string      // size of the mappings, as in statm; "" to skip reading them
 	start  uint64      // expected start time of the process; 0 if unknown
 	env    environment // from an earlier examination
-
-	versions bool // see Config
 }
 
 // result is the output of an examination.
@@ -53,8 +51,6 @@ type mapped struct {
 	size         string // total size, as in statm; "" if they must be read again
 	library      bool   // libnixl.so is mapped
 	dirs, stores []string
-	contexts     []uint64 // addresses
-	wheels       []wheel
 }
 
 // examine examines a process.
@@ -110,8 +106,6 @@ func (q request) readProcess() (a result, err error) {
 	a.usesNIXL = a.mapped.library || known
 	a.awaitsRing = a.mapped.library && !known
 	if a.usesNIXL {
-		a.process.Attributes = merge(q.readContext(root, a.mapped.contexts), a.process.Attributes)
-		a.process.Version = q.version(a.process, a.mapped.wheels)
 		err = q.readNamespaces(root, rootPath, &a.process)
 	}
 	return a, err
@@ -203,7 +197,7 @@ func (q request) readMappings(root *os.Root, rootPath string, a *result) error {
 	if err != nil {
 		return err
 	}
-	a.mapped = mapped{size: q.size, library: found.library, stores: found.stores, contexts: found.contexts, wheels: found.wheels}
+	a.mapped = mapped{size: q.size, library: found.library, stores: found.stores}
 	for _, file := range found.rings {
 		dir := path.Dir(file)
 		switch {
@@ -231,52 +225,6 @@ func (q request) isRing(p Process, file string) bool {
 	defer ring.Close()
 	_, err = ringbuf.PeekFile(ring)
 	return err == nil || errors.Is(err, ringbuf.ErrUnknownVersion)
-}
-
-// version returns the version of the only wheel whose libraries a process has mapped.
-func (q request) version(p Process, wheels []wheel) (only string) {
-	if !q.versions || len(wheels) > maxWheels {
-		return ""
-	}
-	for _, w := range wheels {
-		v, err := q.versionOf(p, w)
-		if err != nil || only != "" && only != v {
-			return ""
-		}
-		only = v
-	}
-	return only
-}
-
-func (q request) versionOf(p Process, w wheel) (string, error) {
-	if w.pkg == "" || w.deleted {
-		return "", errNoVersion
-	}
-	f, err := OpenDir(p, q.proc, w.site, ".")
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	return version(w.pkg, f.ReadDir)
-}
-
-// readContext returns the attributes of the first process context that can be read. A
-// process need not have one, and reading memory requires more permissions than the rest.
-func (q request) readContext(root *os.Root, addresses []uint64) map[string]string {
-	if len(addresses) == 0 || len(q.filter.patterns) == 0 {
-		return nil
-	}
-	mem, err := root.Open("mem")
-	if err != nil {
-		return nil
-	}
-	defer mem.Close()
-	for _, at := range addresses {
-		if payload, err := readContext(mem, at); err == nil {
-			return q.filter.context(payload)
-		}
-	}
-	return nil
 }
 
 // readNamespaces sets the fields of a process that describe its namespaces.

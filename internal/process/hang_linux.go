@@ -36,7 +36,6 @@ func (s *Scanner) examine(r *record, size string) error {
 	q := request{
 		proc: s.cfg.Proc, pid: r.pid, pod: r.pod, wanted: s.wanted, filter: s.filter, size: size,
 		start: r.process.Start, env: environment{r.process.Env, r.process.Attributes, r.intact},
-		versions: s.cfg.Versions,
 	}
 	began := time.Now()
 	x := &examination{pid: r.pid, group: r.group, done: make(chan struct{})}
@@ -88,7 +87,7 @@ func (s *Scanner) Examine(pid int) (Process, error) {
 		return Process{}, err
 	}
 	a := request{
-		proc: s.cfg.Proc, pid: pid, pod: r.pod, wanted: s.wanted, filter: s.filter, size: "any", versions: s.cfg.Versions,
+		proc: s.cfg.Proc, pid: pid, pod: r.pod, wanted: s.wanted, filter: s.filter, size: "any",
 	}.examine()
 	a.process.Pod, a.process.Container = r.pod, r.container
 	return a.process, a.err

@@ -15,10 +15,9 @@ import (
 // 100,000 mappings.
 const maxMaps = 8 << 20
 
-// Mapping is a mapping of a file, or a process context. Dev and Path are valid only until the function that
+// Mapping is a mapping of a file. Dev and Path are valid only until the function that
 // received the Mapping returns.
 type Mapping struct {
-	Start         uint64 // address
 	Size, Offset  uint64 // bytes
 	Write, Shared bool
 	Dev           []byte // major:minor, both in hexadecimal
@@ -26,9 +25,9 @@ type Mapping struct {
 	Path          []byte // in the process's mount namespace
 }
 
-// ReadMaps reads the format of /proc/PID/maps. It calls fn for each mapping of a file,
-// and each process context, until fn returns false. It doesn't allocate memory for mappings. It skips invalid
-// lines, and everything after the first 8 MiB.
+// ReadMaps reads the format of /proc/PID/maps. It calls fn for each mapping of a file, until
+// fn returns false. It doesn't allocate memory for mappings. It skips invalid lines, and
+// everything after the first 8 MiB.
 func ReadMaps(r io.Reader, fn func(Mapping) bool) error {
 	b := newLines(io.LimitReader(r, maxMaps))
 	defer freeLines(b)
@@ -37,7 +36,7 @@ func ReadMaps(r io.Reader, fn func(Mapping) bool) error {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			err = skip(b, '\n')
-		case err == nil && (bytes.IndexByte(line, '/') >= 0 || bytes.HasSuffix(line, []byte("OTEL_CTX]\n"))): // skips other memory
+		case err == nil && bytes.IndexByte(line, '/') >= 0: // skips other memory
 			if m, ok := parseMapping(line); ok && !fn(m) {
 				return nil
 			}
@@ -61,7 +60,7 @@ func parseMapping(line []byte) (m Mapping, ok bool) {
 	dev, line, _ := bytes.Cut(line, []byte(" "))
 	inode, path, _ := bytes.Cut(line, []byte(" "))
 	path = bytes.TrimLeft(path, " ")
-	if len(perms) != 4 || len(path) == 0 || path[0] != '/' && !isContext(path) {
+	if len(perms) != 4 || len(path) == 0 || path[0] != '/' {
 		return Mapping{}, false
 	}
 	low, high, _ := bytes.Cut(addresses, []byte("-"))
@@ -76,7 +75,7 @@ func parseMapping(line []byte) (m Mapping, ok bool) {
 		path = bytes.ReplaceAll(path, []byte(`\012`), []byte("\n"))
 	}
 	return Mapping{
-		Start: from, Size: to - from, Offset: at, Write: perms[1] == 'w', Shared: perms[3] == 's',
+		Size: to - from, Offset: at, Write: perms[1] == 'w', Shared: perms[3] == 's',
 		Dev: dev, Inode: ino, Path: path,
 	}, true
 }

@@ -20,8 +20,6 @@ type Config struct {
 	// in [path.Match]. Reserved are keys that aren't, besides those that [filter.allows]
 	// rejects.
 	Attributes, Reserved []string
-	// Versions requests [Process.Version].
-	Versions bool
 }
 
 // Process is a process that uses NIXL. PID and Start identify it.
@@ -30,7 +28,6 @@ type Process struct {
 	Start      uint64 // start time, in clock ticks since boot
 	NSPID      int    // PID in the process's own PID namespace
 	Executable string // file name of the program, without the directory
-	Version    string // of NIXL's wheel; "" if it isn't known, or isn't the only one
 
 	Pod       string // UID of the pod; "" if there is none
 	Container string // ID of the container; "" if there is none
@@ -39,8 +36,8 @@ type Process struct {
 
 	// Env holds the variables of NIXL and [Config.Env] that are set.
 	Env map[string]string
-	// Attributes are the resource attributes that the process sets in its process context,
-	// or else in OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME, as far as it may set them.
+	// Attributes are the resource attributes that the process sets in
+	// OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME, as far as it may set them.
 	Attributes map[string]string
 	// MountNS identifies the process's mount namespace, its root, and its container.
 	// The container is included because the kernel reuses the names of namespaces. A

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -18,9 +17,6 @@ type usage struct {
 	library bool     // libnixl.so or one of its companion libraries is mapped
 	rings   []string // files that may be rings
 	stores  []string // directories of stores
-	wheels  []wheel  // of the libraries
-	// contexts are addresses of process contexts.
-	contexts []uint64
 }
 
 // add adds a mapping if it is related to NIXL. root is the path of the process's root in
@@ -30,15 +26,6 @@ func (s *usage) add(m Mapping, root string) {
 	switch {
 	case bytes.HasPrefix(name, []byte("libnixl")) && bytes.Contains(name, []byte(".so")):
 		s.library = true
-		if file, ok := below(root, string(m.Path)); ok {
-			s.addWheel(wheelOf(file))
-		} else {
-			s.addWheel(wheel{})
-		}
-	case isContext(m.Path):
-		if len(s.contexts) < maxContexts {
-			s.contexts = append(s.contexts, m.Start)
-		}
 	case !m.Shared || !m.Write || m.Offset != 0:
 	case bytes.HasPrefix(name, []byte("nixl.")) && bytes.HasSuffix(name, []byte(".mmap")):
 		if file, ok := below(root, string(m.Path)); ok {
@@ -48,12 +35,6 @@ func (s *usage) add(m Mapping, root string) {
 		if file, ok := below(root, string(m.Path)); ok {
 			s.rings = append(s.rings, file)
 		}
-	}
-}
-
-func (s *usage) addWheel(w wheel) {
-	if len(s.wheels) <= maxWheels && !slices.Contains(s.wheels, w) {
-		s.wheels = append(s.wheels, w)
 	}
 }
 

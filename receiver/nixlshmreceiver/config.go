@@ -122,7 +122,7 @@ type ProcessesConfig struct {
 	// attributes.
 	EnvAttributes map[string]string `mapstructure:"env_attributes"`
 	// OTelResourceAttributes are patterns of the attributes that are taken from the
-	// processes' OTEL_RESOURCE_ATTRIBUTES and process contexts.
+	// processes' OTEL_RESOURCE_ATTRIBUTES.
 	OTelResourceAttributes []string `mapstructure:"otel_resource_attributes"`
 }
 
@@ -242,7 +242,6 @@ func (c *Config) engine(report func(notice.Notice)) engine.Config {
 	if p := c.Discovery.Processes; p != nil {
 		cfg.Processes = &engine.Processes{
 			Interval: p.Interval, EnvAttributes: p.EnvAttributes, Attributes: p.OTelResourceAttributes,
-			Versions: c.ResourceAttributes.NixlVersion.Enabled,
 		}
 	}
 	if k := c.Discovery.Kubelet; k != nil {

@@ -71,8 +71,6 @@ func (r *resources) of(a *engine.Snapshot) attribute.Set {
 			r.SetProcessPid(kv.Value.AsInt64())
 		case semconv.ProcessExecutableName:
 			r.SetProcessExecutableName(valid(kv.Value.AsString()))
-		case semconv.NIXLVersion:
-			r.SetNixlVersion(valid(kv.Value.AsString()))
 		case semconv.LocalRank:
 			r.SetNixlLocalRank(valid(kv.Value.AsString()))
 		default:

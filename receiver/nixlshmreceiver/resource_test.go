@@ -26,7 +26,7 @@ func discovered() *engine.Snapshot {
 		),
 		Process: attribute.NewSet(
 			attribute.Int(semconv.ProcessPID, 10), attribute.String(semconv.ProcessExecutableName, "python"),
-			attribute.String(semconv.ContainerID, "id-1"), attribute.String(semconv.NIXLVersion, "1.3.0"),
+			attribute.String(semconv.ContainerID, "id-1"),
 		),
 	}}
 }

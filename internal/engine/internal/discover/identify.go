@@ -68,7 +68,7 @@ func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
 	var stable, process []attribute.KeyValue
 	for _, kv := range o.resource {
 		switch kv.Key {
-		case semconv.ProcessPID, semconv.ProcessExecutableName, semconv.NIXLVersion:
+		case semconv.ProcessPID, semconv.ProcessExecutableName:
 			process = append(process, kv)
 		default:
 			stable = append(stable, kv)

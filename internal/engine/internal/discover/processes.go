@@ -38,8 +38,6 @@ type Processes struct {
 	// Attributes are patterns of the keys that are taken from OTEL_RESOURCE_ATTRIBUTES;
 	// see [process.Config].
 	Attributes []string
-	// Versions requests the version of NIXL, which costs reading a directory of each process.
-	Versions bool
 	// Proc is the mount point of the proc file system; /proc if empty.
 	Proc string
 	// Cgroups is the mount point of the cgroup file systems; that of the first process of
@@ -108,7 +106,6 @@ func (p Processes) Finder(by IdentifyBy, reserved ...string) Finder {
 			Stopped: stopped,
 			Proc:    p.Proc, Env: slices.Sorted(maps.Keys(p.EnvAttributes)),
 			Attributes: p.Attributes, Reserved: slices.AppendSeq(reserved, maps.Values(p.EnvAttributes)),
-			Versions: p.Versions,
 		}),
 	}
 }
@@ -295,7 +292,7 @@ func (c *container) IdentifyStore(a drain.Agent, pid int64) drain.Agent {
 	members := c.list()
 	var o origin
 	if i := slices.IndexFunc(members, func(p process.Process) bool { return int64(p.NSPID) == pid }); i >= 0 {
-		o = c.finder.origin(c.finder.withVersion(members[i]))
+		o = c.finder.origin(members[i])
 	} else if len(members) > 0 {
 		o = c.finder.origin(members[0])
 		o.resource = nil
@@ -321,7 +318,7 @@ func (c *container) origin(ring *ringbuf.Reader, name string) origin {
 		o.resource = nil
 	} else {
 		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool {
-			return kv.Key == semconv.LocalRank || kv.Key == semconv.NIXLVersion
+			return kv.Key == semconv.LocalRank
 		})
 	}
 	return o
@@ -335,23 +332,11 @@ func (c *container) processOf(members []process.Process, id files.ID, name strin
 		return process.Process{}, false
 	}
 	if i := slices.IndexFunc(members, func(p process.Process) bool { return p.PID == pid }); i >= 0 {
-		return c.finder.withVersion(members[i]), true
+		return members[i], true
 	}
 	p, err := c.finder.scanner.Examine(pid)
 	p.MountNS = members[0].MountNS
 	return p, err == nil
-}
-
-// withVersion returns a process with the version of NIXL that it has loaded since the last
-// search.
-func (p *processes) withVersion(of process.Process) process.Process {
-	if !p.Versions || of.Version != "" {
-		return of
-	}
-	if again, err := p.scanner.Examine(of.PID); err == nil && again.Start == of.Start {
-		of.Version = again.Version
-	}
-	return of
 }
 
 // changed returns when a file was changed, or the current time if that is unknown.
@@ -398,9 +383,6 @@ func (p *processes) origin(of process.Process) origin {
 	o.resource = append(o.resource, attribute.Int(semconv.ProcessPID, of.PID))
 	if of.Executable != "" {
 		o.resource = append(o.resource, attribute.String(semconv.ProcessExecutableName, of.Executable))
-	}
-	if of.Version != "" {
-		o.resource = append(o.resource, attribute.String(semconv.NIXLVersion, of.Version))
 	}
 	return o
 }

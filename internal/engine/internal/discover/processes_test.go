@@ -6,7 +6,6 @@
 package discover
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,7 +34,7 @@ func newMachine(t *testing.T, by IdentifyBy) *machine {
 	t.Helper()
 	host, cgroups := processtest.New(t), t.TempDir()
 	x := newPods(t, func(c *WatcherConfig) {
-		c.Finder = Processes{Proc: host.Proc, Cgroups: cgroups, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"}, Versions: true}.Finder(by)
+		c.Finder = Processes{Proc: host.Proc, Cgroups: cgroups, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"}}.Finder(by)
 	})
 	return &machine{x, host, cgroups}
 }
@@ -144,40 +143,6 @@ func (m *machine) walk() {
 		walked := make(chan struct{})
 		d.Refresh(func() { close(walked) })
 		<-walked
-	}
-}
-
-func TestAgentHasTheVersionOfNIXLThatItsProcessHasLoaded(t *testing.T) {
-	for name, searched := range map[string]bool{"before a search": false, "after a search": true} {
-		t.Run(name, func(t *testing.T) {
-			x := newMachine(t, DefaultIdentifyBy)
-			dir, site := filepath.Join(t.TempDir(), "shm"), t.TempDir()
-			must.OK(t, errors.Join(os.MkdirAll(dir, 0o750), os.Mkdir(filepath.Join(site, "nixl_cu12-1.3.0.dist-info"), 0o750)))
-			engine := processtest.Process{PID: 10, Namespace: "mnt:[10]", Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}}
-			if searched {
-				x.host.Start(engine)
-				x.look()
-				x.host.Exit(engine.PID)
-			}
-			engine.Maps, engine.Library = dir+"/decode", site+"/nixl_cu12.libs/libnixl.so"
-			x.host.Start(engine)
-			x.agentIn(dir, "decode")
-			x.agentIn(dir, "left") // by an earlier process, whose version isn't known
-			if !searched {
-				x.look()
-			}
-			x.walk()
-			agents := x.opened()
-			if len(agents) != 2 {
-				t.Errorf("agents %+v", agents)
-			}
-			for _, a := range agents {
-				version, _ := a.Process.Value(semconv.NIXLVersion)
-				if want := map[string]string{"decode": "1.3.0"}[a.Name]; version.AsString() != want {
-					t.Errorf("agent %s has version %q, want %q", a.Name, version.AsString(), want)
-				}
-			}
-		})
 	}
 }
 

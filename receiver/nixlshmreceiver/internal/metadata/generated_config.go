@@ -580,7 +580,6 @@ type ResourceAttributesConfig struct {
 	NixlLocalRank         ResourceAttributeConfig `mapstructure:"nixl.local_rank"`
 	NixlTelemetryLayout   ResourceAttributeConfig `mapstructure:"nixl.telemetry.layout"`
 	NixlTelemetryPath     ResourceAttributeConfig `mapstructure:"nixl.telemetry.path"`
-	NixlVersion           ResourceAttributeConfig `mapstructure:"nixl.version"`
 	ProcessExecutableName ResourceAttributeConfig `mapstructure:"process.executable.name"`
 	ProcessPid            ResourceAttributeConfig `mapstructure:"process.pid"`
 	ServiceInstanceID     ResourceAttributeConfig `mapstructure:"service.instance.id"`
@@ -611,9 +610,6 @@ func DefaultResourceAttributesConfig() ResourceAttributesConfig {
 			Enabled: false,
 		},
 		NixlTelemetryPath: ResourceAttributeConfig{
-			Enabled: false,
-		},
-		NixlVersion: ResourceAttributeConfig{
 			Enabled: false,
 		},
 		ProcessExecutableName: ResourceAttributeConfig{

@@ -28,7 +28,6 @@ func TestLogsBuilderAppendLogRecord(t *testing.T) {
 	rb.SetNixlLocalRank("nixl.local_rank-val")
 	rb.SetNixlTelemetryLayout("nixl.telemetry.layout-val")
 	rb.SetNixlTelemetryPath("nixl.telemetry.path-val")
-	rb.SetNixlVersion("nixl.version-val")
 	rb.SetProcessExecutableName("process.executable.name-val")
 	rb.SetProcessPid(11)
 	rb.SetServiceInstanceID("service.instance.id-val")

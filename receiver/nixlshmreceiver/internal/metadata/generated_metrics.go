@@ -1515,12 +1515,6 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 	if mbc.ResourceAttributes.NixlTelemetryPath.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["nixl.telemetry.path"] = filter.CreateFilter(mbc.ResourceAttributes.NixlTelemetryPath.MetricsExclude)
 	}
-	if mbc.ResourceAttributes.NixlVersion.MetricsInclude != nil {
-		mb.resourceAttributeIncludeFilter["nixl.version"] = filter.CreateFilter(mbc.ResourceAttributes.NixlVersion.MetricsInclude)
-	}
-	if mbc.ResourceAttributes.NixlVersion.MetricsExclude != nil {
-		mb.resourceAttributeExcludeFilter["nixl.version"] = filter.CreateFilter(mbc.ResourceAttributes.NixlVersion.MetricsExclude)
-	}
 	if mbc.ResourceAttributes.ProcessExecutableName.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["process.executable.name"] = filter.CreateFilter(mbc.ResourceAttributes.ProcessExecutableName.MetricsInclude)
 	}

@@ -77,13 +77,6 @@ func (rb *ResourceBuilder) SetNixlTelemetryPath(val string) {
 	}
 }
 
-// SetNixlVersion sets provided value as "nixl.version" attribute.
-func (rb *ResourceBuilder) SetNixlVersion(val string) {
-	if rb.config.NixlVersion.Enabled {
-		rb.res.Attributes().PutStr("nixl.version", val)
-	}
-}
-
 // SetProcessExecutableName sets provided value as "process.executable.name" attribute.
 func (rb *ResourceBuilder) SetProcessExecutableName(val string) {
 	if rb.config.ProcessExecutableName.Enabled {

@@ -21,7 +21,6 @@ func TestResourceBuilder(t *testing.T) {
 			rb.SetNixlLocalRank("nixl.local_rank-val")
 			rb.SetNixlTelemetryLayout("nixl.telemetry.layout-val")
 			rb.SetNixlTelemetryPath("nixl.telemetry.path-val")
-			rb.SetNixlVersion("nixl.version-val")
 			rb.SetProcessExecutableName("process.executable.name-val")
 			rb.SetProcessPid(11)
 			rb.SetServiceInstanceID("service.instance.id-val")
@@ -34,7 +33,7 @@ func TestResourceBuilder(t *testing.T) {
 			case "default":
 				assert.Equal(t, 7, res.Attributes().Len())
 			case "all_set":
-				assert.Equal(t, 13, res.Attributes().Len())
+				assert.Equal(t, 12, res.Attributes().Len())
 			case "none_set":
 				assert.Equal(t, 0, res.Attributes().Len())
 				return
@@ -80,11 +79,6 @@ func TestResourceBuilder(t *testing.T) {
 			assert.Equal(t, tt == "all_set", ok)
 			if ok {
 				assert.Equal(t, "nixl.telemetry.path-val", nixlTelemetryPathAttrVal.Str())
-			}
-			nixlVersionAttrVal, ok := res.Attributes().Get("nixl.version")
-			assert.Equal(t, tt == "all_set", ok)
-			if ok {
-				assert.Equal(t, "nixl.version-val", nixlVersionAttrVal.Str())
 			}
 			processExecutableNameAttrVal, ok := res.Attributes().Get("process.executable.name")
 			assert.Equal(t, tt == "all_set", ok)
