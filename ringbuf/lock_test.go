@@ -7,16 +7,11 @@ package ringbuf
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestSecondConsumerIsRefused(t *testing.T) {
@@ -33,20 +28,16 @@ func TestSecondConsumerIsRefused(t *testing.T) {
 	equal(t, "the next consumer's events", read(t, open(t, w.Path(), Consume)), samples(V4, 0, 5))
 }
 
-func TestLockedErrorNamesTheProcess(t *testing.T) {
+func TestRingIsLockedWhileAnotherProcessConsumesIt(t *testing.T) {
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 5)
 	first := openElsewhere(t, w.Path(), Consume, nil)
 	if first.Text != "" || first.Events != 5 {
 		t.Fatalf("the other process got %d events: %s", first.Events, first.Text)
 	}
-	if all, _ := files.Holders("/proc/locks"); len(all) == 0 {
-		t.Skip("the list of locks is empty here")
+	if _, err := OpenReader(w.Path(), Consume); !errors.Is(err, ErrLocked) {
+		t.Errorf("error %v", err)
 	}
-	must.EventuallyTrue(t, "error that names the process", func() bool { // the list may have been read just before
-		_, err := OpenReader(w.Path(), Consume)
-		return errors.Is(err, ErrLocked) && strings.Contains(err.Error(), fmt.Sprintf("by process %d:", first.PID))
-	})
 	first.quit()
 	read(t, open(t, w.Path(), Consume))
 }

@@ -6,7 +6,6 @@ package ringbuf
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
@@ -46,7 +45,7 @@ func (m *Mode) UnmarshalText(text []byte) error {
 func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // Reader reads one ring. It is not safe for concurrent use, except that Path, ID, Layout,
-// Capacity, Attended and WritePosition may be called from other goroutines.
+// Capacity and Attended may be called from other goroutines.
 type Reader struct {
 	ring
 	next      uint64 // the slot after the last event that was read
@@ -263,14 +262,4 @@ func (r *Reader) Attended() (bool, error) {
 		err = r.wrap(err)
 	}
 	return attended, err
-}
-
-// WritePosition returns the agent's write position, unchecked, which shows whether the agent
-// has written since an earlier call. Another goroutine may call it while the owner reads.
-func (r *Reader) WritePosition() (position uint64, err error) {
-	if r.mem == nil {
-		return 0, r.wrap(os.ErrClosed)
-	}
-	err = r.backing.Guard(func() { position = atomic.LoadUint64(r.write) })
-	return position, err
 }

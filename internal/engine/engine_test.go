@@ -48,7 +48,7 @@ func TestEveryAgentHasTheConfiguredResource(t *testing.T) {
 	storetest.Create(t, dir, storetest.Config{Agent: "store"})
 	h, err := New(Config{
 		Directories: []string{dir}, Stores: true, Resource: map[string]string{"team": "a", "k8s.cluster.name": "east", "empty": ""},
-		Processes: &discover.Processes{Proc: machine.Proc, Cgroups: t.TempDir(), Interval: time.Hour, Attributes: []string{"*"}},
+		Processes: &discover.Processes{Proc: machine.Proc, Interval: time.Hour, Attributes: []string{"*"}},
 	})
 	must.OK(t, err)
 	must.OK(t, h.Start(nil))

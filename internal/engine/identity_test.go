@@ -102,7 +102,7 @@ func (x *twins) write(container string, events int) {
 func (x *twins) run(storage checkpoint.Storage, fn func(*Engine)) {
 	x.t.Helper()
 	h, err := New(Config{
-		Processes: &discover.Processes{Proc: x.machine.Proc, Cgroups: x.t.TempDir(), Interval: time.Hour},
+		Processes: &discover.Processes{Proc: x.machine.Proc, Interval: time.Hour},
 	})
 	if err != nil {
 		x.t.Fatal(err)

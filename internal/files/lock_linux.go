@@ -13,9 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// locks are the locks of this machine. Errors name the holder of a lock.
-var locks = Locks{Path: "/proc/locks"}
-
 // Lock locks the ring f against other consumers of this project; agents take no lock.
 // Closing f or exiting the process releases it. The error wraps [ErrLocked] if another
 // consumer has the lock.
@@ -27,11 +24,5 @@ func Lock(f *os.File) error {
 	case !errors.Is(err, unix.EWOULDBLOCK):
 		return fmt.Errorf("lock: %w", err)
 	}
-	by := ""
-	if info, err := f.Stat(); err == nil {
-		if pid := locks.Holder(IDOf(info)); pid != 0 {
-			by = fmt.Sprintf(" by process %d", pid)
-		}
-	}
-	return fmt.Errorf("%w%s: two consumers would each miss events; stop one, or observe instead", ErrLocked, by)
+	return fmt.Errorf("%w: two consumers would each miss events; find the other one with lslocks and stop it, or observe instead", ErrLocked)
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,32 +60,6 @@ func TestNoHoldersWithoutAList(t *testing.T) {
 	if got, all := Holders(filepath.Join(t.TempDir(), "missing")); len(got) != 0 || all {
 		t.Errorf("%v, all %v", got, all)
 	}
-}
-
-func TestListIsReadAtMostOnePercentOfTheTime(t *testing.T) {
-	l, id := &Locks{Path: filepath.Join(t.TempDir(), "locks")}, ID{Dev: 0xfe00, Ino: 78}
-	list := func(pid int) {
-		must.OK(t, os.WriteFile(l.Path, fmt.Appendf(nil, "1: FLOCK  ADVISORY  WRITE %d fe:00:78 0 EOF\n", pid), 0o600))
-	}
-	check := func(want int) {
-		t.Helper()
-		if pid := l.Holder(id); pid != want {
-			t.Errorf("process %d, want %d", pid, want)
-		}
-	}
-	list(12)
-	began := time.Now()
-	check(12)
-	if !l.paid.After(began.Add(-100 * burst)) {
-		t.Error("a reading costs nothing")
-	}
-	list(13)
-	check(13) // a short list is always current
-	l.paid = time.Now().Add(time.Hour)
-	list(14)
-	check(13)
-	l.paid = time.Now().Add(-time.Hour)
-	check(14)
 }
 
 func TestDeviceIsThatOfProc(t *testing.T) {

@@ -38,7 +38,6 @@ const (
 	RingRemoved   // a ring's file was removed
 	RingRenamed   // a file is another name of an open ring
 	AgentApart    // an agent in another container has the same identity
-	RingShared    // several agents write to one ring
 	RingRetired   // a ring was closed because its agent exited
 	RingForeign   // another consumer reads a ring
 	RingFull      // a drain found a ring full

@@ -56,6 +56,3 @@ func List(string) ([]int, error) {
 func SharedMappings(string, int) iter.Seq2[Mapping, error] {
 	return func(func(Mapping, error) bool) {}
 }
-
-// Runs returns true.
-func (User) Runs(string) bool { return true }

@@ -105,22 +105,6 @@ func (s *Scanner) Scan(now time.Time) ([]Process, error) {
 	return s.found(), s.scanError()
 }
 
-// Look examines the given processes as Scan does, and returns what Scan returned last and
-// those of them that use NIXL. It takes much less time than a scan.
-func (s *Scanner) Look(now time.Time, pids []int) []Process {
-	s.refill(now)
-	s.applyFinished()
-	for _, pid := range pids {
-		var info syscall.Stat_t
-		err := syscall.Stat(s.cfg.Proc+"/"+strconv.Itoa(pid), &info)
-		if err == nil && pid != os.Getpid() && !s.stopped() {
-			s.visit(entry{pid, info.Ino}, now)
-		}
-	}
-	s.readMappings(now)
-	return s.found()
-}
-
 func (s *Scanner) stopped() bool {
 	select {
 	case <-s.cfg.Stopped:

@@ -137,9 +137,3 @@ func SharedMappings(proc string, pid int) iter.Seq2[Mapping, error] {
 		}
 	}
 }
-
-// Runs reports whether the process still runs.
-func (u User) Runs(proc string) bool {
-	stat, err := readStat(filepath.Join(proc, strconv.Itoa(u.PID)))
-	return err == nil && stat.Start == u.Start
-}

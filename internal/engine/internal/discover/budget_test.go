@@ -141,7 +141,7 @@ func TestDirectoriesBeyondTheBudgetOfAContainerAreNotWatched(t *testing.T) {
 	host := processtest.New(t)
 	x := newPods(t, func(c *WatcherConfig) {
 		c.Rings.Budget.Directories = 3
-		c.Finder = Processes{Proc: host.Proc, Cgroups: t.TempDir()}.Finder(DefaultIdentifyBy)
+		c.Finder = Processes{Proc: host.Proc}.Finder(DefaultIdentifyBy)
 	})
 	m := &machine{pods: x, host: host}
 	tmp := t.TempDir()

@@ -42,7 +42,6 @@ type Directory struct {
 
 	worker *Worker
 	cancel context.CancelFunc // of ctx
-	since  time.Time          // when a Watcher has found it
 	after  <-chan struct{}    // closed when the first walk may begin; nil if it may begin at once
 }
 
@@ -211,7 +210,6 @@ func (d *Directory) run(ctx context.Context) {
 	}
 	d.cancel()
 	d.worker.Do(d.end)
-	d.searches.Wait()
 }
 
 func (d *Directory) reportHang() {
@@ -228,8 +226,6 @@ func (d *Directory) refresh() {
 	}
 	d.probeAll() // of a stopped directory, a process may still have a ring or store open
 	d.probeStores()
-	d.findAgents()
-	d.checkShared()
 }
 
 // probeStores looks for processes with a store that have exited.

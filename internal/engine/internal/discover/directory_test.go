@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -72,44 +71,6 @@ func TestDirectoryDetectsExitInTime(t *testing.T) {
 	await(x.owner, func(m drain.Attended) bool { return m.Known && !m.Open })
 	if took := time.Since(before); took > 5*time.Second {
 		t.Errorf("detecting the exit took %v", took)
-	}
-}
-
-// Two agents with the same name share a ring, and each start resets it.
-func TestAgentsThatShareARingAreReported(t *testing.T) {
-	x := newFixture(t)
-	first := startAgent(t, x.path("agent"))
-	d := x.directory(nil)
-	x.round(d)
-	push(t, x.ring("other", ringbuf.V4, 8), 1)
-	x.round(d)
-	second := startAgent(t, x.path("agent"))
-	m := x.owner.open[x.path("agent")]
-	x.owner.mu.Lock()
-	delete(x.owner.open, m.Agent.Path)
-	x.owner.mu.Unlock()
-	d.Reopen(m.Agent, m.Reader) // the owner detects a restart
-	x.round(d)
-	d.searches.Wait()
-	reported := x.noticesOf(d, notice.RingShared)
-	if len(reported) != 1 || reported[0].Path != m.Agent.Path ||
-		!strings.Contains(reported[0].Text, strconv.Itoa(first.pid)) || !strings.Contains(reported[0].Text, strconv.Itoa(second.pid)) {
-		t.Errorf("notices = %v, agents = %d and %d", reported, first.pid, second.pid)
-	}
-}
-
-func TestRestartOfSingleAgentIsNotReportedAsShared(t *testing.T) {
-	x := newFixture(t)
-	startAgent(t, x.path("agent"))
-	d := x.directory(nil)
-	x.round(d)
-	m := x.owner.open[x.path("agent")]
-	delete(x.owner.open, m.Agent.Path)
-	d.Reopen(m.Agent, m.Reader)
-	x.round(d)
-	d.searches.Wait()
-	if reported := x.noticesOf(d, notice.RingShared); len(reported) != 0 {
-		t.Errorf("notices = %v", reported)
 	}
 }
 

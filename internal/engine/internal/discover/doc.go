@@ -38,11 +38,11 @@
 // A file uses types of earlier files only, except in fields.
 //
 //   - resource.go, config.go: the configuration of a directory
-//   - liveness.go, rings.go, budget.go: what all directories share
+//   - rings.go, budget.go: what all directories share
 //   - record.go, throttle.go, refuse.go, open.go, check.go, probe.go: single paths, in
 //     whatever directory they are
 //   - stores.go: the stores in a directory
 //   - worker.go, directory.go, walk.go, notify.go: one directory
-//   - identify.go, watcher.go, apart.go, mapped.go, processes.go, cgroups.go, kubelet.go:
+//   - identify.go, watcher.go, apart.go, mapped.go, processes.go, kubelet.go:
 //     directories that come and go
 package discover

@@ -87,7 +87,6 @@ func (x *fixture) directory(change func(*Config)) *Directory {
 	x.t.Cleanup(func() {
 		x.owner.returnRings()
 		d.end()
-		d.searches.Wait()
 		reporter.Close()
 	})
 	return d

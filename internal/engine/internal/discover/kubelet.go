@@ -61,15 +61,6 @@ func (k kubelet) Name() string { return k.Pods }
 // Stop implements [Finder].
 func (kubelet) Stop() {}
 
-// News implements [Finder].
-func (kubelet) News() (<-chan struct{}, error) { return nil, nil }
-
-// Look implements [Finder].
-func (k kubelet) Look(now time.Time) map[string]Location {
-	found, _ := k.Find(now) // the next search reports errors
-	return found
-}
-
 // Find implements [Finder].
 func (k kubelet) Find(time.Time) (map[string]Location, error) {
 	pods, err := subdirs(k.Pods, ".")

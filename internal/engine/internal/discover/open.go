@@ -184,7 +184,6 @@ func (t *tracker) closeRing(ring *ringbuf.Reader) {
 	id := idOf(ring)
 	_ = ring.Close() // an error has no consequences: nothing was written
 	t.cfg.Rings.Release(id)
-	t.cfg.Rings.alive.forget(id)
 	t.mu.Lock()
 	t.rings--
 	t.mu.Unlock()
@@ -209,9 +208,6 @@ func (t *tracker) closed(ring *ringbuf.Reader) {
 // reopen closes a ring and opens the path's file again, unless the path already has
 // a newer ring.
 func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
-	if ring != nil {
-		t.restarted[idOf(ring)] = a.Path
-	}
 	t.closeRing(ring)
 	r := t.records[a.Path]
 	if r == nil || r.ring != ring {

@@ -40,9 +40,6 @@ type Processes struct {
 	Attributes []string
 	// Proc is the mount point of the proc file system; /proc if empty.
 	Proc string
-	// Cgroups is the mount point of the cgroup file systems; that of the first process of
-	// Proc if empty.
-	Cgroups string
 }
 
 // minSearch is the shortest interval between two searches.
@@ -94,7 +91,6 @@ func (p *Processes) checkEnvAttributes() error {
 // Finder returns a Finder that finds the directories. A process can't set the reserved attributes.
 func (p Processes) Finder(by IdentifyBy, reserved ...string) Finder {
 	p.Proc = cmp.Or(p.Proc, "/proc")
-	p.Cgroups = cmp.Or(p.Cgroups, filepath.Join(p.Proc, "1", "root", "sys", "fs", "cgroup"))
 	host := ""
 	if namespace, err := os.Readlink(filepath.Join(p.Proc, "1", "ns", "mnt")); err == nil {
 		host = namespace + " /"
@@ -117,8 +113,7 @@ type processes struct {
 	stopped <-chan struct{}
 	stop    func()
 	pacers  map[drain.Holder]*pacer
-	cgroups *cgroups // nil if they aren't watched
-	host    string   // the host's mount namespace, as in process.Process; "" if unknown
+	host    string // the host's mount namespace, as in process.Process; "" if unknown
 
 	lastDirs map[string]*container // found by the last search
 }
@@ -128,21 +123,6 @@ func (p *processes) Name() string { return p.Proc }
 
 // Stop implements [Finder].
 func (p *processes) Stop() { p.stop() }
-
-// News implements [Finder].
-func (p *processes) News() (<-chan struct{}, error) {
-	c, err := watchCgroups(p.Cgroups, p.stopped)
-	if err != nil {
-		return nil, err
-	}
-	p.cgroups = c
-	return c.news, nil
-}
-
-// Look implements [Finder].
-func (p *processes) Look(now time.Time) map[string]Location {
-	return p.locations(p.scanner.Look(now, p.cgroups.processes()))
-}
 
 // Find implements [Finder]. A Location is a directory in a mount namespace, which the
 // processes of a container share.

@@ -26,17 +26,16 @@ import (
 // machine is a proc file system in a directory, and a Watcher that searches it.
 type machine struct {
 	*pods
-	host    *processtest.Host
-	cgroups string // directory of the cgroup hierarchy
+	host *processtest.Host
 }
 
 func newMachine(t *testing.T, by IdentifyBy) *machine {
 	t.Helper()
-	host, cgroups := processtest.New(t), t.TempDir()
+	host := processtest.New(t)
 	x := newPods(t, func(c *WatcherConfig) {
-		c.Finder = Processes{Proc: host.Proc, Cgroups: cgroups, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"}}.Finder(by)
+		c.Finder = Processes{Proc: host.Proc, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"}}.Finder(by)
 	})
-	return &machine{x, host, cgroups}
+	return &machine{x, host}
 }
 
 var (

@@ -50,9 +50,6 @@ type record struct {
 
 	throttle
 
-	written   uint64    // the agent's write position at the last probe
-	writtenAt time.Time // when a probe last found another position
-
 	// exitInfo describes the file when a probe last found that no other process has
 	// it open. An agent that starts later changes the file.
 	exitInfo files.Info
@@ -66,20 +63,16 @@ type tracker struct {
 	notices *notice.Reporter
 	source  drain.Source // the owner returns rings to it
 
-	records   map[string]*record  // by path
-	scheduled map[string]*record  // records to check before the next walk, by path
-	nextDue   time.Time           // when the first of them is due; zero if there is none
-	restarted map[files.ID]string // paths of restarted rings since the last search for shared ones
-	stopped   bool                // nothing is opened any more
-	ctx       context.Context     // ends with the directory's goroutine
+	records   map[string]*record // by path
+	scheduled map[string]*record // records to check before the next walk, by path
+	nextDue   time.Time          // when the first of them is due; zero if there is none
+	stopped   bool               // nothing is opened any more
+	ctx       context.Context    // ends with the directory's goroutine
 
 	onDisk bool // it was reported that rings are on a disk
 
 	crowded   int       // rings that were refused because of the limit since crowdedAt
 	crowdedAt time.Time // when the owner was last informed about such rings
-
-	sharedChecked time.Time      // the last search for shared rings
-	searches      sync.WaitGroup // for processes
 
 	mu      sync.Mutex // guards the fields below; never held during a call that may block
 	missing error
@@ -91,7 +84,7 @@ func newTracker(cfg Config, send func(drain.Message), notices *notice.Reporter, 
 	return tracker{
 		cfg: cfg, send: send, notices: notices, source: source, ctx: context.Background(),
 		records: make(map[string]*record), scheduled: make(map[string]*record),
-		restarted: make(map[files.ID]string), refused: make(map[string]Refusal),
+		refused: make(map[string]Refusal),
 	}
 }
 

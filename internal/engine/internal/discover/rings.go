@@ -22,8 +22,6 @@ type Rings struct {
 	ids      map[string]drain.Holder   // agents that the owner has
 	claims   map[files.ID]claim        // files that are open
 	accounts map[drain.Holder]*account // holders that use something
-
-	alive *liveness
 }
 
 // idOf identifies the file of a ring.
@@ -44,7 +42,6 @@ func NewRings(limit int) *Rings {
 	return &Rings{
 		Budget: DefaultBudget, limit: limit,
 		ids: make(map[string]drain.Holder), claims: make(map[files.ID]claim), accounts: make(map[drain.Holder]*account),
-		alive: newLiveness("/proc"),
 	}
 }
 

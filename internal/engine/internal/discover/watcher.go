@@ -30,11 +30,6 @@ type Finder interface {
 	// if the search failed. If only a part of the search failed, it returns an error
 	// and the directories that it found.
 	Find(now time.Time) (map[string]Location, error)
-	// Look returns what Find has returned, and the directories of new containers. It takes
-	// little time. News has a value when Look may find a directory. Its error explains why
-	// it never has one; the next Find finds these directories then.
-	Look(now time.Time) map[string]Location
-	News() (<-chan struct{}, error)
 	// Stop cancels the searches, also those for the process of a ring.
 	Stop()
 	// Name names the searched file system or directory in messages.
@@ -116,13 +111,6 @@ func (w *Watcher) Start() {
 
 func (w *Watcher) run(ctx context.Context) {
 	defer close(w.ended)
-	news, err := w.cfg.Finder.News()
-	if err != nil {
-		w.notices.Report(notice.Notice{
-			Kind: notice.NotifyOff, Level: slog.LevelInfo, Path: w.cfg.Finder.Name(), Err: err,
-			Text: fmt.Sprintf("new containers aren't reported by inotify, so discovering an agent takes up to %v; set a shorter interval if agents live for less", w.cfg.Interval),
-		})
-	}
 	w.awaitStored(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -133,9 +121,6 @@ func (w *Watcher) run(ctx context.Context) {
 		case afterwards := <-w.refreshes:
 			w.search(ctx)
 			afterwards()
-		case <-news:
-			w.update(w.cfg.Finder.Look(w.cfg.Now()), false)
-			w.refreshYoung()
 		case <-timer.C:
 			w.search(ctx)
 			timer.Reset(w.cfg.Interval)
@@ -176,11 +161,13 @@ func (w *Watcher) search(ctx context.Context) {
 		return
 	}
 	w.reportSearch(err)
-	w.update(found, found != nil)
+	if found != nil {
+		w.update(found)
+	}
 }
 
-// update starts to watch new directories. If the list is complete, it abandons the others.
-func (w *Watcher) update(found map[string]Location, complete bool) {
+// update starts to watch new directories, and abandons those that aren't found any more.
+func (w *Watcher) update(found map[string]Location) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.refused
@@ -193,13 +180,11 @@ func (w *Watcher) update(found map[string]Location, complete bool) {
 			twins[l.Twin()] = d
 		}
 	}
-	if complete {
-		for key, d := range w.watched {
-			if found[key] == nil {
-				delete(w.watched, key)
-				d.abandon()
-				w.closing = append(w.closing, d)
-			}
+	for key, d := range w.watched {
+		if found[key] == nil {
+			delete(w.watched, key)
+			d.abandon()
+			w.closing = append(w.closing, d)
 		}
 	}
 	w.closing = slices.DeleteFunc(w.closing, func(d *Directory) bool {
@@ -209,21 +194,6 @@ func (w *Watcher) update(found map[string]Location, complete bool) {
 		w.cfg.Rings.free(d.cfg.Holder, someDirectories, 1)
 		return true
 	})
-}
-
-// youngFor is how long a directory is new. Its agent may be about to create its ring, and
-// may exit soon.
-const youngFor = 5 * time.Second
-
-// refreshYoung walks the directories that were found a short time ago.
-func (w *Watcher) refreshYoung() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, d := range w.watched {
-		if w.cfg.Now().Sub(d.since) < youngFor {
-			d.Refresh(func() {})
-		}
-	}
 }
 
 // admit starts to watch a directory if its holder has budget for it. The directory is first
@@ -260,7 +230,6 @@ func (w *Watcher) add(key string, l Location, twin *Directory) {
 		w.cfg.Rings.free(cfg.Holder, someDirectories, 1)
 		return
 	}
-	d.since = cfg.Now()
 	if twin != nil {
 		walked := make(chan struct{})
 		twin.Refresh(func() { close(walked) })

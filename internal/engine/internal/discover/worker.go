@@ -18,7 +18,8 @@ const HangTimeout = 10 * time.Second
 // use after Start, and none of them blocks, except for Stop.
 type Worker struct {
 	now       func() time.Time
-	busySince atomic.Int64 // start of the current Do in Unix nanoseconds; 0 if there is none
+	started   time.Time
+	busySince atomic.Int64 // start of the current Do in nanoseconds since started, plus 1; 0 if there is none
 	watchdog  *time.Timer
 	cancel    context.CancelFunc
 	ended     chan struct{}
@@ -32,7 +33,7 @@ type Worker struct {
 // NewWorker returns a Worker that calls hung if a call of [Worker.Do] takes longer
 // than [HangTimeout].
 func NewWorker(now func() time.Time, hung func()) *Worker {
-	w := &Worker{now: now, watchdog: time.AfterFunc(HangTimeout, hung), ended: make(chan struct{}), arrived: make(chan struct{}, 1)}
+	w := &Worker{now: now, started: now(), watchdog: time.AfterFunc(HangTimeout, hung), ended: make(chan struct{}), arrived: make(chan struct{}, 1)}
 	w.watchdog.Stop()
 	return w
 }
@@ -50,7 +51,7 @@ func (w *Worker) Start(run func(ctx context.Context)) {
 
 // Do runs a function that may block.
 func (w *Worker) Do(fn func()) {
-	w.busySince.Store(w.now().UnixNano())
+	w.busySince.Store(1 + int64(w.now().Sub(w.started)))
 	w.watchdog.Reset(HangTimeout)
 	fn()
 	w.watchdog.Stop()
@@ -61,7 +62,7 @@ func (w *Worker) Do(fn func()) {
 // [HangTimeout].
 func (w *Worker) HungFor() time.Duration {
 	since := w.busySince.Load()
-	if took := time.Duration(w.now().UnixNano() - since); since != 0 && took >= HangTimeout {
+	if took := w.now().Sub(w.started) - time.Duration(since-1); since != 0 && took >= HangTimeout {
 		return took.Round(time.Second)
 	}
 	return 0
