@@ -98,12 +98,15 @@ func TestDocumentsUseCommandsAndFlagsThatExist(t *testing.T) {
 }
 
 // forEachSpan calls fn for each code span, and each line of an indented code block,
-// of all documents.
+// of all documents but the changelog.
 func forEachSpan(t *testing.T, fn func(file, span string)) {
 	t.Helper()
 	files, err := documents(ringtest.Root(t))
 	must.OK(t, err)
 	for _, file := range files {
+		if file == "CHANGELOG.md" { // names what was removed
+			continue
+		}
 		text := fence.ReplaceAllString(read(t, file), "")
 		for line := range strings.Lines(text) {
 			if code, ok := strings.CutPrefix(line, "    "); ok {
