@@ -242,7 +242,7 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	var consuming sync.WaitGroup
 	ended, end := context.WithCancel(ctx)
 	if !f.unread {
-		consuming.Go(func() { newConsumer(paths(fleet)).run(ended, f.fleet.Agent.RunInterval) })
+		consuming.Go(func() { consume(ended, paths(fleet), f.fleet.Agent.RunInterval, takeOverAfter) })
 	}
 	start := time.Now()
 	err = f.watch(ctx, fleet, notes(w, f.quiet))

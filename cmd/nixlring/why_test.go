@@ -4,12 +4,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,9 +32,10 @@ func startFleet(t *testing.T, unread bool, set func(*simulate.FleetConfig)) (dir
 	fleet, err := simulate.NewFleet(cfg)
 	must.OK(t, err)
 	must.OK(t, fleet.Start())
-	c := newConsumer(paths(fleet))
+	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	var consuming sync.WaitGroup
 	if !unread {
-		c.open()
+		consuming.Go(func() { consume(ctx, paths(fleet), cfg.Agent.RunInterval, 0) })
 	}
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -50,14 +53,14 @@ func startFleet(t *testing.T, unread bool, set func(*simulate.FleetConfig)) (dir
 					}
 				}
 				last = now
-				c.drain()
 			}
 		}
 	}()
 	t.Cleanup(func() {
 		close(stop)
 		<-done
-		c.close()
+		end()
+		consuming.Wait()
 		must.OK(t, fleet.Stop())
 	})
 	return dir
