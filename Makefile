@@ -75,10 +75,16 @@ test-module/%:
 # Code without goroutines that runs for long. The race detector would only slow it down.
 PURE := ^Test(Simulation|NothingIsSaidAboutHealthy|LiveToolFindsNoSlowdown|WorkForAContainer|RunOfEqualLength|TotalsOfRandomEvents|EverySlow)
 .PHONY: test-race
-test-race: ## Run the tests under the race detector, in random order
+# QEMU doesn't emulate leases, locks and mounts as needed, nor the addresses of faults.
+test-race: ## Run the tests under the race detector, in random order, and portable ones on an emulated arm64
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target $(addprefix test-race/,$(CODE))
 	@go test -race ./internal/engine/internal/drain -run '^TestSimulation' -sim.seeds=300
 	@go test -count=1 ./internal/engine/internal/drain ./internal/diagnose ./internal/tally -run '$(PURE)'
+	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static isn't installed: the tests on arm64 are skipped"; exit 0; }; \
+	export GOARCH=arm64 CGO_ENABLED=0; \
+	go test -count=1 -short -exec qemu-aarch64-static -skip 'Attended|Below|Fault|Full|Hole|Lock|Permission|ReadOnly|Shr[iu]nk|Sparse' \
+	  ./semconv ./internal/tally ./ringbuf && \
+	go test -count=1 -exec qemu-aarch64-static -run '^TestSimulation$$' ./internal/engine/internal/drain -sim.seeds=300
 
 test-race/%:
 	@m=$*; echo "test-race $$m"; go -C $$m test -race -shuffle=on -skip '$(PURE)' $(PACKAGES)
@@ -87,30 +93,20 @@ test-race/%:
 e2e: build ## Run only the tests of the built Collector
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 -p 1 -parallel 4 ./e2e/... ./chaos/...
 
-.PHONY: sim
-sim: ## Simulate agents, stores and crashes: make sim [SEEDS=100000] [FIRST=1] [SEED=...]
-	@mkdir -p bin/sim && go run ./internal/mutate -overlay bin/sim
-	go test -overlay bin/sim/overlay.json -count=1 -timeout 0 ./internal/engine/internal/drain -run '^TestSimulation$$' -v -sim.races \
-	  -sim.seeds=$${SEEDS:-100000} -sim.first=$${FIRST:-1} -sim.seed=$${SEED:-0}
-
 # The simulation runs neither the loop, nor the saver's goroutine, nor files on a disk.
-.PHONY: sim-branches
-sim-branches: ## Print how often the simulation runs each branch of the core: make sim-branches [SEEDS=1000]
+.PHONY: sim
+sim: ## Simulate agents, stores and crashes: make sim [SEEDS=100000] [FIRST=1] [SEED=...]; how often branches run: make sim BRANCHES=1
 	@mkdir -p bin/sim && go run ./internal/mutate -overlay bin/sim
+ifdef BRANCHES
 	@go test -overlay bin/sim/overlay.json -count=1 -timeout 0 -covermode=count -coverprofile=bin/sim/branches \
 	  -coverpkg=./ringbuf,./internal/engine/internal/checkpoint,./internal/engine/internal/drain \
 	  ./internal/engine/internal/drain -run '^TestSimulation' -sim.races -sim.seeds=$${SEEDS:-1000} >/dev/null
 	@sed -n 's#^[^:]*/nixl-otel/\(.*\) [0-9]* \([0-9]*\)$$#\2 \1#p' bin/sim/branches | grep -Ev '/(loop|saver|holes|mapping_linux|open)\.go' | \
 	  sort -n | awk '{printf "%10d %s\n", $$1, $$2}'
-
-# QEMU doesn't emulate leases, locks and mounts as needed, nor the addresses of faults.
-.PHONY: arm64
-arm64: ## Run the portable tests and some simulations on an emulated arm64; needs qemu-user-static
-	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static isn't installed: the tests on arm64 are skipped"; exit 0; }; \
-	export GOARCH=arm64 CGO_ENABLED=0; \
-	go test -count=1 -short -exec qemu-aarch64-static -skip 'Attended|Below|Fault|Full|Hole|Lock|Permission|ReadOnly|Shr[iu]nk|Sparse' \
-	  ./semconv ./internal/tally ./ringbuf && \
-	go test -count=1 -exec qemu-aarch64-static -run '^TestSimulation$$' ./internal/engine/internal/drain -sim.seeds=300
+else
+	go test -overlay bin/sim/overlay.json -count=1 -timeout 0 ./internal/engine/internal/drain -run '^TestSimulation$$' -v -sim.races \
+	  -sim.seeds=$${SEEDS:-100000} -sim.first=$${FIRST:-1} -sim.seed=$${SEED:-0}
+endif
 
 # The root directory must not change while this runs.
 .PHONY: mutate
@@ -121,31 +117,18 @@ mutate: ## Apply bugs to the core, one at a time, and report what finds them: ma
 mutate-random: ## Apply random bugs to packages, and print those that no test finds: make mutate-random [PKG=bridge/session] [N=30] [SEED=1]
 	@go run ./internal/mutate/random -pkg="$${PKG:-}" -n=$${N:-30} -seed=$${SEED:-1}
 
-.PHONY: mutate-short
-mutate-short: ## Apply every twelfth bug, and fail if nothing finds it
-	@go run ./internal/mutate -seeds=1000 -every=12
-
 .PHONY: chaos
-chaos: build ## Kill the Collector repeatedly and make its backend fail: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} \
-	  go -C test test -count=1 -v -timeout 60m ./chaos
+chaos: build ## Kill the Collector repeatedly and make its backend fail: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]; all at the same time: MINUTES=10
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} $(if $(MINUTES),CHAOS_SOAK=$(MINUTES)m) \
+	  go -C test test -count=1 -v -timeout 0 ./chaos $(if $(MINUTES),-run '^TestSoak$$')
 
-.PHONY: soak
-soak: build ## Run the built Collector under all faults at the same time: make soak [MINUTES=10] [CHAOS_SEED=...]
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_SOAK=$${MINUTES:-10}m \
-	  go -C test test -count=1 -v -timeout 0 ./chaos -run '^TestSoak$$'
-
-.PHONY: interop
-interop: ## Pass 100 million events of each layout to and from a C++ program; needs g++
-	INTEROP_EVENTS=$${INTEROP_EVENTS:-100000000} go -C test test -count=1 -v -timeout 60m ./interop
-
-.PHONY: victoria-logs victoria-metrics
-victoria-logs victoria-metrics: # backends for logs and metrics, in bin
-	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath bin/$@) \
-	  github.com/VictoriaMetrics/VictoriaMetrics/app/$@
+.PHONY: FORCE
+bin/victoria-%: FORCE # backends for logs and metrics
+	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath $@) \
+	  github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-$*
 
 .PHONY: scale-test
-scale-test: build build-full victoria-logs ## Test the configurations for many hosts, with gateways and a logs backend
+scale-test: build build-full bin/victoria-logs ## Test the configurations for many hosts, with gateways and a logs backend
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) VICTORIA_LOGS=$(abspath bin/victoria-logs) \
 	  go -C test test -count=1 -run '^TestScale' ./e2e
 
@@ -158,29 +141,18 @@ fuzz: ## Fuzz all code that reads external data: make fuzz [FUZZTIME=30s]
 	@scripts/fuzz.sh
 
 .PHONY: dashboards-test
-dashboards-test: build nixlring victoria-metrics ## Test queries, alerts and sums on real backends, and the page of nixlring web
+dashboards-test: build nixlring bin/victoria-metrics ## Test queries, alerts and sums on real backends, and the page of nixlring web
 	@scripts/test-dashboards.sh
 
 .PHONY: bench
-bench: build ## Run all benchmarks and compare them with their goals: make bench [BENCH_SECONDS=60]
-	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report
+bench: build ## Run all benchmarks and compare them with their goals: make bench [BENCH_SECONDS=60] [ARGS="-docs FILE" or -short]
+	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report $(ARGS)
 
-.PHONY: bench-docs
-bench-docs: build ## Run all benchmarks and write the table to test/bench/README.md
-	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report -docs $(abspath test/bench/README.md)
-
-.PHONY: bench-short
-bench-short: ## Run the fast benchmarks; fail if a ratio misses its goal by far
-	@go -C test/bench run ./report -short
-
-.PHONY: validate-examples
-validate-examples: build build-full ## Validate all sample configurations with the Collectors
+.PHONY: validate
+validate: build build-full ## Check the sample configurations, the chart, the Kubernetes examples and the systemd units
 	@for f in $$(ls examples/collector/*.yaml | grep -v nixl-exporter-names); do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
 	@for f in examples/collector/*.yaml examples/collector/scale/*.yaml; do \
 	  echo "validate $$f, full"; $(FULL) validate --config="$$f"; done
-
-.PHONY: validate-deploy
-validate-deploy: build-full ## Check the chart, the Kubernetes examples and the systemd units
 	OTELCOL_NIXL_FULL=$(abspath $(FULL)) go -C test test -count=1 ./chart
 	@scripts/validate-units.sh
 
@@ -188,67 +160,45 @@ validate-deploy: build-full ## Check the chart, the Kubernetes examples and the 
 kube-test: build-full ## Test the chart in the cluster of KUBECONFIG, a cluster only for this test; needs helm, kubectl
 	@scripts/kube-test.sh
 
-.PHONY: package-test
-package-test: snapshot ## Install, upgrade and remove the Debian package and the rpm in a copy of this system; needs root
-	@scripts/test-package.sh
-
 .PHONY: release-test
-release-test: ## Make a release in a temporary repository, and use it from empty directories
+release-test: snapshot ## Make a release in a temporary repository and use it, and install the packages in a copy of this system; needs root
+	@scripts/test-package.sh
 	@scripts/test-release.sh
-
-# The receiver has no code of its own for a system. The modules that are never released aren't checked.
-.PHONY: cross
-cross: ## Type-check the released modules for the other systems
-	@export CGO_ENABLED=0; for s in $(SYSTEMS); do echo "$$s"; export GOOS=$${s%/*} GOARCH=$${s#*/}; \
-	  $(call each,. bridge/gpu cmd/nixlring,go -C $$m vet ./...); done; \
-	  echo windows/386; GOOS=windows GOARCH=386 go -C receiver/nixlshmreceiver vet ./...
 
 ##@ Change
 
 .PHONY: generate
-generate: ## Update the generated files
+generate: ## Update the generated files; with CHECK=1, fail if one is stale or a go.mod isn't tidy
+ifdef CHECK
+	@$(call each,$(MODULES),go -C $$m mod tidy -diff)
+	@scripts/generate-check.sh
+else
 	@$(call each,$(CODE),go -C $$m generate ./...)
-
-.PHONY: fmt
-fmt: ## Format the code
-	@$(call each,$(CODE),go -C $$m $(LINT) fmt ./...)
+endif
 
 .PHONY: lint
-lint: ## Lint the code, and check the language of all files
+lint: ## Lint the code, the language of all files, the workflows and releases, and type-check for other systems
 	@scripts/check-english.sh
 	@$(call each,$(CODE),go -C $$m $(LINT) run ./...)
-
-.PHONY: lint-release
-lint-release: ## Check the GitHub workflows and the configuration of releases
 	@go tool -modfile=internal/tools/go.mod actionlint
 	@$(RELEASER) check
+# The receiver has no code of its own for a system. The modules that are never released aren't checked.
+	@export CGO_ENABLED=0; for s in $(SYSTEMS); do echo "$$s"; export GOOS=$${s%/*} GOARCH=$${s#*/}; \
+	  $(call each,. bridge/gpu cmd/nixlring,go -C $$m vet ./...); done; \
+	  echo windows/386; GOOS=windows GOARCH=386 go -C receiver/nixlshmreceiver vet ./...
 
 .PHONY: tidy
-tidy: ## Tidy every go.mod
+tidy: ## Tidy every go.mod, and format the code
 	@$(call each,$(MODULES),go -C $$m mod tidy)
-
-.PHONY: generate-check
-generate-check: ## Fail if a generated file is stale
-	@scripts/generate-check.sh
-
-.PHONY: tidy-check
-tidy-check: ## Fail if a go.mod isn't tidy
-	@$(call each,$(MODULES),go -C $$m mod tidy -diff)
-
-# The fast steps come first.
-STEPS := tidy-check generate-check lint lint-release cross build validate-examples validate-deploy test-race mutate-short arm64 bench-short \
-  e2e scale-test dashboards-test package-test release-test
+	@$(call each,$(CODE),go -C $$m $(LINT) fmt ./...)
 
 .PHONY: ci
 ci: ## Run all checks that a change must pass
-	@for step in $(STEPS); do \
-	  echo "=== $$step: $$(sed -n "s/^$$step:.*## //p" Makefile)"; start=$$SECONDS; \
-	  $(MAKE) --no-print-directory "$$step"; \
+	@for step in "generate CHECK=1" lint build validate test-race "mutate SEEDS=1000 EVERY=12" "bench ARGS=-short" \
+	    e2e scale-test dashboards-test release-test; do \
+	  echo "=== $$step"; start=$$SECONDS; \
+	  $(MAKE) --no-print-directory $$step; \
 	  echo "=== $$step took $$((SECONDS - start)) s"; done
-
-.PHONY: clean
-clean: ## Remove the built files
-	rm -rf dist bin
 
 .PHONY: help
 help:

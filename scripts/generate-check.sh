@@ -16,7 +16,7 @@ mkdir "$work/was" "$work/is"
 scripts/copy-tree.sh "$work/was"
 cp -R "$work/was/." "$work/is"
 
-make -s -C "$work/is" generate >&2
+make -s -C "$work/is" CHECK= generate >&2
 if ! diff -ru "$work/was" "$work/is"; then
   echo "generated files are stale: run make generate and commit the changes" >&2
   exit 1

@@ -13,7 +13,7 @@
 //
 //	CHAOS_KILLS      number of kills of the Collector   [10 in the short version]
 //	CHAOS_DURATION   duration of the backend's outage   [10s in the short version]
-//	CHAOS_SOAK       duration of a run with all faults at the same time, which `make soak` sets  [none]
+//	CHAOS_SOAK       duration of a run with all faults at the same time, which `make chaos MINUTES=10` sets  [none]
 //	CHAOS_SEED       seed of a run, which it prints; timing still differs
 //
 // Without OTELCOL_NIXL, the tests are skipped, or fail if CI=true.

@@ -28,7 +28,7 @@ import (
 func TestSoak(t *testing.T) {
 	long := duration(t, "CHAOS_SOAK", 0)
 	if long == 0 {
-		t.Skip("`make soak` sets CHAOS_SOAK")
+		t.Skip("`make chaos MINUTES=10` sets CHAOS_SOAK")
 	}
 	rng, seed := chance(t)
 	rings, d := t.TempDir(), newDisk(t)

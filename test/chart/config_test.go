@@ -12,13 +12,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-// collector returns the path of the full Collector, which `make validate-deploy`
+// collector returns the path of the full Collector, which `make validate`
 // builds.
 func collector(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("OTELCOL_NIXL_FULL")
 	if path == "" {
-		t.Skip("OTELCOL_NIXL_FULL isn't set to a built Collector; `make validate-deploy` builds it")
+		t.Skip("OTELCOL_NIXL_FULL isn't set to a built Collector; `make validate` builds it")
 	}
 	return path
 }

@@ -27,8 +27,8 @@ func printTable(out io.Writer, lines []line) {
 
 // The table is between these lines.
 const (
-	begin = "<!-- Below: written by `make bench-docs`. -->\n"
-	end   = "<!-- Above: written by `make bench-docs`. -->\n"
+	begin = "<!-- Below: written by `make bench`. -->\n"
+	end   = "<!-- Above: written by `make bench`. -->\n"
 )
 
 // writeDocs replaces the table in a Markdown file.
