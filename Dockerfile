@@ -10,7 +10,7 @@ COPY . .
 ARG VERSION
 ARG TARGETOS TARGETARCH
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    GOOS=$TARGETOS GOARCH=$TARGETARCH make build-full nixlring && mkdir /state && mkdir -p --mode=1777 /image/run
+    GOOS=$TARGETOS GOARCH=$TARGETARCH make build-full nixlring && mkdir /state
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
@@ -19,9 +19,6 @@ COPY --from=build /src/bin/nixlring /usr/bin/
 COPY --from=build /src/examples/collector/agent.yaml /etc/otelcol-nixl/config.yaml
 # A volume that is mounted here starts with this owner.
 COPY --from=build --chown=65532:65532 /state /var/lib/otelcol-nixl
-# Any user can create the private directory of the socket for nixlring.
-COPY --from=build /image/ /
-ENV NIXL_SOCKET=/run/nixl-otel/receiver.sock
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/otelcol-nixl"]
 CMD ["--config=/etc/otelcol-nixl/config.yaml"]

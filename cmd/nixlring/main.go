@@ -12,26 +12,24 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	code := run(ctx, world{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, proc: "/proc", socket: live.DefaultSocket}, os.Args[1:])
+	code := run(ctx, world{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, proc: "/proc"}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
 // world is the environment of the commands.
 type world struct {
-	out    io.Writer
-	err    io.Writer // safe for concurrent use
-	env    process.Env
-	now    func() time.Time
-	proc   string // the mount point of procfs
-	socket string // of the Collector that is used by default; empty for none
+	out  io.Writer
+	err  io.Writer // safe for concurrent use
+	env  process.Env
+	now  func() time.Time
+	proc string // the mount point of procfs
 }
 
 // run runs the program and returns its exit code.

@@ -48,8 +48,7 @@ A transfer is slow if it meets any of these conditions:
 An agent writes four events per transfer. If one of them is missing, the transfer
 isn't printed. Slow polls rings twice per run interval, and misses events that a
 consumer takes and the agent overwrites in between. A full ring without a consumer
-stops changing. A Collector's socket passes at most %[2]d slow transfers per
-agent and quarter of a second; slow says how many more there were.
+stops changing.
 
 The columns are the time, the direction, the size, the transfer time, the post
 time, the throughput, the condition, and the agent. Only layout v1 has timestamps;
@@ -58,7 +57,7 @@ line.
 
 The receiver can log slow transfers by the same conditions; see its setting logs.
 
-`, "slow", slowMost) + exitCodes,
+`, "slow") + exitCodes,
 		Example: `  nixlring slow
   nixlring slow /run/nixl --slow-transfer 50ms
   nixlring slow --slow-transfer 0 --min-throughput 1e9 --include 'decode-*' --output json`,
@@ -109,9 +108,6 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 		defer cancel()
 	}
 	say := notes(w, f.quiet)
-	if f.findSocket(ctx, w) {
-		return f.follow(ctx, w, say)
-	}
 	if err := f.checkDir(); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ Press ? for the keys and the meaning of the columns.
 Top plays it as it was recorded, and then shows its end. With --once, it prints the
 last --window of it.
 
-What it reads from rings is incomplete beside a Collector:
+What it shows is incomplete beside a Collector:
 
   - Totals lack what a consumer took before top started, such as memory
     registrations, and rates lack what was in a ring by then.
@@ -141,7 +141,7 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	if !f.once && !isTerminal(w.out) {
 		return usagef("standard output is not a terminal; use --once, or list the rings with nixlring ls")
 	}
-	source, err := f.start(ctx, w, true)
+	source, err := f.start(w, true)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (f *topFlags) empty(name string, excluded int) string {
 		return fmt.Sprintf("none of %s matches --include %s\n", plural(excluded, "agent", "agents"), strings.Join(f.include, ","))
 	default:
 		text := fmt.Sprintf("no agent %s is running\n", f.where(name))
-		if f.socket != "" || f.processes {
+		if f.dir == "" {
 			return text + "Agents need " + process.EnvEnable + "=y; see docs/deploy.md for the other variables.\n"
 		}
 		return text + howToStart(f.dir)

@@ -1,115 +1,74 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build unix
+//go:build linux
 
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/live"
-	"github.com/nixl-otel/nixl-otel/internal/live/livetest"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
-// collecting is a world with a Collector, which counts 1,000 bytes per second of decode-0 and finds
-// a slow transfer in each frame.
-func collecting(t *testing.T) world {
-	t.Helper()
-	n := 0
-	begin := time.Now()
-	path := livetest.Serve(t, func(r live.Request) string {
-		n++
-		totals := ""
-		if !r.NoTotals {
-			totals = fmt.Sprintf(`"totals":{"transmit_bytes":%d,"transfers":%[1]d},`, 1000*n)
-		}
-		transfers := ""
-		if r.Transfers != nil && r.Transfers.SlowTransfer > 0 {
-			transfers = fmt.Sprintf(`{"time":"2026-01-02T03:04:05Z","bytes":%d,"transfer_time_us":2000000,"cause":"slow_transfer"}`, n)
-		}
-		return fmt.Sprintf(`{"version":1,"time":%q,"host":"gpu-7","collector":{"pid":1,"program":"otelcol-nixl","consumes":true},
-			"agents":[{"id":"a","name":"decode-0","path":"/proc/7/root/decode-0","attributes":{"k8s.pod.uid":"0123456789","nixl.local_rank":"3"},
-			"layout":"v4","up":true,"ring":{"capacity":64},%s"transfers":[%s]}]}`,
-			begin.Add(time.Duration(n)*time.Second).Format(time.RFC3339Nano), totals, transfers)
-	})
-	return world{now: time.Now, proc: filepath.Join(t.TempDir(), "no-processes"), socket: path}
+// lookup returns an environment.
+func lookup(env map[string]string) process.Env {
+	return func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	}
 }
 
-func TestCommandsShowWhatACollectorCounts(t *testing.T) {
-	w := collecting(t)
-	r := runWith(t.Context(), w, "top", "--once", "-w", "10ms", "-o", "json")
-	var got []measured
-	must.OK(t, json.Unmarshal([]byte(r.out), &got))
-	if r.code != exitOK || r.err != "" || len(got) != 1 || got[0].Agent != "01234567/decode-0" || got[0].Transmit != 1000 ||
-		got[0].Reader != "otelcol-nixl" || got[0].Attributes["nixl.local_rank"] != "3" {
-		t.Errorf("%+v", r)
-	}
-	r = runWith(t.Context(), w, "why", "--for", "200ms")
-	if !strings.HasPrefix(r.err, "Nothing found, but not everything was judged: 1 agent on gpu-7, watched for ") || r.code != exitNoRing {
-		t.Errorf("%+v", r)
-	}
-	var v verdict
-	r = runWith(t.Context(), w, "why", "--for", "200ms", "-o", "json")
-	must.OK(t, json.Unmarshal([]byte(r.out), &v))
-	if v.Host != "gpu-7" || v.Directory != "" || v.Agents != 1 {
-		t.Errorf("%+v", v)
-	}
-	r = runWith(t.Context(), w, "slow", "-c", "2")
-	if lines := strings.Split(r.out, "\n"); r.code != exitOK || len(lines) != 4 || !strings.HasSuffix(lines[1], "slow_transfer   01234567/decode-0") ||
-		!strings.HasPrefix(r.err, "Slow transfers printed: 2; transfers observed: ") {
-		t.Errorf("%+v", r)
+// volume creates a volume of a pod below the kubelet's directory, with an agent.
+func volume(t *testing.T, agent string) (pods string) {
+	t.Helper()
+	pods = t.TempDir()
+	dir := filepath.Join(pods, "0123456789abcdef", "volumes", "kubernetes.io~empty-dir", "rings")
+	must.OK(t, os.MkdirAll(dir, 0o700))
+	must.OK(t, os.Symlink(filepath.Join(runAgents(t, agent), agent), filepath.Join(dir, "link"))) // links aren't followed
+	must.OK(t, os.Rename(filepath.Join(runAgents(t, agent), agent), filepath.Join(dir, agent)))
+	return pods
+}
+
+// Without an argument, commands find the agents themselves.
+func TestAgentsAreFoundWithoutAnArgument(t *testing.T) {
+	dir := runAgents(t, "decode")
+	pods := volume(t, "prefill")
+	proc := procWith(t, "NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_DIR="+dir+"\x00")
+	for name, tt := range map[string]struct {
+		env  map[string]string
+		args []string
+		want string
+	}{
+		"those of all processes":         {want: "decode"},
+		"those of a variable":            {env: map[string]string{process.EnvDir: dir, envKubelet: pods}, want: "decode"},
+		"those of pods, by a variable":   {env: map[string]string{envKubelet: pods}, want: "01234567/prefill"},
+		"those of pods":                  {args: []string{"--kubelet=" + pods}, want: "01234567/prefill"},
+		"those of pods, not a directory": {env: map[string]string{process.EnvDir: dir}, args: []string{"--kubelet=" + pods}, want: "01234567/prefill"},
+	} {
+		w := world{now: time.Now, proc: proc, env: lookup(tt.env)}
+		for command, args := range map[string][]string{"top": {"--once", "-w", "50ms"}, "why": {"--for", "500ms"}} {
+			r := runWith(t.Context(), w, append(append([]string{command}, args...), tt.args...)...)
+			if !strings.Contains(r.out, tt.want) || strings.Contains(r.out, "link") {
+				t.Errorf("%s: %s: exit code %d\n%s%s", name, command, r.code, r.out, r.err)
+			}
+		}
 	}
 }
 
 func TestDirectoryOfTheArgumentsIsRead(t *testing.T) {
-	w := collecting(t)
 	dir := runAgents(t, "prefill")
-	r := runWith(t.Context(), w, "top", dir, "--once", "-w", "10ms")
-	if r.code != exitOK || !strings.Contains(r.out, "prefill") || strings.Contains(r.out, "decode-0") {
+	env := map[string]string{process.EnvDir: t.TempDir(), envKubelet: t.TempDir()}
+	r := nixlring(t.Context(), env, "top", dir, "--once", "-w", "10ms")
+	if r.code != exitOK || !strings.Contains(r.out, "prefill") {
 		t.Errorf("%+v", r)
 	}
-	w.env = func(name string) (string, bool) { // also in the environment of a Collector
-		if name == process.EnvDir {
-			return dir, true
-		}
-		return "", false
-	}
-	if r := runWith(t.Context(), w, "top", "--once", "-w", "10ms"); r.code != exitOK || !strings.Contains(r.out, "decode-0") {
+	if r := nixlring(t.Context(), env, "top", dir, "--kubelet"); r.code != exitUsage || !strings.Contains(r.err, "--kubelet discovers agents; omit "+dir) {
 		t.Errorf("%+v", r)
-	}
-}
-
-func TestSocketThatCannotBeUsed(t *testing.T) {
-	dead := filepath.Join(t.TempDir(), "s")
-	must.OK(t, os.WriteFile(dead, nil, 0o600))
-	for name, w := range map[string]world{
-		"missing": {now: time.Now, proc: "/proc", socket: "/nowhere/s"}, "stale": {now: time.Now, proc: "/proc", socket: dead},
-	} {
-		if r := runWith(t.Context(), w, "top", "--once", "-w", "10ms", "--include", "none-of-these"); r.code != exitOK || strings.Contains(r.err, "socket") {
-			t.Errorf("%s: %+v", name, r)
-		}
-		for _, command := range []string{"top", "why", "slow"} {
-			args := []string{command, "--socket", w.socket}
-			if command == "top" {
-				args = append(args, "--once")
-			}
-			if r := runWith(t.Context(), w, args...); r.code != exitError || !strings.Contains(r.err, w.socket+": no") {
-				t.Errorf("%s: %v: %+v", name, args, r)
-			}
-		}
-	}
-	for _, args := range [][]string{{"/tmp", "--socket", dead}, {"/tmp", "--processes"}, {"--processes", "--socket", dead}} {
-		if r := nixlring(t.Context(), nil, append([]string{"top"}, args...)...); r.code != exitUsage {
-			t.Errorf("%v: %+v", args, r)
-		}
 	}
 }

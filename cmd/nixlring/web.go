@@ -73,7 +73,7 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 	// Reading each ring twice per run interval would cost half as much again. A page shows the highest fill of
 	// ten readings, and a ring is read more often if it fills faster.
 	f.runInterval *= 4
-	source, err := f.start(ctx, w, true)
+	source, err := f.start(w, true)
 	if err != nil {
 		return err
 	}

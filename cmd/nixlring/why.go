@@ -104,7 +104,6 @@ func (f *whyFlags) complete(cmd *cobra.Command, w world, args []string) error {
 type verdict struct {
 	Directory string `json:"directory,omitempty"` // whose rings were read
 	Recording string `json:"recording,omitempty"` // that was read
-	Host      string `json:"host,omitempty"`      // of the Collector that was asked
 	where     string
 	Seconds   float64            `json:"seconds"` // length of the watch
 	Agents    int                `json:"agents"`
@@ -125,7 +124,7 @@ func (v *verdict) problems() (n int) {
 }
 
 func (f *whyFlags) run(ctx context.Context, w world) (err error) {
-	source, err := f.open(ctx, w)
+	source, err := f.open(w)
 	if err != nil {
 		return err
 	}
@@ -151,11 +150,11 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 }
 
 // open starts watching, or opens the recording.
-func (f *whyFlags) open(ctx context.Context, w world) (top.Source, error) {
+func (f *whyFlags) open(w world) (top.Source, error) {
 	if f.recorded {
 		return f.openRecording(nil)
 	}
-	return f.start(ctx, w, false)
+	return f.start(w, false)
 }
 
 // watch samples the agents until the end of the watch, or until ctx is done, and explains what it saw.
@@ -190,11 +189,9 @@ func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verd
 	rings := board.Rings()
 	v := &verdict{where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Warning: board.Warning(), Findings: []diagnose.Finding{}}
 	switch {
-	case f.socket != "":
-		v.Host = source.Name()
 	case f.recorded:
 		v.Recording = f.dir
-	case !f.processes:
+	default:
 		v.Directory = f.dir
 	}
 	for i := range rings {

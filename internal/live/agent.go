@@ -110,11 +110,3 @@ func NewTransfer(t *tally.Transfer, read time.Time) Transfer {
 }
 
 var causes = map[tally.Cause]string{tally.SlowDuration: "slow_transfer", tally.SlowThroughput: "min_throughput"}
-
-// Slow returns the conditions as the engine takes them.
-func (c *Conditions) Slow() tally.Slow {
-	const most = uint64(1<<63-1) / uint64(time.Microsecond)
-	return tally.Slow{
-		Duration: time.Duration(min(c.SlowTransfer, most)) * time.Microsecond, MinThroughput: c.MinThroughput,
-	}
-}

@@ -10,16 +10,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// Histogram is a distribution. It is empty if the receiver has none.
+// Histogram is a distribution. It is empty if it is disabled.
 type Histogram struct {
 	// Counts has a count per bucket. An explicit histogram has one more than bounds.
 	Counts []uint64 `json:"counts,omitempty"`
-	// Bounds is the position of the upper bounds in Frame.Bounds. They are inclusive.
-	Bounds int `json:"bounds,omitempty"`
+	// Bounds are the inclusive upper bounds of an explicit histogram.
+	Bounds []float64 `json:"bounds,omitempty"`
 	// Exponential is set for an exponential histogram.
 	Exponential *Exponential `json:"exponential,omitempty"`
-
-	bounds []float64 // of an explicit histogram
 }
 
 // Exponential describes the buckets of an exponential histogram, as in OTLP: bucket i is
@@ -46,7 +44,7 @@ func newHistogram(list ...*tally.Histogram) (h Histogram) {
 
 func (h *Histogram) addExplicit(from *tally.Histogram) {
 	if h.Counts == nil {
-		h.Counts, h.bounds = slices.Clone(from.Counts()), from.Bounds()
+		h.Counts, h.Bounds = slices.Clone(from.Counts()), from.Bounds()
 		return
 	}
 	for i, n := range from.Counts() {
@@ -88,10 +86,10 @@ func (h *Histogram) addExponential(b tally.Buckets) {
 // It returns nil for an empty histogram.
 func (h *Histogram) Explicit() (bounds []float64, counts []uint64) {
 	if h.Exponential == nil {
-		if len(h.Counts) != len(h.bounds)+1 || len(h.bounds) == 0 {
+		if len(h.Counts) != len(h.Bounds)+1 || len(h.Bounds) == 0 {
 			return nil, nil
 		}
-		return h.bounds, h.Counts
+		return h.Bounds, h.Counts
 	}
 	e := h.Exponential
 	bounds, counts = []float64{0}, []uint64{e.Zero}
@@ -107,40 +105,4 @@ func (h *Histogram) Explicit() (bounds []float64, counts []uint64) {
 // edge returns the lower bound of bucket i.
 func (e *Exponential) edge(i int) float64 {
 	return math.Exp2(math.Ldexp(float64(e.Offset)+float64(i), -int(e.Scale)))
-}
-
-// histograms returns all histograms of a frame.
-func (f *Frame) histograms(do func(h *Histogram)) {
-	for i := range f.Agents {
-		if t := f.Agents[i].Totals; t != nil {
-			do(&t.Durations)
-			do(&t.PostDurations)
-			do(&t.Throughput)
-			do(&t.Sizes)
-		}
-	}
-}
-
-// shareBounds moves the bounds of all histograms to the frame.
-func (f *Frame) shareBounds() {
-	f.Bounds = nil
-	f.histograms(func(h *Histogram) {
-		if len(h.bounds) == 0 {
-			return
-		}
-		h.Bounds = slices.IndexFunc(f.Bounds, func(b []float64) bool { return slices.Equal(b, h.bounds) })
-		if h.Bounds < 0 {
-			h.Bounds = len(f.Bounds)
-			f.Bounds = append(f.Bounds, h.bounds)
-		}
-	})
-}
-
-// takeBounds is the reverse of shareBounds.
-func (f *Frame) takeBounds() {
-	f.histograms(func(h *Histogram) {
-		if h.Exponential == nil && h.Bounds >= 0 && h.Bounds < len(f.Bounds) {
-			h.bounds = f.Bounds[h.Bounds]
-		}
-	})
 }

@@ -1,75 +1,25 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package live defines what the receiver serves on its socket: the totals of all agents, and
-// their slow transfers. The receiver has the server; [Client] is the other end.
-//
-// A client sends a [Request], and gets a [Frame]. Each is a line of JSON. Nothing is sent
-// without a request, so a client chooses how often it gets a frame, and a client that asks
-// for nothing costs nothing. Each side ignores fields that it doesn't know. To look at a
-// frame:
-//
-//	echo '{}' | socat - UNIX-CONNECT:/run/nixl-otel/receiver.sock
+// Package live describes the state of all agents at one time: their totals and transfers. A
+// [Frame] is what nixlring works with, and prints as JSON.
 package live
 
 import (
 	"time"
 )
 
-const (
-	// Version is the version of requests and frames. It changes only if an older program
-	// would misunderstand them.
-	Version = 1
-	// DefaultSocket is where nixlring looks for the receiver.
-	DefaultSocket = "/run/nixl-otel/receiver.sock"
-)
-
-// Request asks for a frame.
-type Request struct {
-	// Version is that of the client; 0 accepts any.
-	Version int `json:"version,omitempty"`
-	// Transfers begins to collect transfers for this client, for the frames from the next one
-	// on. Nil ends it.
-	Transfers *Conditions `json:"transfers,omitempty"`
-	// NoTotals leaves out the totals. The frame has only the agents with transfers.
-	NoTotals bool `json:"no_totals,omitempty"`
-}
-
-// Conditions select transfers: those that meet any of them. 0 disables a condition. See
-// [tally.Slow].
-type Conditions struct {
-	SlowTransfer  uint64 `json:"slow_transfer_us,omitempty"` // longer than this
-	MinThroughput uint64 `json:"min_throughput,omitempty"`   // fewer bytes per second
-	// Most limits the transfers of each agent in a frame to the slowest ones.
-	Most int `json:"most"`
-}
-
 // Frame is the state of all agents at one time.
 type Frame struct {
-	Version int       `json:"version"`
-	Time    time.Time `json:"time"`
-	Host    string    `json:"host"` // host.name of the agents
-	// Error says why the frame has no agents. The server then closes the connection.
-	Error string `json:"error,omitempty"`
-	// Problem says why rings can't be read, or is empty.
-	Problem   string      `json:"problem,omitempty"`
-	Collector Collector   `json:"collector"`
-	Bounds    [][]float64 `json:"bounds,omitempty"` // see Histogram.Bounds
-	Agents    []Agent     `json:"agents"`           // by ID
-}
-
-// Collector describes the server.
-type Collector struct {
-	PID      int    `json:"pid"` // in its own PID namespace
-	Program  string `json:"program"`
-	Consumes bool   `json:"consumes"` // false if it only observes the rings
+	Time   time.Time `json:"time"`
+	Agents []Agent   `json:"agents"` // by ID
 }
 
 // Agent is the state of an agent. Its totals count from Start.
 type Agent struct {
 	ID         string            `json:"id"`
 	Name       string            `json:"name"`
-	Path       string            `json:"path"` // as the server sees it
+	Path       string            `json:"path"` // as this process sees it
 	Attributes map[string]string `json:"attributes,omitempty"`
 	Layout     string            `json:"layout,omitempty"`
 	Store      bool              `json:"store,omitempty"` // it has stores instead of a ring
@@ -112,7 +62,7 @@ type Totals struct {
 	Sizes         Histogram `json:"sizes"`          // bytes, of both directions
 }
 
-// Transfer is a transfer that meets a condition of the client.
+// Transfer is a transfer that meets a condition of the watch.
 type Transfer struct {
 	Time    time.Time `json:"time"`           // of recording, with layout v1; else of reading
 	Read    bool      `json:"read,omitempty"` // Time is that of reading

@@ -4,6 +4,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -51,13 +52,16 @@ func (e Env) get(name string) (string, bool) {
 }
 
 // Dir returns the directory of the agents' rings.
-func (e Env) Dir() string {
+func (e Env) Dir() string { return cmp.Or(e.SetDir(), defaultDir) }
+
+// SetDir returns the directory of the agents' rings if a variable names it, or else "".
+func (e Env) SetDir() string {
 	for _, name := range []string{EnvDir, EnvOutputPath} {
 		if dir, ok := e.get(name); ok {
 			return dir
 		}
 	}
-	return defaultDir
+	return ""
 }
 
 // BufferSize returns the number of slots of an agent's ring.

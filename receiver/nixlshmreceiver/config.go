@@ -88,10 +88,6 @@ type Config struct {
 	// crash there.
 	StorageID *component.ID `mapstructure:"storage"`
 
-	// Socket is the path of a Unix socket that serves the totals and slow transfers to
-	// nixlring. Empty disables it.
-	Socket string `mapstructure:"socket"`
-
 	noRunInterval error // why the environment has no valid run interval; nil if the key is set
 }
 

@@ -78,7 +78,6 @@ func TestConfigurationHasDefaults(t *testing.T) {
 		Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
 	}
 	want.Logs = LogsConfig{SlowTransfer: time.Second, Errors: true, Rate: 10}
-	want.Socket = ""
 	want.StorageID = nil
 	if d := same(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -114,7 +113,6 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 80}
 	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
 	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, Rate: 0.5}
-	want.Socket = "/run/nixl-otel/receiver.sock"
 	want.Metrics.NixlEvents.Enabled = false
 	want.ResourceAttributes.NixlTelemetryPath.Enabled = true
 	if d := same(want, got); d != "" {
@@ -194,8 +192,6 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		"negative_bound":        {"histograms: duration: bounds must be finite, not negative, and increasing: bound 1 is -1"},
 		"few_buckets":           {"histograms: size: max_size is 1: it must be from 2 to 4096"},
 		"many_buckets":          {"histograms: duration: max_size is 1000000000: it must be from 2 to 4096"},
-		"relative_socket":       {`socket: "nixl.sock" must be an absolute path, such as /run/nixl-otel/receiver.sock`},
-		"long_socket":           {"has more than 90 bytes: use a shorter path"},
 		"short_slow_transfer":   {"logs: slow_transfer: 500ns is too short", "at least 1µs"},
 		"negative_throughput":   {"logs: min_throughput: -1 is not a throughput"},
 		"no_logs":               {"logs: rate: 0 is not a rate"},

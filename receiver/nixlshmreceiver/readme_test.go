@@ -32,7 +32,6 @@ var inWords = map[string]string{
 	"resource":                             "none",
 	"allowed_uids":                         "all",
 	"storage":                              "none",
-	"socket":                               "none",
 	"metrics::*::enabled":                  "see [documentation.md](./documentation.md)",
 	"histograms::duration::bounds":         "see [Buckets](../../docs/metrics.md#buckets)",
 	"histograms::size::bounds":             "see [Buckets](../../docs/metrics.md#buckets)",

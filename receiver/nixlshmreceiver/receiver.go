@@ -38,7 +38,6 @@ type ringReceiver struct {
 	rings     *engine.Engine
 	builder   *builder
 	storage   *checkpoints // nil without a storage extension
-	socket    *socket      // nil unless it is served
 
 	broken string // the error last reported as the component's status; empty if OK
 
@@ -116,13 +115,7 @@ func (r *ringReceiver) open(ctx context.Context, collector component.Host) error
 	if r.slow != nil {
 		r.rings.Watch(r.slow.watch(r.rings.Report))
 	}
-	if err := errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings)); err != nil {
-		return err
-	}
-	if r.cfg.Socket != "" {
-		r.socket = r.openSocket()
-	}
-	return nil
+	return errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings))
 }
 
 const (
@@ -148,7 +141,6 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 		return nil
 	}
 	end()
-	err := r.socket.close()
 	if err := r.collectLast(ctx); err != nil {
 		r.log.Error("The last collection was not exported; without storage, the events since the previous export are lost", zap.Error(err))
 	}
@@ -160,7 +152,7 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 	r.telemetry.Shutdown()
 	ctx, cancel := context.WithTimeout(ctx, closing)
 	defer cancel()
-	err = errors.Join(err, r.rings.Stop(ctx))
+	err := r.rings.Stop(ctx)
 	if r.storage != nil {
 		err = errors.Join(err, r.storage.close(ctx))
 	}

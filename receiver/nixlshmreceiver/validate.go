@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -24,7 +23,7 @@ const leastInterval = time.Millisecond
 // Validate checks the configuration. Each error names the key and its value, and
 // states what to use instead.
 func (c *Config) Validate() error {
-	return errors.Join(c.checkEngine(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs(), c.checkSocket())
+	return errors.Join(c.checkEngine(), c.checkTimes(), c.checkRings(), c.checkHistograms(), c.checkLogs())
 }
 
 // checkEngine checks the keys that the engine has, too, and those whose zero value the
@@ -47,22 +46,6 @@ func (c *Config) checkEngine() error {
 	}
 	if c.ServiceName == "" {
 		errs.add("service_name: must not be empty: set a name, or remove the key for %s", semconv.ServiceNameNIXL)
-	}
-	return errors.Join(errs...)
-}
-
-// maxSocketPath leaves room in the kernel's limit of 107 bytes for the name under which the
-// socket is created.
-const maxSocketPath = 90
-
-func (c *Config) checkSocket() error {
-	var errs faults
-	switch {
-	case c.Socket == "":
-	case !filepath.IsAbs(c.Socket):
-		errs.add("socket: %q must be an absolute path, such as %s", c.Socket, live.DefaultSocket)
-	case len(c.Socket) > maxSocketPath:
-		errs.add("socket: %q has more than %d bytes: use a shorter path, such as %s", c.Socket, maxSocketPath, live.DefaultSocket)
 	}
 	return errors.Join(errs...)
 }

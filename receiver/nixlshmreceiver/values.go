@@ -66,7 +66,6 @@ var values = []struct {
 	{"logs::min_throughput", wantNumber},
 	{"logs::errors", wantBool},
 	{"logs::rate", wantNumber},
-	{"socket", wantText},
 }
 
 // checkValues checks the types of values. The decoder's errors name neither the value

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,8 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
-
-	"github.com/nixl-otel/nixl-otel/internal/live"
 )
 
 func TestHelmLintFindsNothing(t *testing.T) {
@@ -80,7 +77,7 @@ func TestObjectsFitTogetherInEveryMode(t *testing.T) {
 				checkPorts(t, pod)
 				checkPrivileges(t, mode, pod)
 				checkVariables(t, m, pod)
-				checkSocket(t, m, pod)
+				checkNixlring(t, mode, pod)
 				if privileged := strings.Contains(m.notes, "enforce=privileged"); privileged != (mode != "sidecar") {
 					t.Errorf("the notes suggest to allow privileged pods: %v", privileged)
 				}
@@ -222,24 +219,22 @@ func checkVariables(t *testing.T, m manifests, pod corev1.PodSpec) {
 	}
 }
 
-// checkSocket fails the test unless nixlring finds the receiver's socket, and the receiver can create
-// its directory: in an emptyDir volume, because the root file system is read-only.
-func checkSocket(t *testing.T, m manifests, pod corev1.PodSpec) {
+// checkNixlring fails the test unless nixlring needs no argument in the container: a variable says where
+// it finds agents, unless it discovers processes.
+func checkNixlring(t *testing.T, mode string, pod corev1.PodSpec) {
 	t.Helper()
-	if got := at(m.config(t), "receivers", "nixl_shm", "socket"); got != live.DefaultSocket {
-		t.Errorf("the socket is %v, want %s", got, live.DefaultSocket)
-	}
-	parent := path.Dir(path.Dir(live.DefaultSocket))
-	for _, mount := range collectorOf(t, pod).VolumeMounts {
-		if mount.MountPath == parent {
-			i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
-			if i < 0 || pod.Volumes[i].EmptyDir == nil {
-				t.Errorf("%s isn't an emptyDir volume", parent)
-			}
-			return
+	want := map[string]string{"kubelet": "NIXLRING_KUBELET", "sidecar": "NIXL_TELEMETRY_DIR"}[mode]
+	c := collectorOf(t, pod)
+	for _, name := range []string{"NIXLRING_KUBELET", "NIXL_TELEMETRY_DIR"} {
+		i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name })
+		if (i >= 0) != (name == want) {
+			t.Errorf("the container has %s: %v", name, i >= 0)
+			continue
+		}
+		if i >= 0 && !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == c.Env[i].Value }) {
+			t.Errorf("nothing is mounted at %s", c.Env[i].Value)
 		}
 	}
-	t.Errorf("nothing is mounted at %s", parent)
 }
 
 func checkSelectors(t *testing.T, m manifests) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -103,7 +102,7 @@ func Inspect(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
 	file := files.IDOf(info)
-	uid, gid := live.Owner(info)
+	uid, gid := files.Owner(info)
 	r := &Report{
 		Path: cfg.Path,
 		File: File{

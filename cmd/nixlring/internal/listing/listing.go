@@ -15,7 +15,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/internal/live"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -129,7 +129,7 @@ func look(path string, d fs.DirEntry) (e Entry) {
 	e.Path = path
 	if info, err := d.Info(); err == nil {
 		e.Modified = info.ModTime()
-		e.Owner, _ = live.Owner(info)
+		e.Owner, _ = files.Owner(info)
 		defer func() { e.Other = e.Err != nil && foreign(path, e.Err, info) }()
 	}
 	if mpstore.IsName(filepath.Base(path)) {

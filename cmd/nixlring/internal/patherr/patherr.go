@@ -15,7 +15,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/live"
 )
 
 // Kind is what a command expects at a path.
@@ -28,7 +27,6 @@ const (
 	Recording             // a recording of nixlring record
 	Session               // the CSV of a session, or a directory of sessions
 	Parent                // a directory for a new file
-	Socket                // the socket of a receiver
 )
 
 // kinds maps each Kind to its name and to what to do if it is missing.
@@ -38,7 +36,6 @@ var kinds = [...]struct{ noun, todo string }{
 	Recording: {"file", "specify a recording written by nixlring record"},
 	Session:   {"file or directory", "specify the CSV of a session, or its directory"},
 	Parent:    {"directory", "create it first"},
-	Socket:    {"socket", "set the key socket of the receiver nixl_shm, or read the rings of a directory instead"},
 }
 
 // problem is an error with another text.
@@ -62,8 +59,6 @@ func Explain(k Kind, path string, err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		text := fmt.Sprintf("%s: no such %s; %s", render.Printable(path), kinds[k].noun, kinds[k].todo)
 		return &problem{text, err}
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return &problem{render.Printable(path) + ": nobody serves this socket; is the Collector running?", err}
 	case errors.Is(err, fs.ErrPermission):
 		return &problem{render.Printable(path) + ": " + forbidden(path), err}
 	default:
@@ -84,7 +79,7 @@ func forbidden(path string) string {
 	if err != nil {
 		return "no permission; run as root"
 	}
-	owner, _ := live.Owner(info)
+	owner, _ := files.Owner(info)
 	return fmt.Sprintf("no permission: %s belongs to uid %d (%v), this process runs as uid %d; run as uid %[2]d or root",
 		what, owner, info.Mode(), os.Geteuid())
 }

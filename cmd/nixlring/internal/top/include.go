@@ -47,7 +47,7 @@ func (c *RingsConfig) subdirectories() bool {
 // countExcluded counts the rings of the directory if none of them is included. It doesn't do
 // so for each sample, because it opens all files.
 func (s *Rings) countExcluded(now time.Time) int {
-	if len(s.cfg.Include) == 0 || s.cfg.Processes || !s.counted.IsZero() && now.Sub(s.counted) < procsInterval {
+	if len(s.cfg.Include) == 0 || s.cfg.Directory == "" || !s.counted.IsZero() && now.Sub(s.counted) < procsInterval {
 		return s.excluded
 	}
 	const most = 1 << 12 // files

@@ -36,8 +36,8 @@ const (
 
 // RingsConfig configures a [Rings].
 type RingsConfig struct {
-	Directory   string
-	Processes   bool     // watch the agents of all processes instead of a directory
+	Directory   string   // empty to discover agents
+	Kubelet     string   // the directory of pods to discover them in; empty to discover those of all processes
 	Include     []string // doublestar patterns
 	Recursive   bool     // patterns also apply in subdirectories
 	RunInterval time.Duration
@@ -111,8 +111,12 @@ func ownTally() tally.Config {
 // Observe returns the configuration of an engine that observes the rings.
 func (c *RingsConfig) Observe() engine.Config {
 	watched := engine.Config{Include: Patterns(c.Include, c.Recursive), Observe: true, RunInterval: c.RunInterval}
-	if !c.Processes {
+	switch {
+	case c.Directory != "":
 		watched.Directories = []string{c.Directory}
+		return watched
+	case c.Kubelet != "":
+		watched.Kubelet = &engine.Kubelet{Pods: c.Kubelet, Volumes: []string{"*"}}
 		return watched
 	}
 	watched.Processes = &engine.Processes{
@@ -124,10 +128,13 @@ func (c *RingsConfig) Observe() engine.Config {
 
 // Name implements [Source].
 func (s *Rings) Name() string {
-	if s.cfg.Processes {
-		return "all processes"
+	switch {
+	case s.cfg.Directory != "":
+		return s.cfg.Directory
+	case s.cfg.Kubelet != "":
+		return "the pods of this node"
 	}
-	return s.cfg.Directory
+	return "all processes"
 }
 
 // Start implements [Source]. It reads the events that are already in the rings, which don't
@@ -202,7 +209,7 @@ func (s *Rings) Slowest(path string) []Transfer { return s.transfers.slowest(pat
 
 // err returns why the directory can't be read, with the same text as other commands.
 func (s *Rings) err() error {
-	return patherr.Explain(patherr.Rings, s.cfg.Directory, s.host.State().Err())
+	return patherr.Explain(patherr.Rings, cmp.Or(s.cfg.Directory, s.cfg.Kubelet), s.host.State().Err())
 }
 
 // addUsers sets Lock and Alive of the agents. An agent that wrote recently is running, so

@@ -56,17 +56,6 @@ func (x *transfers) add(agent *engine.Agent, t *tally.Transfer) {
 	x.of(agent.Path).add(now, newTransfer(&one))
 }
 
-// addAll adds all transfers of an agent.
-func (x *transfers) addAll(agent *live.Agent) {
-	now := x.now()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	a := x.of(agent.Path)
-	for i := range agent.Transfers {
-		a.add(now, newTransfer(&agent.Transfers[i]))
-	}
-}
-
 // of returns the transfers of an agent. The caller holds the lock.
 func (x *transfers) of(path string) *slowest {
 	a := x.agents[path]
@@ -79,17 +68,6 @@ func (x *transfers) of(path string) *slowest {
 
 func newTransfer(t *live.Transfer) Transfer {
 	return Transfer{At: t.Time, Receive: t.Receive, Bytes: t.Bytes, Took: micros(t.Took), Post: micros(t.Post)}
-}
-
-// keep removes the transfers of all other agents.
-func (x *transfers) keep(paths map[string]bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for path := range x.agents {
-		if !paths[path] {
-			delete(x.agents, path)
-		}
-	}
 }
 
 func micros(n uint64) time.Duration {

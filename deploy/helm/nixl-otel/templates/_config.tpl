@@ -118,7 +118,6 @@ resource: # not in a processor: the receiver must see a change
 host_name: ${env:K8S_NODE_NAME} # the pod's own name changes with each rollout
 collection_interval: {{ .Values.collectionInterval }}
 storage: file_storage
-socket: /run/nixl-otel/receiver.sock # for nixlring, in the Collector's container
 {{- end }}
 
 {{- /* Associates by attributes of the receiver, not by connection, which would be the Collector's own pod. */}}

@@ -20,6 +20,7 @@ spec:
           restartPolicy: Always # a sidecar: it stops after the agents, so it drains their rings completely
           env:
             {{- include "nixl-otel.env" . | nindent 12 }}
+            - {name: NIXL_TELEMETRY_DIR, value: {{ .Values.sidecar.directory }}} # for nixlring
             - name: K8S_POD_NAME
               valueFrom: {fieldRef: {fieldPath: metadata.name}}
             - name: K8S_POD_UID
@@ -39,7 +40,6 @@ spec:
           volumeMounts:
             - {name: nixl-otel-config, mountPath: /etc/otelcol-nixl, readOnly: true}
             - {name: nixl-otel-state, mountPath: /var/lib/otelcol-nixl}
-            - {name: nixl-otel-run, mountPath: /run} # the receiver creates the private directory of its socket in it
             - {name: nixl-rings, mountPath: {{ .Values.sidecar.directory }}}
             {{- with include "nixl-otel.tlsMounts" . }}
             {{- . | nindent 12 }}
@@ -62,8 +62,6 @@ spec:
           configMap: {name: {{ include "nixl-otel.fullname" . }}}
         - name: nixl-otel-state # survives a crash of the Collector, but not the pod
           emptyDir: {}
-        - name: nixl-otel-run
-          emptyDir: {medium: Memory, sizeLimit: 1Mi}
         {{- with include "nixl-otel.tlsVolumes" . }}
         {{- . | nindent 8 }}
         {{- end }}

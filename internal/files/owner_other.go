@@ -3,7 +3,7 @@
 
 //go:build !unix
 
-package live
+package files
 
 import "io/fs"
 
