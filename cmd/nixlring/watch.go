@@ -17,7 +17,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
 // watchFlags selects the agents that a command watches. The commands that watch agents have
@@ -76,7 +75,7 @@ func (f *watchFlags) complete(cmd *cobra.Command, w world, args []string) (err e
 	case len(args) > 0:
 		f.dir, f.recorded = args[0], recorder.Is(args[0])
 	case f.kubelet == "":
-		f.kubelet, _ = process.Env(w.env)(envKubelet)
+		f.kubelet, _ = w.env(envKubelet)
 		f.dir = w.env.SetDir()
 	}
 	if f.dir != "" {
