@@ -32,6 +32,7 @@ type agent struct {
 	tally  *tally.Agent // the totals of a ring
 	layout ringbuf.Layout
 	start  time.Time           // start of the totals
+	latest int64               // Unix time of their newest point, in nanoseconds; 0 before the first
 	stream attribute.Set       // attributes under which the totals are exported
 	name   string              // of the agent when the stream began
 	ended  []tally.Stream      // earlier streams that weren't exported completely, oldest first

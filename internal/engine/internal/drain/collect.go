@@ -67,6 +67,9 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 		c.number = o.collections
 		o.imports.start(c, len(o.order))
 		o.drainAll(now)
+		for _, a := range o.order {
+			o.followClock(a, now)
+		}
 		o.continueStores(now)
 		o.ending = o.ending || c.last
 	}
@@ -97,6 +100,7 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 	if o.stale(a, now) {
 		return
 	}
+	a.latest = now.UnixNano()
 	s := Snapshot{Agent: a.Agent, Layout: a.layout, Stream: a.stream, Start: a.start, Up: a.exit.up}
 	if a.stores != nil {
 		o.snapshotStores(&s, a.stores, c)

@@ -114,7 +114,8 @@ func (m loaded) apply(o *owner, now time.Time) {
 		a.tally.Opened(first.Reader.Committed() == 0)
 		a.dirty = true // store the start time of the totals
 	} else {
-		a.resume = mark
+		o.followClock(a, now)
+		a.resume, mark.Start = mark, a.start.UnixNano()
 	}
 	o.attach(a, first.Reader, now)
 	first.applyLater(o, now)

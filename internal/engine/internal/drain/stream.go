@@ -48,13 +48,25 @@ func (o *owner) endStream(a *agent, now time.Time) {
 	o.watch(a)
 }
 
+// followClock ends the agent's stream if its newest point is ahead of the clock, because
+// the clock was set back. The points of a stream must increase in time, so the totals
+// continue in another stream. The last point of the ended stream is later than its others,
+// unless an earlier process has exported them.
+func (o *owner) followClock(a *agent, now time.Time) {
+	latest := max(a.start.UnixNano(), a.latest)
+	if a.tally != nil && latest > now.UnixNano() {
+		o.endStream(a, now)
+		a.ended[len(a.ended)-1].End = time.Unix(0, latest).Add(2 * time.Millisecond)
+	}
+}
+
 // addEnded adds a stream that has ended. The agent's totals begin now.
 func (o *owner) addEnded(a *agent, s tally.Stream, now time.Time) {
 	const lost = "times since its metrics were last exported, so events of the oldest period are missing from the metrics; " +
 		"check the exporters, and disable attributes that change at each restart"
 	s.Name, s.Attributes, s.Start, s.End = a.name, a.stream, a.start, now
 	a.ended = append(a.ended, s)
-	a.start, a.dirty = now, true
+	a.start, a.latest, a.dirty = now, 0, true
 	switch {
 	case len(a.ended) > maxEnded:
 		a.forgetEnded(1)

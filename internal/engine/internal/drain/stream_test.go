@@ -101,6 +101,45 @@ func TestTotalsContinueWhileTheAttributesStay(t *testing.T) {
 	}
 }
 
+// The clock was hours ahead when the ring was opened, as without time synchronization. A
+// backend rejects a point that isn't later than the one before, and adds up the streams.
+func TestStreamBeginsAgainWhenTheClockIsSetBack(t *testing.T) {
+	const back = 8 * time.Hour
+	for name, restart := range map[string]bool{"while a process runs": false, "between two processes": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t)
+			b.restartAgent(1)
+			b.start(ringbuf.Consume, true)
+			b.push(10)
+			b.collect()
+			b.push(10)
+			exported := b.now.Add(time.Second)
+			first := b.collect()[0]
+			b.step()
+			b.now = b.now.Add(-back)
+			if restart {
+				b.start(ringbuf.Consume, true)
+			}
+			b.push(3)
+			list := b.collect()
+			if len(list) != 2 {
+				t.Fatalf("%d streams are exported, want the one that ended and the next one", len(list))
+			}
+			last, next := list[0], list[1]
+			if !last.Start.Equal(first.Start) || !last.End.After(last.Start) || !restart && !last.End.After(exported) {
+				t.Errorf("the stream that began at %v ends at %v, its points at %v", last.Start, last.End, exported)
+			}
+			if next.Start.After(b.now) || next.Start.Before(b.now.Add(-time.Minute)) {
+				t.Errorf("the next stream starts at %v, the clock is at %v", next.Start, b.now)
+			}
+			b.push(4)
+			if again := b.collect(); len(again) != 1 || !again[0].Start.Equal(next.Start) || b.received() != 27 {
+				t.Errorf("%d streams after the last one was delivered, %d events received, want 1 and 27", len(again), b.received())
+			}
+		})
+	}
+}
+
 // The agent restarts, with another PID, while no process drains its ring. That process is
 // killed at any step, and the next one too.
 func TestNothingIsLostOrCountedTwiceByANewStream(t *testing.T) {
