@@ -36,6 +36,7 @@ extensions:
   file_storage:
     directory: /var/lib/otelcol-nixl
     create_directory: true
+    recreate: true # keeps a damaged file as a backup, and starts with an empty one
 
 receivers:
   nixl_shm:
