@@ -17,8 +17,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
+	"math/rand/v2"
 	"os"
 	"os/signal"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
@@ -40,19 +43,11 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("session", flag.ContinueOnError)
 	dir := flags.String("dir", session.DefaultDir, "`directory` of the session's files")
-	name := flags.String("name", "", "`name` of the session (default: the local time)")
-	var m model
-	flags.IntVar(&m.prompt, "prompt", 7, "number of prompt tokens")
-	flags.IntVar(&m.tokens, "tokens", 20, "number of tokens to generate")
-	flags.IntVar(&m.layers, "layers", 32, "number of layers of the model")
-	flags.IntVar(&m.experts, "experts", 2, "number of experts that the router selects at each layer, at most 8")
+	tokens := flags.Int("tokens", 20, "number of tokens to generate")
+	layers := flags.Int("layers", 32, "number of layers of the model")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if m.experts < 0 || m.experts > expertsPerLayer {
-		return fmt.Errorf("-experts %d: must be from 0 to %d", m.experts, expertsPerLayer)
-	}
-
 	reader, err := autoexport.NewMetricReader(ctx) // reads OTEL_METRICS_EXPORTER and OTEL_EXPORTER_OTLP_…
 	if err != nil {
 		return err
@@ -64,13 +59,18 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		defer cancel()
 		return provider.Shutdown(ctx)
 	}
-	s, err := session.Open(*dir, session.WithName(*name), session.WithMeterProvider(provider))
+	s, err := session.Open(*dir, session.WithMeterProvider(provider))
 	if err != nil {
 		return errors.Join(err, shutdown())
 	}
-	err = newPipeline(m, s).generate(ctx)
-	// Even after an error, close, show and export the session.
-	return errors.Join(err, s.Close(), show(s.Summary().CSVLog, out), shutdown())
+	p := pipeline{session: s}
+	s.AddPromptTokens(ctx, 7)
+	for n := 0; n < *tokens && ctx.Err() == nil; n++ {
+		p.token(ctx, *layers)
+		s.AddGeneratedTokens(ctx, 1)
+	}
+	// Even after an interrupt, close, show and export the session.
+	return errors.Join(ctx.Err(), s.Close(), show(s.Summary().CSVLog, out), shutdown())
 }
 
 // show prints the analysis of a session.
@@ -81,4 +81,59 @@ func show(csvPath string, out io.Writer) error {
 	}
 	_, err = report.WriteTo(out)
 	return err
+}
+
+// pipeline runs a mixture-of-experts model on two devices: attention and experts on the
+// iGPU, the rest on the CPU. The model is simulated.
+type pipeline struct {
+	session *session.Session
+	packets int64
+}
+
+// token runs the packets of one token.
+func (p *pipeline) token(ctx context.Context, layers int) {
+	p.do(ctx, session.Packet{Operation: "embedding", Layer: -1, DeviceTarget: session.CPU})
+	for layer := range layers {
+		p.do(ctx, session.Packet{Operation: "attention_qkv_proj", Layer: layer, DeviceTarget: session.IGPU})
+		p.do(ctx, session.Packet{Operation: "router_logits", Layer: layer, DeviceTarget: session.CPU})
+		expert := strconv.Itoa(rand.IntN(8))
+		p.do(ctx, session.Packet{Operation: "expert_ffn", Layer: layer, Expert: expert, DeviceTarget: session.IGPU})
+	}
+	p.do(ctx, session.Packet{Operation: "lm_head", Layer: layers, DeviceTarget: session.CPU})
+}
+
+// do runs a packet on the requested device or, if that fails, on the CPU.
+func (p *pipeline) do(ctx context.Context, packet session.Packet) {
+	for _, packet.Device = range []string{packet.DeviceTarget, session.CPU} {
+		p.packets++
+		packet.ID = p.packets
+		start := time.Now()
+		packet.Memory, packet.Err = work(packet.Device)
+		packet.Duration = time.Since(start)
+		// Don't stop inference if the row can't be written.
+		if err := p.session.Record(ctx, packet); err != nil {
+			log.Print(err)
+		}
+		if packet.Err == nil {
+			return
+		}
+	}
+}
+
+// outOfMemory is an error whose name the metrics report as error.type.
+type outOfMemory struct{}
+
+func (outOfMemory) Error() string     { return "iGPU out of memory" }
+func (outOfMemory) ErrorType() string { return "out_of_memory" }
+
+// work takes some time, and sometimes fails on the iGPU.
+func work(device string) (memory int64, err error) {
+	if device == session.IGPU && rand.IntN(100) == 0 {
+		return 0, outOfMemory{}
+	}
+	sum := 0.0
+	for range 10_000 {
+		sum += rand.Float64()
+	}
+	return int64(sum), nil
 }

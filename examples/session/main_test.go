@@ -24,8 +24,8 @@ func TestRunRecordsAllPackets(t *testing.T) {
 	if r.Written == nil || r.Written.TotalTokens != 10 || r.Written.TotalPackets != r.Summary.TotalPackets {
 		t.Errorf("the summary is %+v, %v", r.Written, r.WrittenErr)
 	}
-	// Per token, 3 packets plus 6 per layer succeed. Failed packets are retried.
-	if got := r.Summary.TotalPackets - r.Summary.FailedPackets; got != 3*(3+4*6) {
+	// Per token, 2 packets plus 3 per layer succeed. Failed packets are retried.
+	if got := r.Summary.TotalPackets - r.Summary.FailedPackets; got != 3*(2+4*3) {
 		t.Errorf("%d packets succeeded", got)
 	}
 	for _, part := range []string{"Packets: ", "igpu_expert_ffn_layer_3", "3 generated, 7 prompt"} {
