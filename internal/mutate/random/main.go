@@ -81,31 +81,11 @@ func run(ctx context.Context, out io.Writer, pkg string, n int, seed uint64) err
 			return fmt.Errorf("-pkg %s: no such package; specify its directory, such as bridge/session", pkg)
 		}
 	}
-	known := equivalentMutants(equivalents)
-	var mutants []mutant
-	for _, p := range targets {
-		for _, name := range p.GoFiles {
-			src, err := os.ReadFile(filepath.Join(p.Dir, name))
-			if err != nil {
-				return err
-			}
-			rel, err := filepath.Rel(root, filepath.Join(p.Dir, name))
-			if err != nil {
-				return err
-			}
-			list, err := mutationsOf(filepath.ToSlash(rel), src)
-			if err != nil {
-				return err
-			}
-			for _, m := range list {
-				_, before, after := m.lines(src)
-				if !known[[3]string{m.file, before, after}] {
-					mutants = append(mutants, mutant{m, src, p})
-				}
-			}
-		}
+	mutants, err := mutantsOf(root, targets)
+	if err != nil {
+		return err
 	}
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a reproducible choice
+	r := rand.New(rand.NewPCG(seed, 0))
 	r.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
 
 	scratch, err := os.MkdirTemp("", "mutate-random")
@@ -133,6 +113,34 @@ func run(ctx context.Context, out io.Writer, pkg string, n int, seed uint64) err
 	fmt.Fprintf(out, "%d of %d found: %d by the tests of the package, %d by those of packages that import it; %d others didn't compile (seed %d)\n",
 		judged-counts[missed], judged, counts[foundByPackage], counts[foundByImporter], counts[invalid], seed)
 	return nil
+}
+
+// mutantsOf returns the mutants of packages that may behave differently.
+func mutantsOf(root string, targets []goPackage) (mutants []mutant, err error) {
+	known := equivalentMutants(equivalents)
+	for _, p := range targets {
+		for _, name := range p.GoFiles {
+			src, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				return nil, err
+			}
+			rel, err := filepath.Rel(root, filepath.Join(p.Dir, name))
+			if err != nil {
+				return nil, err
+			}
+			list, err := mutationsOf(filepath.ToSlash(rel), src)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range list {
+				_, before, after := m.lines(src)
+				if !known[[3]string{m.file, before, after}] {
+					mutants = append(mutants, mutant{m, src, p})
+				}
+			}
+		}
+	}
+	return mutants, nil
 }
 
 // equivalentMutants parses the list of equivalent mutants.
