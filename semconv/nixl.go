@@ -7,8 +7,8 @@ package semconv
 var AgentUp = Metric{
 	Name: "nixl.agent.up", Kind: UpDownCounter, Number: Int64, Unit: "1",
 	Description: "Whether a process other than the reader has the agent's ring or store open: 1 if so, 0 if not.",
-	Note: "Absent if the kernel can't report it: this needs the owner of the file or `CAP_LEASE`, and a file system with leases. " +
-		"A Go agent that reports through a MeterProvider is 1 until it is closed.",
+	Note: "Absent if the kernel can't report it: this needs the owner of the file or `CAP_LEASE`, and a file system with leases; " +
+		"on overlayfs, `discovery::processes` must find the agent's process. A Go agent that reports through a MeterProvider is 1 until it is closed.",
 }
 
 // Metrics of the events of a NIXL agent.

@@ -143,12 +143,15 @@ func TestAgentInContainersLayerIsReportedWhileItRuns(t *testing.T) {
 				a.transfer()
 				a.awaitAll(h)
 				if discovered {
-					a.await(h, "with its rank", func(s drain.Snapshot) bool {
+					a.await(h, "up and with its rank", func(s drain.Snapshot) bool {
 						rank, _ := s.Resource.Value(semconv.LocalRank)
-						return rank.String() == "3"
+						return s.Up == drain.UpYes && rank.String() == "3"
 					})
 				}
 				a.exit()
+				if discovered {
+					a.await(h, "exited", func(s drain.Snapshot) bool { return s.Up == drain.UpNo })
+				}
 				must.OK(t, h.Stop(context.Background()))
 			})
 		}

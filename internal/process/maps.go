@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 )
@@ -18,12 +19,16 @@ const maxMaps = 8 << 20
 // Mapping is a mapping of a file. Dev and Path are valid only until the function that
 // received the Mapping returns.
 type Mapping struct {
+	Start         uint64 // address
 	Size, Offset  uint64 // bytes
 	Write, Shared bool
 	Dev           []byte // major:minor, both in hexadecimal
 	Inode         uint64
 	Path          []byte // in the process's mount namespace
 }
+
+// Range returns the name of the mapping in /proc/PID/map_files.
+func (m Mapping) Range() string { return fmt.Sprintf("%x-%x", m.Start, m.Start+m.Size) }
 
 // ReadMaps reads the format of /proc/PID/maps. It calls fn for each mapping of a file, until
 // fn returns false. It doesn't allocate memory for mappings. It skips invalid lines, and
@@ -75,7 +80,7 @@ func parseMapping(line []byte) (m Mapping, ok bool) {
 		path = bytes.ReplaceAll(path, []byte(`\012`), []byte("\n"))
 	}
 	return Mapping{
-		Size: to - from, Offset: at, Write: perms[1] == 'w', Shared: perms[3] == 's',
+		Start: from, Size: to - from, Offset: at, Write: perms[1] == 'w', Shared: perms[3] == 's',
 		Dev: dev, Inode: ino, Path: path,
 	}, true
 }

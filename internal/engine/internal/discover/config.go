@@ -41,6 +41,8 @@ type Config struct {
 	// Identify sets the ID and the resource of a ring's agent, such as its pod. If
 	// it is nil, the agent's ID is the ring's path.
 	Identify func(drain.Agent, *ringbuf.Reader) drain.Agent
+	// Processes finds the processes of rings; nil if they aren't known.
+	Processes Processed
 	// WalkEvery is the interval between walks; ProbeInterval if zero.
 	WalkEvery time.Duration
 	// Discovered marks a directory that was discovered. There may be many of these,

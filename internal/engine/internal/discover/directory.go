@@ -25,6 +25,7 @@ type Directory struct {
 
 	stores  *stores // nil if stores are ignored
 	reading atomic.Bool
+	waiting []func() // to call when no process is being sought
 
 	walks     uint64
 	lastWalk  time.Time
@@ -57,6 +58,12 @@ func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Direc
 	d.worker = NewWorker(cfg.Now, d.reportHang)
 	d.tracker = newTracker(cfg, send, notices, d)
 	d.ctx, d.cancel = context.WithCancel(context.Background())
+	d.sought = func() {
+		d.worker.Submit(func() {
+			d.attribute()
+			d.callWaiting(false)
+		})
+	}
 	if cfg.Stores != nil {
 		d.stores = newStores(&d.tracker, *cfg.Stores)
 	}
@@ -69,17 +76,31 @@ func (d *Directory) Start() { d.worker.Start(d.run) }
 // Cancel cancels the search for rings, for good. Open rings and stores stay open.
 func (d *Directory) Cancel() { d.cancel() }
 
-// Refresh walks the directory, probes the rings, reads the stores, and then calls done on
-// the directory's goroutine. All messages about what it finds are sent before that.
+// Refresh walks the directory, probes the rings, reads the stores, seeks the processes of new
+// rings, and then calls done on the directory's goroutine. All messages about what it finds are sent before that.
 func (d *Directory) Refresh(done func()) {
 	submitted := d.worker.Submit(func() {
 		d.refresh()
 		if d.stores != nil {
 			d.stores.readAll()
 		}
-		done()
+		d.waiting = append(d.waiting, done)
+		d.callWaiting(false)
 	})
 	if !submitted {
+		done()
+	}
+}
+
+// callWaiting calls the functions that wait until no process is being sought, or with end, all of
+// them.
+func (d *Directory) callWaiting(end bool) {
+	if len(d.waiting) == 0 || d.isSeeking() && !end {
+		return
+	}
+	waiting := d.waiting
+	d.waiting = nil
+	for _, done := range waiting {
 		done()
 	}
 }
@@ -224,8 +245,17 @@ func (d *Directory) refresh() {
 	if !d.stopped {
 		d.walk()
 	}
+	d.attributeLate()
 	d.probeAll() // of a stopped directory, a process may still have a ring or store open
 	d.probeStores()
+}
+
+// attributeLate doesn't wait any longer for a search that takes too long.
+func (d *Directory) attributeLate() {
+	if d.isSeeking() {
+		d.attribute()
+		d.callWaiting(false)
+	}
 }
 
 // probeStores looks for processes with a store that have exited.
@@ -269,6 +299,7 @@ func (d *Directory) end() {
 		_ = d.inotify.Close()
 	}
 	d.worker.RunSubmitted(true)
+	d.callWaiting(true)
 	d.cfg.Rings.free(d.cfg.Holder, someFiles, int64(len(d.records)))
 	clear(d.records)
 	if d.stores != nil {

@@ -39,7 +39,7 @@
 //
 //   - resource.go, config.go: the configuration of a directory
 //   - rings.go, budget.go: what all directories share
-//   - record.go, throttle.go, refuse.go, open.go, check.go, probe.go: single paths, in
+//   - record.go, throttle.go, refuse.go, open.go, check.go, sought.go, probe.go: single paths, in
 //     whatever directory they are
 //   - stores.go: the stores in a directory
 //   - worker.go, directory.go, walk.go, notify.go: one directory

@@ -44,11 +44,11 @@ func (t *tracker) tryOpen(f *files.Dir, r *record, info files.Info) {
 		r.known, r.info = true, info
 		t.cfg.Rings.Add(r.ID, t.cfg.Holder)
 		t.setState(r, open)
-		r.ring = ring
+		r.ring, r.unmapped = ring, false
 		t.send(drain.Opened{Agent: r.Agent, Reader: ring, From: t.source})
 		t.opened()
 		t.reportDisk(f)
-		t.probe(r) // if another agent has the same ID, the owner needs to know which one runs
+		t.probe(r, false) // if another agent has the same ID, the owner needs to know which one runs
 		return
 	}
 	switch {
@@ -72,8 +72,12 @@ func (t *tracker) open(f *files.Dir, r *record) (*ringbuf.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent := t.cfg.Resource.describe(t.cfg.Identify(r.Agent, ring))
-	if err = t.ctx.Err(); err == nil { // otherwise, its process may not have been found
+	agent, err := t.identify(r, ring)
+	agent = t.cfg.Resource.describe(agent)
+	if err == nil {
+		err = t.ctx.Err()
+	}
+	if err == nil {
 		agent.ID, err = t.identity(r, agent.ID)
 	}
 	if err == nil {

@@ -145,7 +145,7 @@ func (p *processes) locations(all []process.Process) map[string]Location {
 		if c == nil {
 			h := p.holder(one, dir)
 			c = &container{
-				finder: p, dir: dir, holder: h, mapped: mappings{proc: p.Proc, pacer: p.pacer(h)},
+				finder: p, dir: dir, holder: h, mapped: mappings{proc: p.Proc, pacer: p.pacer(h), examine: p.scanner.Examine},
 				path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir),
 			}
 		}
@@ -250,10 +250,48 @@ func (c *container) OpenDir(name string) (*files.Dir, error) {
 	return nil, errGone
 }
 
-// Identify identifies an agent by the process that has its ring mapped.
-func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader) drain.Agent {
+// Identify implements [Location].
+func (c *container) Identify(a drain.Agent, _ *ringbuf.Reader) drain.Agent {
 	a.Dir = c.dir
-	return c.finder.by.identify(a, c.origin(ring, a.Name))
+	return c.finder.by.identify(a, c.common())
+}
+
+// Sought implements [Processed]. The agent's process is the one that has its ring mapped.
+func (c *container) Sought(a drain.Agent, ring *ringbuf.Reader, since time.Time, sought func()) (drain.Agent, bool, error) {
+	members := c.list()
+	attended, err := ring.Attended()
+	if len(members) == 0 || err == nil && !attended { // no process has it mapped
+		return c.Identify(a, ring), true, nil
+	}
+	one, found, _, decided := c.mapped.find(members, idOf(ring), filepath.Join(c.dir, a.Name), since, sought)
+	if !decided {
+		if slices.Contains(c.finder.by, ByRank) {
+			return a, false, errSeeking
+		}
+		return c.Identify(a, ring), false, nil
+	}
+	if found {
+		if p, ok := c.processOf(members, one.pid); ok {
+			a.Dir = c.dir
+			return c.finder.by.identify(a, c.finder.origin(p)), true, nil
+		}
+	}
+	return c.Identify(a, ring), true, nil
+}
+
+// Maps implements [Processed].
+func (c *container) Maps(name string, ring *ringbuf.Reader, since time.Time, sought func()) (maps, known, decided bool) {
+	members := c.list()
+	if len(members) == 0 {
+		return false, false, true
+	}
+	_, found, complete, decided := c.mapped.find(members, idOf(ring), filepath.Join(c.dir, name), since, sought)
+	return found, found || complete, decided
+}
+
+// Persists implements [Processed].
+func (c *container) Persists(name string, ring *ringbuf.Reader) bool {
+	return c.mapped.persists(idOf(ring), filepath.Join(c.dir, name))
 }
 
 // StoreScope implements [Location].
@@ -280,57 +318,29 @@ func (c *container) IdentifyStore(a drain.Agent, pid int64) drain.Agent {
 	return c.finder.by.identify(a, o)
 }
 
-// origin returns the origin of a ring, whose name is relative to the directory. If no
-// process has the ring mapped, an earlier process may have left it, so origin uses
-// only what the remaining processes have in common with that one.
-func (c *container) origin(ring *ringbuf.Reader, name string) origin {
+// common returns the origin of a ring that no process has mapped. An earlier process may have left
+// it, so the origin has only what the remaining processes have in common with that one.
+func (c *container) common() origin {
 	members := c.list()
 	if len(members) == 0 {
 		return origin{}
-	}
-	if attended, err := ring.Attended(); attended || err != nil { // otherwise, no process needs to be searched for
-		if p, ok := c.processOf(members, idOf(ring), name); ok {
-			return c.finder.origin(p)
-		}
 	}
 	o := c.finder.origin(members[0])
 	if len(members) > 1 {
 		o.resource = nil
 	} else {
-		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool {
-			return kv.Key == semconv.LocalRank
-		})
+		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return kv.Key == semconv.LocalRank })
 	}
 	return o
 }
 
-// processOf returns the process that has a ring mapped: one of the members, or a process
-// that started in their mount namespace after the last search.
-func (c *container) processOf(members []process.Process, id files.ID, name string) (process.Process, bool) {
-	pid, ok := c.mapped.find(members, id, filepath.Join(c.dir, name), c.changed(name))
-	if !ok {
-		return process.Process{}, false
-	}
+// processOf returns a process that has a ring mapped: one of the members, or a process that
+// started in their mount namespace after the last search.
+func (c *container) processOf(members []process.Process, pid int) (process.Process, bool) {
 	if i := slices.IndexFunc(members, func(p process.Process) bool { return p.PID == pid }); i >= 0 {
 		return members[i], true
 	}
-	p, err := c.finder.scanner.Examine(pid)
-	p.MountNS = members[0].MountNS
-	return p, err == nil
-}
-
-// changed returns when a file was changed, or the current time if that is unknown.
-func (c *container) changed(name string) time.Time {
-	f, err := c.OpenDir(filepath.Dir(name))
-	if err != nil {
-		return time.Now()
-	}
-	defer f.Close()
-	info, err := f.Lstat(filepath.Base(name))
-	if err != nil {
-		return time.Now()
-	}
-	return info.ModTime
+	return c.mapped.other(pid)
 }
 
 // holder returns the holder of a process's rings. Agents outside of containers share the

@@ -50,6 +50,10 @@ type record struct {
 
 	throttle
 
+	soughtSince time.Time // a search for the agent's process must have begun after this
+	seeking     bool      // the process is being sought
+	unmapped    bool      // no process has the ring mapped
+
 	// exitInfo describes the file when a probe last found that no other process has
 	// it open. An agent that starts later changes the file.
 	exitInfo files.Info
@@ -62,6 +66,7 @@ type tracker struct {
 	send    func(drain.Message)
 	notices *notice.Reporter
 	source  drain.Source // the owner returns rings to it
+	sought  func()       // is called when a search for processes has ended
 
 	records   map[string]*record // by path
 	scheduled map[string]*record // records to check before the next walk, by path

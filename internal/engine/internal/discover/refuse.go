@@ -48,6 +48,7 @@ var (
 	errGone      = errors.New("container was removed")
 	errHeld      = fmt.Errorf("%w: its events are still being drained", ringbuf.ErrNotReady)
 	errUndecided = fmt.Errorf("%w: the list of checkpoints isn't read yet", ringbuf.ErrNotReady)
+	errSeeking   = fmt.Errorf("%w: the process that has the ring mapped is being sought", ringbuf.ErrNotReady)
 	errExited    = errors.New("agent has exited and all its events are counted")
 )
 

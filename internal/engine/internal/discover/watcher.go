@@ -50,7 +50,8 @@ type Location interface {
 	Path() string
 	// OpenDir opens a directory at or below Path.
 	OpenDir(name string) (*files.Dir, error)
-	// Identify sets the ID and the resource of a ring's agent.
+	// Identify sets the ID and the resource of a ring's agent. It isn't used if the Location
+	// is a [Processed].
 	Identify(drain.Agent, *ringbuf.Reader) drain.Agent
 	// HasRings reports whether agents may have rings in the directory, and not only
 	// stores.
@@ -218,6 +219,9 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal, twin 
 func (w *Watcher) add(key string, l Location, twin *Directory) {
 	cfg := w.cfg.Config
 	cfg.Dir, cfg.Identify, cfg.Holder, cfg.HasRings = l.Path(), l.Identify, l.Holder(), l.HasRings
+	if p, ok := l.(Processed); ok {
+		cfg.Processes = p
+	}
 	if cfg.Stores != nil {
 		s := *cfg.Stores
 		s.Scope, s.Identify = l.StoreScope(), l.IdentifyStore

@@ -75,7 +75,10 @@ func (p *pods) look() {
 func (p *pods) opened() map[string]drain.Agent {
 	agents := make(map[string]drain.Agent)
 	for _, m := range p.owner.takeMessages() {
-		if m, ok := m.(drain.Opened); ok {
+		switch m := m.(type) {
+		case drain.Opened:
+			agents[m.Agent.ID] = m.Agent
+		case drain.Attributed:
 			agents[m.Agent.ID] = m.Agent
 		}
 	}

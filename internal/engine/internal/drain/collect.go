@@ -95,6 +95,9 @@ func (o *owner) following(after *string) (list []*agent, last bool) {
 // snapshot adds a copy of the agent's totals to a collection, unless the agent is stale.
 // Its streams that have ended come first.
 func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
+	if a.Unattributed && !c.last {
+		return
+	}
 	o.snapshotEnded(a, c)
 	a.shown = shown{collection: c.number, news: a.news, ended: len(a.ended)}
 	if o.stale(a, now) {

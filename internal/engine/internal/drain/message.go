@@ -43,6 +43,13 @@ type Opened struct {
 	next     *Opened   // of the file that has replaced the ring while it waits
 }
 
+// Attributed reports what is known about an agent that was opened without attributes of its
+// process.
+type Attributed struct {
+	Agent  Agent
+	Reader *ringbuf.Reader
+}
+
 // Removed reports that an agent's path no longer has a file. The agent may still write to
 // the open ring.
 type Removed struct{ ID string }

@@ -222,7 +222,9 @@ func (o *owner) reload(a *agent, now time.Time) {
 // known.
 func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 	lossless := a.exit.lossless()
-	o.continueStream(a, r, now)
+	if !a.Unattributed {
+		o.continueStream(a, r, now)
+	}
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
@@ -278,6 +280,23 @@ func (o *owner) closed(a *agent, err error) {
 		closed(a.Agent, err)
 	}
 	a.announced = false
+}
+
+func (m Attributed) apply(o *owner, now time.Time) {
+	a := o.agents[m.Agent.ID]
+	if a == nil {
+		return
+	}
+	if w := a.waiting(m.Reader); w != nil {
+		w.Agent = m.Agent
+		if w == a.opening {
+			a.Agent = m.Agent
+		}
+	}
+	if a.reader == m.Reader && a.reader != nil {
+		a.Agent = m.Agent
+		o.continueStream(a, a.reader, now)
+	}
 }
 
 func (m Removed) apply(o *owner, _ time.Time) {

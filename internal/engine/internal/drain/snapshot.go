@@ -33,6 +33,9 @@ type Agent struct {
 	Holder  Holder
 	// MaxNames limits the event names of all agents of Holder together; 0 for no limit.
 	MaxNames int
+	// Unattributed is set until [Attributed] tells what is known about the agent's process.
+	// Until then, the agent is drained, but not exported.
+	Unattributed bool
 }
 
 // Holder is the container, the pod or the directory that holds an agent's ring, according
