@@ -13,20 +13,12 @@ func oneAgent() Dashboard {
 			{Title: "Transfers", Panels: []Panel{
 				throughput.described("Bytes of completed transfers that the agent initiated."),
 				requests.described("Completed transfers that the agent initiated."),
-				failures,
+				errorTypes,
 				times, postTimes, postShare,
 				speeds,
 				quantiles("Transfer size", "Both directions.", Bytes, transferSize),
-				errorTypes,
 				timeMap,
 				distribution("Transfer size, distribution", "Transfers per second, by size.", Bytes, transferSize),
-			}},
-			{Title: "Newest transfer", Panels: []Panel{
-				lines("Newest size", "Size of the newest transfer at each collection.", Bytes, `nixl_transfer_last_size_bytes{@}`, byDirection),
-				lines("Newest transfer time", "Time of the newest transfer at each collection.", Milliseconds,
-					`nixl_transfer_last_duration_seconds{@}`, "transfer time"),
-				lines("Newest post time", "Post time of the newest transfer at each collection.", Microseconds,
-					`nixl_transfer_last_post_duration_seconds{@}`, "post time"),
 			}},
 			{Title: "Memory and telemetry", Panels: []Panel{
 				memory.alone("registered").described("Memory registered with the agent."),
@@ -34,7 +26,6 @@ func oneAgent() Dashboard {
 					`max(nixl_agent_up{@})`, "up").upTo(1),
 				fill.alone("highest fill"),
 				loss.wide(12),
-				restarts.alone("restarts").wide(12),
 			}},
 		}, slowTransfers()...),
 	}

@@ -6,10 +6,6 @@ package dashboards
 // cluster returns the dashboard of all hosts. It uses only recorded sums, so its cost doesn't
 // depend on the number of agents.
 func cluster() Dashboard {
-	const (
-		sentBy     = hostBytes + `{@,nixl_transfer_direction="transmit"}`
-		receivedBy = hostBytes + `{@,nixl_transfer_direction="receive"}`
-	)
 	return Dashboard{
 		UID: "nixl-cluster", Title: "NIXL / Cluster",
 		Description: "Throughput, transfer times and errors of all hosts. Needs the recording rules in rules.yaml.",
@@ -20,35 +16,16 @@ func cluster() Dashboard {
 			shown("Hosts"),
 		},
 		Rows: []Row{
-			{Title: "Now", Panels: []Panel{
-				number("Hosts", "Hosts that report.", Count, `count(`+hostAgents+`{@})`).wide(3),
-				number("Agents", "Agents that report.", Count, `sum(`+hostAgents+`{@})`).wide(3),
-				number("Sent", "Bytes of completed writes.", BytesPerSecond, `sum(`+sentBy+`)`).wide(3),
-				number("Received", "Bytes of completed reads.", BytesPerSecond, `sum(`+receivedBy+`)`).wide(3),
-				number("Transfers", "Completed transfers.", Requests, `sum(`+hostRequests+`{@})`).wide(3),
-				number("Errors", "Failed operations as a share of all operations.", Share, hostErrorRatio("")).wide(3).bad(0.01),
-				number("Highest fill", "Highest fill level of any ring.", Share, `max(`+hostFill+`{@})`).wide(3).bad(0.8),
-				number("Loss", "Sum of all signs that events were lost.", PerSecond, `sum(`+hostLoss+`{@})`).wide(3).bad(1e-9),
-			}},
 			{Title: "All hosts", Panels: []Panel{
 				lines("Throughput", "Bytes of completed transfers.", BytesPerSecond,
 					`sum by (nixl_transfer_direction) (`+hostBytes+`{@})`, byDirection),
-				lines("Transfers", "Completed transfers.", Requests,
-					`sum by (nixl_transfer_direction) (`+hostRequests+`{@})`, byDirection),
 				hostQuantiles(),
-				lines("Agents", "Agents that report.", Count, `sum(`+hostAgents+`{@})`, "agents"),
 				lines("Errors by type", "Failed operations by NIXL status.", Operations,
 					`sum by (error_type) (`+hostErrors+`{@}) > 0`, byError).ifEmpty(noErrors),
-				lines("Loss", "Signs that events were lost. All lines should be at 0.", PerSecond,
-					`sum by (kind) (`+hostLoss+`{@})`, "{{kind}}"),
 			}},
 			{Title: "Hosts that stand out", Panels: []Panel{
-				perHost("Sent by host", "Bytes of completed writes.", BytesPerSecond, sentBy),
-				perHost("Received by host", "Bytes of completed reads.", BytesPerSecond, receivedBy),
 				ranked("Slowest transfers, 99th percentile", "From the start of a transfer until the application saw it complete.", Milliseconds,
 					hostQuantile("0.99", hostLabels), byHost),
-				ranked("Highest error ratio", "Failed operations as a share of all operations.", Share, hostErrorRatio(hostLabels), byHost),
-				perHost("Registered memory", "Memory registered with the host's agents.", Memory, hostMemory+`{@}`),
 				perHost("Loss by host", "Sum of all signs that events were lost.", PerSecond, hostLoss+`{@}`),
 			}},
 			{Title: "Busiest hosts", Panels: []Panel{hostTable()}},

@@ -11,7 +11,7 @@ import (
 
 // Grafana returns the dashboards for Grafana.
 func Grafana() []Dashboard {
-	return []Dashboard{overview(), oneAgent(), bottleneck(), ringHealth(), cluster(), ringKernels(), splitInference()}
+	return []Dashboard{overview(), oneAgent(), ringHealth(), cluster(), programs()}
 }
 
 // Files returns all files, by path relative to the dashboards directory.
@@ -24,7 +24,7 @@ func Files() (map[string][]byte, error) {
 		}
 		contents["grafana/"+d.UID+".json"] = rendered
 	}
-	files := map[string][]byte{"rules.yaml": rules(), "alerts.yaml": alerts()}
+	files := make(map[string][]byte)
 	for name, content := range contents {
 		text, err := encode(content)
 		if err != nil {

@@ -24,11 +24,6 @@ type histogram struct {
 	equal bool
 }
 
-func (h histogram) where(matchers string) histogram {
-	h.matchers = matchers
-	return h
-}
-
 func (h histogram) rate(suffix string) string {
 	selector := "{@}"
 	switch {
@@ -54,11 +49,6 @@ func (h histogram) quantile(phi, by string) string {
 		return either(buckets, native, h.sums(by))
 	}
 	return either(buckets, native)
-}
-
-// mean returns the mean, by labels.
-func (h histogram) mean(by string) string {
-	return either(h.sums(by), "histogram_avg("+h.native(by)+")")
 }
 
 // sums returns the mean of a histogram that isn't native.

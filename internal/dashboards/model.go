@@ -95,6 +95,7 @@ var (
 	Messages       = Unit{Grafana: "mps", Label: "/s", Least: 0.1}
 	Share          = Unit{Grafana: "percentunit", Factor: "* 100", Label: "%", Least: 0.01}
 	Percent        = Unit{Grafana: "percent", Label: "%", Least: 1}
+	Time           = Unit{Grafana: "dateTimeFromNow"}
 	Count          = Unit{Grafana: "short", Least: 1}
 	Slots          = Unit{Grafana: "none", Least: 1} // powers of two, not abbreviated
 	Seconds        = Unit{Grafana: "s", Label: "s"}

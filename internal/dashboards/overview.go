@@ -9,20 +9,19 @@ func overview() Dashboard {
 		UID: "nixl-overview", Title: "NIXL / Overview",
 		Description: "Throughput, errors and transfer times of all NIXL agents, and the agents that stand out.",
 		Variables:   append(agentVariables(), shown("Agents")),
-		Rows: []Row{
-			verdict(),
+		Rows: append([]Row{
+			wrong(),
 			{Title: "Now", Panels: []Panel{
-				agentsNow.wide(3),
+				agentsNow,
 				number("Throughput", "Bytes of completed transfers.", BytesPerSecond, `sum(rate(nixl_transfer_io_bytes_total{@}[@]))`),
-				number("Transfers", "Completed transfers.", Requests, `sum`+ofRequests),
-				number("Errors", "Failed operations as a share of all operations.", Share, errorRatio("")).wide(4).bad(0.01),
+				number("Errors", "Failed operations as a share of all operations.", Share, errorRatio("")).bad(0.01),
 				number("Transfer time, p99", "99th percentile.", Milliseconds, transferTime.quantile("0.99", "")),
-				lossNow.wide(5),
+				lossNow.wide(8),
 			}},
-			{Title: "Rate, errors, duration", Panels: []Panel{requests, failures, times, throughput, errorTypes, speeds}},
-			{Title: "Agents that stand out", Panels: []Panel{slowest, stragglers, errorRatios, postShares}},
-			{Title: "Busiest agents", Panels: []Panel{agentTable(), sent, received}},
-		},
+			{Title: "Rate, errors, duration", Panels: []Panel{requests, throughput, times, errorTypes, speeds}},
+			{Title: "Agents compared", Panels: []Panel{stragglers, errorRatios}},
+			{Title: "Busiest agents", Panels: []Panel{agentTable()}},
+		}, neighborhood()...),
 	}
 }
 
@@ -42,7 +41,7 @@ func agentTable() Panel {
 			column("Speed", BytesPerSecond, agentSpeed+`{@}`),
 			column("p50", Milliseconds, transferTime.quantile("0.5", agentLabels)),
 			column("p99", Milliseconds, transferTime.quantile("0.99", agentLabels)),
-			column("Errors", Share, agentErrorsLong+`{@}`),
+			column("Errors", Share, agentErrors+`{@}`),
 			column("Memory", Memory, memory.Queries[0].Expr),
 			column("Ring fill", Share, fill.Queries[0].Expr),
 		},

@@ -30,24 +30,19 @@ var (
 	received = ranked("Received by agent", "Bytes of completed reads. The agent that initiates a transfer counts it.",
 		BytesPerSecond, ofAgents+bytesRead, byAgent)
 	errorRatios = ranked("Highest error ratio", "Failed operations as a share of all operations.",
-		Share, `now(`+agentErrorsLong+`{@})`, byAgent)
-	slowest = ranked("Slowest transfers, 99th percentile",
-		"From the start of a transfer until the application saw it complete.", Milliseconds,
-		transferTime.quantile("0.99", agentLabels), byAgent)
+		Share, `now(`+agentErrors+`{@})`, byAgent)
 	stragglers = lowest("Slowest agents compared with their peers",
 		"Bytes per second of transfer time, divided by the median of the other agents of the same job with similar sizes. 100% is as fast as the peers.", Share,
 		`now(`+agentRelative+`{@})`, byAgent)
-	postShares = ranked("Highest share of post time",
-		"Post time divided by transfer time. Above 50%, preparing descriptors costs more than moving the data.", Share,
-		`now(`+agentPost+`{@}) / now(`+agentTime+`{@})`, byAgent)
 	memory = ranked("Registered memory", "Memory registered with each agent.", Memory,
 		ofAgents+`(now(nixl_memory_usage_bytes{@}))`, byAgent)
 	fill = ranked("Ring fill", "Highest fill level that a drain found. At 100%, the agent loses events; keep it below 50%.",
 		Share, `max by (`+agentLabels+`) (max_over_time(nixl_telemetry_ring_utilization_ratio{@}[@]))`, byAgent).upTo(1)
+	lossByAgent = ranked("Loss by agent", "Signs that events were lost: full rings, dropped events, and other consumers.", PerSecond,
+		ofAgents+`(rate(nixl_telemetry_ring_saturations_total{@}[@])) + `+ofAgents+`(rate(nixl_telemetry_events_dropped_total{@}[@])) + `+
+			ofAgents+`(rate(nixl_telemetry_ring_foreign_reads_total{@}[@]))`, byAgent)
 	restarts = ranked("Restarts", "Restarts of agents within 5 minutes.", Count,
 		ofAgents+`(increase(nixl_telemetry_ring_restarts_total{@}[5m]))`, byAgent)
-	lossyRestarts = ranked("Lossy restarts", "Restarts within 5 minutes that may have discarded unread events.", Count,
-		ofAgents+`(increase(nixl_telemetry_ring_lossy_restarts_total{@}[5m]))`, byAgent)
 )
 
 // Panels of all agents together.
@@ -56,8 +51,7 @@ var (
 		`sum by (nixl_transfer_direction) (rate(nixl_transfer_io_bytes_total{@}[@]))`, byDirection)
 	requests = lines("Transfers", "Completed transfers.", Requests,
 		`sum by (nixl_transfer_direction) `+ofRequests, byDirection)
-	failures = lines("Error ratio", "Failed operations as a share of all operations.", Share, errorRatio(""), "failed")
-	times    = quantiles("Transfer time",
+	times = quantiles("Transfer time",
 		"From the start of a transfer until the application saw it complete.", Milliseconds, transferTime)
 	postTimes = quantiles("Post time",
 		"From the start of a transfer until it was posted to the backend.", Microseconds, postTime)

@@ -5,35 +5,18 @@ package dashboards
 
 // ringHealth returns the dashboard that shows whether telemetry is complete.
 func ringHealth() Dashboard {
-	perAgent := func(title, description, metric string) Panel {
-		return ranked(title, description, PerSecond, ofAgents+`(rate(`+metric+`{@}[@]))`, byAgent)
-	}
 	return Dashboard{
 		UID: "nixl-rings", Title: "NIXL / Rings and Collector",
 		Description: "Whether events are lost between the agents and the backend.",
 		Variables:   append(agentVariables(), shown("Agents")),
 		Rows: []Row{
 			{Title: "Now", Panels: []Panel{
-				number("Rings", "Rings that are drained.", Count, `count(nixl_telemetry_ring_capacity{@})`),
 				downNow,
 				number("Rings refused", "Discovered rings that can't be opened. The Collector's log contains the reasons.", Count,
 					`sum(otelcol_receiver_nixl_shm_rings{state="refused"}) or 0 * sum(otelcol_receiver_nixl_shm_rings)`).bad(1),
-				number("Highest fill", "Highest fill level of any ring.", Share, `max(nixl_telemetry_ring_utilization_ratio{@})`).bad(0.8),
-				number("Transfers", "Completed transfers.", Requests, `sum`+ofRequests),
-				lossNow,
+				lossNow.wide(12),
 			}},
-			{Title: "Rings", Panels: []Panel{loss.wide(12), fill, restarts, lossyRestarts}},
-			{Title: "Rings with the highest loss", Panels: []Panel{
-				perAgent("Drains of a full ring", "The agent has most likely lost events: give it a larger ring.", "nixl_telemetry_ring_saturations_total"),
-				perAgent("Torn transfers", "Transfers whose events weren't all read.", "nixl_telemetry_ring_torn_groups_total"),
-				perAgent("Dropped by agents", "Events that agents dropped before they reached the ring.", "nixl_telemetry_events_dropped_total"),
-				perAgent("Taken by other consumers", "Times that another process consumed events. They are missing from the totals.", "nixl_telemetry_ring_foreign_reads_total"),
-			}},
-			{Title: "Load", Panels: []Panel{
-				ranked("Transfers", "Completed transfers of each agent. Each writes up to four events.", Requests, `now(`+agentRequests+`{@})`, byAgent),
-				lowest("Smallest rings", "Slots of each agent (NIXL_TELEMETRY_BUFFER_SIZE).", Slots,
-					`max by (`+agentLabels+`) (now(nixl_telemetry_ring_capacity{@}))`, byAgent),
-			}},
+			{Title: "Rings", Panels: []Panel{loss.wide(12), fill, lossByAgent, restarts}},
 			{Title: "Collector", Panels: collector()},
 		},
 	}
@@ -80,7 +63,5 @@ func collector() []Panel {
 				},
 			},
 		},
-		lines("Exported points", "Data points that the backend accepted.", PerSecond,
-			rate("otelcol_exporter_sent_metric_points"), legend),
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 // columns are the labels in a table, some with links to a dashboard.
 var columns = []struct{ label, title, to, url string }{
+	{label: "finding", title: "What"},
 	{label: "k8s_cluster_name", title: "Cluster"},
 	{label: "k8s_namespace_name", title: "Namespace"},
 	{label: "service_name", title: "Job"},
@@ -44,6 +45,9 @@ func (p *Panel) table() cog.Builder[dashboard.Panel] {
 			})
 		}
 	}
+	if p.NoData != "" {
+		b.NoValue(p.NoData)
+	}
 	for i, q := range p.Queries {
 		value := "Value #" + string(rune('A'+i)) // Grafana's name of a query's value
 		names[value], order[value] = q.Legend, len(columns)+i
@@ -64,6 +68,8 @@ func (u Unit) width() int {
 	switch u {
 	case Share, Milliseconds:
 		return 80
+	case Time:
+		return 170
 	default:
 		return 100
 	}

@@ -3,29 +3,16 @@
 
 package dashboards
 
-import "strings"
-
-// verdicts are the findings about agents, by their recorded series. All values are shares.
-var verdicts = []struct{ title, description, series string }{
-	{"Slower than peers", "Agents that are far slower than the agents of the same job with similar sizes.", agentStraggler},
-	{"Slower than before", "Agents that are far slower than the median of their last day.", agentSlower},
-	{"Stalled", "Agents that run, but complete no transfers anymore.", "0 * " + agentStalled},
-	{"Failing", "Agents with more than a tenth of their operations failing now. Canceled operations don't count.", agentFailing},
-	{"Bound by posting", "Agents that spend more than half of their transfer time on posting.", agentPosting},
-	{"Small behind large", "Agents with small transfers that wait behind large ones.", agentWaiting},
-	{"Losing events", "Agents with incomplete telemetry.", "0 * " + agentLoss},
-}
-
-// verdict returns the row that says what is wrong, and with which agents.
-func verdict() Row {
-	row := Row{Title: "Verdict"}
-	var all []string
-	for _, v := range verdicts {
-		row.Panels = append(row.Panels, number(v.title, v.description, Count, `count(`+v.series+`{@}) or vector(0)`).wide(3).bad(1))
-		all = append(all, `label_replace(`+v.series+`{@}, "finding", "`+strings.ToLower(v.title)+`", "", "")`)
-	}
-	row.Panels = append(row.Panels, downNow.wide(3),
-		lines("Findings", "The agents with a problem. The value is how fast an agent is compared with its peers or its past, or the share of failed operations or of post time.",
-			Share, strings.Join(all, " or "), "{{finding}}: "+byAgent).wide(24).many().ifEmpty("No findings"))
-	return row
+// wrong returns the row that says which agents are wrong, how, and since when.
+func wrong() Row {
+	// The rules are evaluated once a minute.
+	const since = `1000 * (time() - 60 * count_over_time(` + agentFinding + `{@}[3h:1m]))`
+	return Row{Title: "What is wrong", Panels: []Panel{{
+		Title: "Agents that are wrong", Kind: Table, Width: 24, NoData: "No agent is wrong",
+		Description: "Every agent with a problem. The value is how fast it is compared with its peers or its past, or the share of failed operations or of post time. Needs rules.yaml.",
+		Queries: []Query{
+			{Expr: agentFinding + `{@}`, Legend: "Value", Unit: Share},
+			{Expr: since, Legend: "Since (at most 3 h ago)", Unit: Time},
+		},
+	}}}
 }

@@ -91,7 +91,7 @@ func (h *history) coverage() (c coverage) {
 			c.few++
 			continue
 		}
-		_, _, ok := h.past(t, last)
+		_, ok := h.past(t, last)
 		c.peerless += boolean(!compared[a])
 		c.pastless += boolean(!ok)
 	}

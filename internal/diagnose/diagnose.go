@@ -47,7 +47,7 @@ func Now(samples []Sample, w Windows) []Finding {
 // hold returns how long a finding must hold.
 func (w *Windows) hold(k Kind) time.Duration {
 	switch k {
-	case Straggler, Slower, JobSlower, PostBound, SmallBehindLarge:
+	case Straggler, Slower, JobSlower, Stalled, JobStalled, PostBound, SmallBehindLarge:
 		return w.Hold
 	case Failing:
 		return w.Failed

@@ -23,6 +23,7 @@ const (
 	PostBound         Kind = "post_bound"         // posting takes longer than moving the data
 	SmallBehindLarge  Kind = "small_behind_large" // small transfers wait behind large ones
 	Failing           Kind = "failing"            // operations of a job fail
+	SomeFail          Kind = "some_fail"          // some operations of an agent fail, again and again
 	EventsLost        Kind = "events_lost"        // telemetry is incomplete
 	EventsTaken       Kind = "events_taken"       // another consumer takes events
 	NearlyFull        Kind = "ring_nearly_full"   // events may be lost soon
@@ -37,7 +38,7 @@ const (
 // OfTransfers reports whether findings of this kind are about transfers that are slow, hang or fail.
 func (k Kind) OfTransfers() bool {
 	switch k {
-	case Straggler, Slower, JobSlower, Stalled, JobStalled, PostBound, SmallBehindLarge, Failing:
+	case Straggler, Slower, JobSlower, Stalled, JobStalled, PostBound, SmallBehindLarge, Failing, SomeFail:
 		return true
 	default:
 		return false
@@ -103,7 +104,7 @@ func (f *Finding) OfJob() bool { return f.job }
 // urgency is the order of kinds of the same severity.
 var urgency = []Kind{
 	JobStalled, Stalled, Failing, TelemetryDisabled, RingFull, EventsLost, EventsTaken,
-	JobSlower, Straggler, Slower, SmallBehindLarge, PostBound, NearlyFull, NoConsumer, NoTelemetry, Gone, Idle,
+	JobSlower, Straggler, Slower, SomeFail, SmallBehindLarge, PostBound, NearlyFull, NoConsumer, NoTelemetry, Gone, Idle,
 }
 
 // Kinds returns all kinds, the most urgent first.

@@ -28,6 +28,7 @@ type track struct {
 
 type totals struct {
 	bytes, requests, failed, lost, foreign float64
+	expected                               float64 // failed, but maybe on purpose
 	busy, post                             float64 // seconds
 }
 
@@ -70,6 +71,7 @@ func (s *totals) add(from, to *Reading) {
 	s.requests += grown(from.Requests, to.Requests)
 	s.failed += grown(from.failed(), to.failed())
 	s.lost += grown(from.Saturations, to.Saturations) + grown(from.Dropped, to.Dropped) + grown(from.Torn, to.Torn)
+	s.expected += grown(from.Errors[NotFound], to.Errors[NotFound])
 	s.foreign += grown(from.Foreign, to.Foreign)
 	s.busy += grown(uint64(from.Busy), uint64(to.Busy)) / float64(time.Second)
 	s.post += grown(uint64(from.Post), uint64(to.Post)) / float64(time.Second)
@@ -94,7 +96,7 @@ func (h *history) during(t *track, i int, ago time.Duration) totals {
 	a, b := t.totals[i], t.totals[h.index(i, ago)]
 	return totals{
 		a.bytes - b.bytes, a.requests - b.requests, a.failed - b.failed, a.lost - b.lost, a.foreign - b.foreign,
-		a.busy - b.busy, a.post - b.post,
+		a.expected - b.expected, a.busy - b.busy, a.post - b.post,
 	}
 }
 
@@ -109,6 +111,7 @@ type pace struct {
 	time  float64 // seconds
 	speed float64 // bytes per second
 	count float64 // transfers
+	load  float64 // bytes per second, including idle time
 }
 
 // pace returns an agent's pace at sample i, if it completed enough transfers.
@@ -120,7 +123,7 @@ func (h *history) pace(t *track, i int) (pace, bool) {
 	if d.requests < MinTransfers || d.bytes <= 0 || d.busy <= 0 {
 		return pace{}, false
 	}
-	return pace{d.bytes / d.requests, d.busy / d.requests, d.bytes / d.busy, d.requests}, true
+	return pace{d.bytes / d.requests, d.busy / d.requests, d.bytes / d.busy, d.requests, d.bytes / h.windows.Window.Seconds()}, true
 }
 
 // moved returns the number of an agent's transfers in the time before sample i.
@@ -137,16 +140,21 @@ func (t *track) up(i int) Up {
 }
 
 // median returns the median, or NaN. It sorts values.
-func median(values []float64) float64 {
+func median(values []float64) float64 { return quantile(values, 0.5) }
+
+// quantile returns a quantile, interpolated as in PromQL, or NaN. It sorts values.
+func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}
 	slices.Sort(values)
-	middle := len(values) / 2
-	if len(values)%2 == 1 {
-		return values[middle]
+	rank := q * float64(len(values)-1)
+	low := int(rank)
+	high := min(low+1, len(values)-1)
+	if values[low] == values[high] {
+		return values[low] // infinities can't be interpolated
 	}
-	return (values[middle-1] + values[middle]) / 2
+	return values[low] + (rank-float64(low))*(values[high]-values[low])
 }
 
 // difference returns the increases of a histogram's counts.

@@ -33,6 +33,9 @@ const (
 // Canceled is the error type of operations that the application canceled. They aren't errors.
 const Canceled = "canceled"
 
+// NotFound is the error type of look-ups that found nothing, which may be expected.
+const NotFound = "not_found"
+
 // Histogram has a count per bucket. Bounds are upper bounds in seconds or bytes. The last bucket
 // has no bound.
 type Histogram struct {

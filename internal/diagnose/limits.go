@@ -3,26 +3,38 @@
 
 package diagnose
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Limits that the recording rules and alerts have, too.
 const (
 	MinTransfers = 20 // in a window, for an agent to be judged
 	MinPeers     = 4  // agents in a band, including the agent itself
+	FewPeers     = 3  // likewise, for an agent that is far slower
 
-	StragglerSpeed = 0.6    // of the median of the peers
-	SlowerSpeed    = 0.5    // of the agent's own past
+	StragglerSpeed = 0.65   // of the median of the peers
+	FarSlower      = 0.22   // of the median of the peers: too slow for an older NIC
+	SlowerSpeed    = 0.6    // of the agent's own past
+	PastSpeed      = 0.4    // quantile of past speeds
+	MoreLoad       = 1.5    // of the past's bytes per second: a shared link slows down under load
+	SimilarSize    = 4      // a factor: other sizes have other speeds
 	LongerTime     = 1.25   // of the median of the peers, or of the past: slow transfers take longer
 	Spread         = 3      // standard deviations below the median of the peers
 	PerDeviation   = 1.4826 // standard deviations of a normal distribution in a median absolute deviation
 	// Company is the share of the agents in a band above which slow agents aren't stragglers: they
 	// differ in kind, such as the generation of their NIC.
 	Company = 0.25
+	// FarCompany is the same share for agents that are far slower.
+	FarCompany = 0.5
 	// MostSlower is the share of a job's agents above which the job is slow, not single agents.
 	MostSlower = 0.5
 
 	PostShare   = 0.5                   // of the transfer time
 	PostTime    = 20 * time.Microsecond // a shorter mean isn't worth improving
+	SomeErrors  = 0.01                  // of an agent's operations, again and again
+	FewErrors   = 5                     // in both of its windows
 	ErrorShare  = 0.1                   // of all operations, in the short window
 	ErrorLong   = 0.05                  // of all operations, in the long window
 	MinErrors   = 10                    // in the long window
@@ -47,7 +59,9 @@ type Windows struct {
 	Silent time.Duration // without transfers, after which an agent is stalled
 	Short  time.Duration // errors still going on
 	Long   time.Duration // errors
-	Hold   time.Duration // how long slow agents must be slow
+	Again  time.Duration // each of two windows of errors that occur again and again
+	Apart  time.Duration // between the ends of these windows
+	Hold   time.Duration // how long agents must be slow or hang
 	Failed time.Duration // how long operations must fail
 
 	Recent  time.Duration // range of past rates, which show whether an agent transfers regularly
@@ -65,8 +79,8 @@ type Windows struct {
 // Rules returns the windows of the recording rules and alerts.
 func Rules() Windows {
 	return Windows{
-		Window: 3 * time.Minute, Silent: 3 * time.Minute, Short: 2 * time.Minute, Long: 5 * time.Minute,
-		Hold: time.Minute, Failed: 3 * time.Minute,
+		Window: 3 * time.Minute, Silent: 3 * time.Minute, Short: 2 * time.Minute, Long: 5 * time.Minute, Again: 4 * time.Minute, Apart: 5 * time.Minute,
+		Hold: 2 * time.Minute, Failed: 3 * time.Minute,
 		Recent: time.Hour, Regular: 10 * time.Minute,
 		Past: 24 * time.Hour, Step: 10 * time.Minute, Gap: 5 * time.Minute, Steps: 3,
 		Before: 10 * time.Minute, Ago: 20 * time.Minute, Down: 3 * time.Minute,
@@ -84,6 +98,7 @@ func Watch(length time.Duration) Windows {
 	w.Silent = min(w.Silent, length/2)
 	w.Short = min(w.Short, length*2/5)
 	w.Regular = min(w.Regular, length*2/5)
+	w.Again, w.Apart = min(w.Again, length/2), min(w.Apart, length/2)
 	w.Before = min(w.Before, length/2)
 	w.Ago = min(w.Ago, length/2)
 	w.Hold, w.Failed, w.Down = 0, 0, 0
@@ -101,26 +116,10 @@ func Live(window, length time.Duration) Windows {
 	return w
 }
 
-// Band is a range of sizes. Agents whose mean sizes are in the same band are compared.
-type Band struct {
-	Name     string
-	From, To float64 // bytes, excluding To
-}
-
-// Bands returns all bands. Each size is in two of them.
-func Bands() []Band { return bands }
-
-var bands = []Band{
-	{"to 4 KiB", 0, 4 << 10},
-	{"to 16 KiB", 0, 16 << 10},
-	{"4 KiB to 64 KiB", 4 << 10, 64 << 10},
-	{"16 KiB to 256 KiB", 16 << 10, 256 << 10},
-	{"64 KiB to 1 MiB", 64 << 10, 1 << 20},
-	{"256 KiB to 4 MiB", 256 << 10, 4 << 20},
-	{"1 MiB to 16 MiB", 1 << 20, 16 << 20},
-	{"4 MiB to 64 MiB", 4 << 20, 64 << 20},
-	{"16 MiB to 256 MiB", 16 << 20, 256 << 20},
-	{"64 MiB to 1 GiB", 64 << 20, 1 << 30},
-	{"from 256 MiB", 256 << 20, 1 << 60},
-	{"from 1 GiB", 1 << 30, 1 << 60},
+// bandsOf returns the two bands of a size. A band is a factor of 16 from a power of 4 on, so sizes that differ
+// by less than a factor of 4 share one.
+func bandsOf(size float64) [2]int {
+	const least = 1024 // bytes; the size of smaller transfers hardly matters
+	n := int(math.Floor(math.Log2(max(size, least)) / 2))
+	return [2]int{n, n + 1}
 }

@@ -7,8 +7,9 @@ package diagnose
 // agents. The stragglers are known already.
 //
 // An agent is slower if its speed is below SlowerSpeed of the median of its past speeds, and its
-// mean time is above LongerTime of the median of its past times. Its past is the last day, one speed
-// per Step.
+// mean time is above LongerTime of the past's. Its past is the last day, one pace per Step. Other sizes have other
+// speeds, and a shared link slows down under load, so an agent with another size or with more bytes per
+// second than in the past isn't slower.
 func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 	known := make(map[Agent]bool)
 	for _, f := range stragglers {
@@ -22,15 +23,15 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 		if !ok {
 			continue
 		}
-		speed, time, ok := h.past(h.tracks[a], i)
+		past, ok := h.past(h.tracks[a], i)
 		if !ok {
 			continue
 		}
 		if compared[a.Job]++; compared[a.Job] == 1 {
 			jobs = append(jobs, a.Job)
 		}
-		if now.speed < SlowerSpeed*speed && now.time > LongerTime*time {
-			slower[a.Job] = append(slower[a.Job], slowdown(a, now, speed, time))
+		if now.slowerThan(past) {
+			slower[a.Job] = append(slower[a.Job], slowdown(a, now, past))
 		}
 	}
 	for _, j := range jobs {
@@ -47,20 +48,28 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 	return list
 }
 
-// past returns the medians of an agent's past speeds and mean times.
-func (h *history) past(t *track, i int) (speed, time float64, ok bool) {
+func (p pace) slowerThan(past pace) bool {
+	return p.speed < SlowerSpeed*past.speed && p.time > LongerTime*past.size/past.speed &&
+		p.size < SimilarSize*past.size && p.size > past.size/SimilarSize && p.load <= MoreLoad*past.load
+}
+
+// past returns an agent's usual pace. Its speed is slightly below the median: if the load and with it the speed
+// changed for good, the speed counts as usual before the load does.
+func (h *history) past(t *track, i int) (past pace, ok bool) {
 	w := h.windows
-	var speeds, times []float64
+	var speeds, sizes, loads []float64
 	for ago := w.Gap; ago <= w.Gap+w.Past; ago += w.Step {
 		if h.at[i].Sub(h.at[t.first]) < ago {
 			break
 		}
 		if p, ok := h.pace(t, h.index(i, ago)); ok {
-			speeds, times = append(speeds, p.speed), append(times, p.time)
+			speeds, sizes, loads = append(speeds, p.speed), append(sizes, p.size), append(loads, p.load)
 		}
 	}
 	if len(speeds) < w.Steps {
-		return 0, 0, false
+		return pace{}, false
 	}
-	return median(speeds), median(times), true
+	past = pace{size: median(sizes), speed: quantile(speeds, PastSpeed), load: median(loads)}
+	past.time = past.size / past.speed
+	return past, true
 }

@@ -15,16 +15,22 @@ import (
 // means that it completed at least MinTransfers in each such time of the last hour, and that its rate
 // didn't fall below half of the median before it stopped: then it ran out of work.
 //
-// If another agent of the job still transfers, the agent is stalled. Otherwise the job is, for an
-// hour. Then it counts as idle.
+// If another agent of the job still transfers, the agent is stalled. It is critical unless its peers have
+// taken over its load, as if a load balancer had moved it. If no agent transfers, the job is stalled for an
+// hour, which is normal if it has no work. Then it counts as idle. Events that another consumer took
+// aren't missed transfers.
 func (h *history) stalls(i int) (list []Finding) {
 	w := h.windows
 	stalled := make(map[Job][]Finding)
 	active := make(map[Job]int)
+	begun, lost := make(map[Job]int), make(map[Job]float64) // the first sample of a stall; transfers of stalled agents before
 	var jobs []Job
 	for _, a := range h.agents {
 		t := h.tracks[a]
 		if t.up(i) == No || !h.full(t, i, w.Silent) {
+			continue
+		}
+		if h.during(t, i, w.Long).foreign > 0 {
 			continue
 		}
 		if h.moved(t, i, w.Silent) > 0 {
@@ -35,13 +41,22 @@ func (h *history) stalls(i int) (list []Finding) {
 			if stalled[a.Job] == nil {
 				jobs = append(jobs, a.Job)
 			}
+			lost[a.Job] += h.moved(t, last, w.Silent)
+			if n, ok := begun[a.Job]; !ok || last < n {
+				begun[a.Job] = last
+			}
 			stalled[a.Job] = append(stalled[a.Job], stall(a, h.at[last], h.at[i], h.moved(t, last, w.Silent)/w.Silent.Seconds()))
 		}
 	}
 	for _, j := range jobs {
 		if active[j] > 0 {
+			moved := h.jobMoved(j, i) >= h.jobMoved(j, begun[j])-lost[j]/2
 			for _, f := range stalled[j] {
 				f.Evidence = append(f.Evidence, othersActive(active[j]))
+				if moved {
+					f.Severity = Warning
+					f.Evidence = append(f.Evidence, loadMoved())
+				}
 				list = append(list, f)
 			}
 			continue
@@ -51,6 +66,16 @@ func (h *history) stalls(i int) (list []Finding) {
 		}
 	}
 	return list
+}
+
+// jobMoved returns the number of a job's transfers in the time Silent before a sample.
+func (h *history) jobMoved(j Job, i int) (n float64) {
+	for _, a := range h.agents {
+		if t := h.tracks[a]; a.Job == j && i > t.first {
+			n += h.moved(t, i, h.windows.Silent)
+		}
+	}
+	return n
 }
 
 // lastMove returns the last sample up to i in which the agent completed a transfer, or -1.

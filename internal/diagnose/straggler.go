@@ -25,11 +25,9 @@ func (h *history) bands(i int) map[group][]peer {
 		if !ok {
 			continue
 		}
-		for n, b := range bands {
-			if p.size >= b.From && p.size < b.To {
-				g := group{a.Job, n}
-				groups[g] = append(groups[g], peer{a, p})
-			}
+		for _, n := range bandsOf(p.size) {
+			g := group{a.Job, n}
+			groups[g] = append(groups[g], peer{a, p})
 		}
 	}
 	return groups
@@ -44,6 +42,9 @@ func (h *history) bands(i int) map[group][]peer {
 //     than Spread standard deviations, which are estimated from the median absolute deviation;
 //   - its mean time is above LongerTime of the median of the others;
 //   - at most Company of the agents are as slow. If more are, they differ in kind.
+//
+// Below FarSlower of the median, two peers are enough, FarCompany may be as slow, and the deviation
+// doesn't matter.
 func (h *history) stragglers(i int) (list []Finding) {
 	worst := make(map[Agent]Finding)
 	for _, peers := range h.bands(i) {
@@ -62,8 +63,8 @@ func (h *history) stragglers(i int) (list []Finding) {
 }
 
 // slowPeers returns the stragglers of a band.
-func slowPeers(peers []peer) (list []Finding) {
-	if len(peers) < MinPeers {
+func slowPeers(peers []peer) []Finding {
+	if len(peers) < FewPeers {
 		return nil
 	}
 	// A straggler has a lower speed, a longer time and a larger deviation than the median. Another value
@@ -76,14 +77,27 @@ func slowPeers(peers []peer) (list []Finding) {
 	for _, p := range peers {
 		deviations = append(deviations, math.Abs(p.speed-speed))
 	}
-	limit := min(StragglerSpeed*speed, speed-Spread*PerDeviation*median(deviations))
+	limit := speed - Spread*PerDeviation*median(deviations)
+	var slow, far []Finding
+	apparent := 0 // slow, and unlike their peers
 	for _, p := range peers {
-		if p.speed < limit && p.time > LongerTime*time {
-			list = append(list, straggler(p, speed, time, len(peers)-1))
+		if p.speed >= StragglerSpeed*speed || p.time <= LongerTime*time {
+			continue
+		}
+		apparent++
+		f := straggler(p, speed, time, len(peers)-1)
+		if p.speed < limit {
+			slow = append(slow, f)
+		}
+		if p.speed < FarSlower*speed {
+			far = append(far, f)
 		}
 	}
-	if float64(len(list)) > Company*float64(len(peers)) {
-		return nil
+	if len(peers) >= MinPeers && float64(apparent) <= Company*float64(len(peers)) {
+		return slow
 	}
-	return list
+	if float64(len(far)) <= FarCompany*float64(len(peers)) {
+		return far
+	}
+	return nil
 }

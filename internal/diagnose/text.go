@@ -58,17 +58,17 @@ func straggler(p peer, speed, took float64, peers int) Finding {
 	}
 }
 
-func slowdown(a Agent, now pace, speed, took float64) Finding {
-	ratio := now.speed / speed
+func slowdown(a Agent, now, past pace) Finding {
+	ratio := now.speed / past.speed
 	return Finding{
 		Kind: Slower, Severity: Warning, Agents: []Agent{a}, Ratio: ratio,
 		Short: percent(ratio) + " of its past speed",
-		What:  fmt.Sprintf("%s moves data at %s of its own past speed: %s instead of %s.", a, percent(ratio), units.Throughput(now.speed), units.Throughput(speed)),
+		What:  fmt.Sprintf("%s moves data at %s of its own past speed: %s instead of %s.", a, percent(ratio), units.Throughput(now.speed), units.Throughput(past.speed)),
 		Evidence: []string{
 			"now: " + now.String(),
-			fmt.Sprintf("median of the past: %s each, %s", units.Duration(took), units.Throughput(speed)),
+			fmt.Sprintf("median of the past: %s each, %s", units.Duration(past.time), units.Throughput(past.speed)),
 		},
-		Not:  "It isn't a change to smaller transfers: those would take less time.",
+		Not:  "It isn't a change of the size of its transfers, and it doesn't move more bytes per second than before.",
 		Next: checkNIC + "and what changed when it became slower. " + seeSlow,
 	}
 }
@@ -106,8 +106,10 @@ func othersActive(n int) string {
 	return fmt.Sprintf("%d other agents of the job still transfer", n)
 }
 
+func loadMoved() string { return "its peers have taken over its load, as if a load balancer had" }
+
 func jobStall(stalled []Finding) Finding {
-	f := Finding{Kind: JobStalled, Severity: Critical, job: true, Evidence: stalled[0].Evidence}
+	f := Finding{Kind: JobStalled, Severity: Info, job: true, Evidence: stalled[0].Evidence}
 	for i := range stalled {
 		f.Agents = append(f.Agents, stalled[i].Agents[0])
 		if stalled[i].Since.After(f.Since) {
@@ -160,11 +162,6 @@ func waiting(a Agent, p pace, small, took, fast float64) Finding {
 }
 
 func failures(agents []Agent, ratio float64, types map[string]float64) Finding {
-	kinds := slices.SortedFunc(maps.Keys(types), func(a, b string) int { return cmp.Or(cmp.Compare(types[b], types[a]), strings.Compare(a, b)) })
-	var parts []string
-	for _, k := range kinds {
-		parts = append(parts, fmt.Sprintf("%s %s", units.Count(uint64(types[k])), k))
-	}
 	who := agents[0].String()
 	if len(agents) > 1 {
 		who = fmt.Sprintf("%d agents of %s", len(agents), agents[0].Job)
@@ -173,11 +170,33 @@ func failures(agents []Agent, ratio float64, types map[string]float64) Finding {
 		Kind: Failing, Severity: Critical, Agents: agents, Ratio: ratio, job: true,
 		Short:    percent(ratio) + " fail",
 		What:     fmt.Sprintf("Operations of %s fail, up to %s of them.", who, percent(ratio)),
-		Evidence: []string{"errors: " + strings.Join(parts, ", ")},
+		Evidence: []string{errorsByType(types)},
 		Not:      "Canceled operations don't count, and the errors are still going on.",
 		Next: "If several agents fail at once, look for the peer or fabric that they share. backend: see the transport's log; " +
-			"other types: see docs/alerts.md#nixlerrors. nixlring read RING --follow --category error prints each error.",
+			"other types: see docs/alerts.md#nixlerrors. " + seeErrors,
 	}
+}
+
+func someFailures(a Agent, ratio float64, types map[string]float64) Finding {
+	return Finding{
+		Kind: SomeFail, Severity: Warning, Agents: []Agent{a}, Ratio: ratio,
+		Short:    percent(ratio) + " fail",
+		What:     fmt.Sprintf("%s of the operations of %s fail, again and again.", percent(ratio), a),
+		Evidence: []string{errorsByType(types)},
+		Not:      "Canceled operations don't count.",
+		Next:     "backend: see the transport's log; other types: see docs/alerts.md#nixlagenterrors. " + seeErrors,
+	}
+}
+
+const seeErrors = "nixlring read RING --follow --category error prints each error."
+
+func errorsByType(types map[string]float64) string {
+	kinds := slices.SortedFunc(maps.Keys(types), func(a, b string) int { return cmp.Or(cmp.Compare(types[b], types[a]), strings.Compare(a, b)) })
+	var parts []string
+	for _, k := range kinds {
+		parts = append(parts, fmt.Sprintf("%s %s", units.Count(uint64(types[k])), k))
+	}
+	return "errors: " + strings.Join(parts, ", ")
 }
 
 func lost(a Agent, n float64) Finding {

@@ -44,26 +44,38 @@ func (h *history) smallBehindLarge(i int) (list []Finding) {
 	return list
 }
 
-// failing returns the jobs with agents whose operations fail, without those that were canceled. More
-// than a tenth must fail in the short window, which ends soon after the last failure, and a
-// twentieth in the long window.
+// failing returns the jobs with agents whose operations fail, and the agents with a few that fail again and
+// again. Operations that were canceled don't count.
+//
+// A job fails if more than a tenth of an agent's operations fail in the short window, which ends soon after
+// the last failure, and a twentieth in the long window. Statuses like not_found may be expected, so
+// they don't make a job fail. An agent's operations fail again and again if more than SomeErrors do in two
+// windows: a peer that restarts within a minute isn't in both.
 func (h *history) failing(i int) (list []Finding) {
+	w := h.windows
 	agents := make(map[Job][]Agent)
 	types := make(map[Job]map[string]float64)
 	ratios := make(map[Job]float64)
 	var jobs []Job
 	for _, a := range h.agents {
 		t := h.tracks[a]
-		short, long := h.during(t, i, h.windows.Short), h.during(t, i, h.windows.Long)
-		if short.failed <= ErrorShare*(short.failed+short.requests) || long.failed <= ErrorLong*(long.failed+long.requests) || long.failed <= MinErrors {
+		short, long := h.during(t, i, w.Short), h.during(t, i, w.Long)
+		if severe := long.failed - long.expected; severe > MinErrors &&
+			short.failed-short.expected > ErrorShare*(short.failed+short.requests) && severe > ErrorLong*(long.failed+long.requests) {
+			if agents[a.Job] == nil {
+				jobs, types[a.Job] = append(jobs, a.Job), make(map[string]float64)
+			}
+			agents[a.Job] = append(agents[a.Job], a)
+			ratios[a.Job] = max(ratios[a.Job], short.failed/(short.failed+short.requests))
+			h.errorTypes(t, i, types[a.Job])
 			continue
 		}
-		if agents[a.Job] == nil {
-			jobs, types[a.Job] = append(jobs, a.Job), make(map[string]float64)
+		now, before := h.during(t, i, w.Again), h.during(t, h.index(i, w.Apart), w.Again)
+		if now.failed+before.failed >= FewErrors && now.failed > SomeErrors*(now.failed+now.requests) && before.failed > SomeErrors*(before.failed+before.requests) {
+			kinds := make(map[string]float64)
+			h.errorTypes(t, i, kinds)
+			list = append(list, someFailures(a, now.failed/(now.failed+now.requests), kinds))
 		}
-		agents[a.Job] = append(agents[a.Job], a)
-		ratios[a.Job] = max(ratios[a.Job], short.failed/(short.failed+short.requests))
-		h.errorTypes(t, i, types[a.Job])
 	}
 	for _, j := range jobs {
 		list = append(list, failures(agents[j], ratios[j], types[j]))

@@ -6,6 +6,7 @@
 package dashboards
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
@@ -22,25 +24,17 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )
 
-// alertOf maps each kind of finding to its alert.
-var alertOf = map[diagnose.Kind]string{
-	diagnose.Straggler:        "NIXLStraggler",
-	diagnose.Slower:           "NIXLAgentSlower",
-	diagnose.JobSlower:        "NIXLJobSlower",
-	diagnose.Stalled:          "NIXLAgentStalled",
-	diagnose.JobStalled:       "NIXLJobStalled",
-	diagnose.PostBound:        "NIXLPostTimeHigh",
-	diagnose.SmallBehindLarge: "NIXLSmallBehindLarge",
-	diagnose.Failing:          "NIXLErrors",
-	diagnose.EventsLost:       "NIXLEventsLost",
-	diagnose.EventsTaken:      "NIXLEventsTaken",
-	diagnose.NearlyFull:       "NIXLRingNearlyFull",
-	diagnose.Gone:             "NIXLAgentGone",
-}
-
-// The tests of package diagnose check that it finds the same in these fleets.
-func TestAlertsSayTheSameAsPackageDiagnose(t *testing.T) {
+// Each incident must raise at least a warning in time, and name whom it is about, but nobody else. Healthy
+// fleets must not raise a critical alert, and few may raise a warning.
+func TestAlertsNameEachIncidentAndNoHealthyFleet(t *testing.T) {
+	warns := 0
 	for _, f := range slices.Concat(fleets.Incidents(), fleets.Healthy()) {
+		if f.Warns {
+			warns++
+		}
+		if len(f.Want) > 0 && len(f.Alerts) == 0 {
+			continue // only the tools say it
+		}
 		for _, kind := range []string{explicit, exponential} {
 			if kind == exponential && len(f.Members) > 100 {
 				continue // the text of so many native histograms is too large
@@ -56,30 +50,55 @@ func TestAlertsSayTheSameAsPackageDiagnose(t *testing.T) {
 			})
 		}
 	}
+	if warns > 2 {
+		t.Errorf("%d healthy fleets raise warnings", warns)
+	}
 }
 
-// unitTest returns a test of promtool: the series of a fleet, and the alerts that must fire.
+// unitTest returns a test of promtool: the series of a fleet, and the alerts that must fire or not.
 func unitTest(t *testing.T, f *fleets.Fleet, kind string) []byte {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "rule_files: [%q, %q]\nevaluation_interval: 1m\ntests:\n- interval: %s\n  input_series:\n",
 		file(t, "dashboards", "rules.yaml"), file(t, "dashboards", "alerts.yaml"), fleets.Every)
 	list := newSeries(f, kind)
+	if f.Requests > 0 {
+		list["vllm:num_requests_running{model_name=\"m\"}"] = []string{fmt.Sprintf("%gx%d", f.Requests, f.Length/fleets.Every)}
+	}
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		fmt.Fprintf(&b, "  - {series: '%s', values: '%s'}\n", name, strings.Join(list[name], " "))
 	}
-	// A healthy fleet must have had no alert at any time.
-	alerts := `ALERTS{alertstate="firing"}`
-	if len(f.Want) == 0 {
-		alerts = fmt.Sprintf("count_over_time(%s[%s])", alerts, f.Length)
+	b.WriteString("  promql_expr_test:\n")
+	at := f.Length
+	expect := func(expr, samples string) {
+		fmt.Fprintf(&b, "  - {expr: '%s', eval_time: %s, exp_samples: %s}\n", expr, at, samples)
 	}
-	fmt.Fprintf(&b, "  promql_expr_test:\n  - expr: count by (alertname, nixl_agent_name) (%s)\n    eval_time: %s\n    exp_samples:\n", alerts, f.Length)
-	for _, w := range f.Want {
-		labels := fmt.Sprintf("alertname=%q", alertOf[w.Kind])
-		if w.Agent != "" {
-			labels += fmt.Sprintf(", nixl_agent_name=%q", w.Agent)
+	const some, none = "[{labels: '{}', value: 1}]", "[]"
+	firing := func(matchers string, over time.Duration) string {
+		return fmt.Sprintf(`count_over_time(ALERTS{alertstate="firing",severity=~"warning|critical"%s}[%s])`, matchers, over)
+	}
+	if len(f.Alerts) == 0 {
+		matchers := ""
+		if f.Warns {
+			matchers = `,severity="critical"`
 		}
-		fmt.Fprintf(&b, "    - {labels: '{%s}', value: 1}\n", labels)
+		expect("count by (alertname, nixl_agent_name, severity) ("+firing(matchers, f.Length)+")", none)
+		return []byte(b.String())
+	}
+	within := cmp.Or(f.Within, fleets.Found-fleets.Begin)
+	at = fleets.Begin + within
+	names := make(map[string][]string)
+	for _, a := range f.Alerts {
+		expect(fmt.Sprintf("group (%s)", firing(fmt.Sprintf(`,alertname=%q,%s=%q`, a.Name, a.Label, a.Value), within)), some)
+		names[a.Label] = append(names[a.Label], a.Value)
+	}
+	if f.Critical {
+		expect(fmt.Sprintf("group (%s)", firing(`,severity="critical"`, within)), some)
+	}
+	for label, list := range names {
+		if label != "service_name" {
+			expect(fmt.Sprintf("count by (alertname, %s) (%s)", label, firing(fmt.Sprintf(`,%s!="",%[1]s!~%q`, label, strings.Join(list, "|")), within)), none)
+		}
 	}
 	return []byte(b.String())
 }
@@ -88,10 +107,10 @@ func unitTest(t *testing.T, f *fleets.Fleet, kind string) []byte {
 func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 	list := make(map[string][]string)
 	buckets := len(f.Members) <= 100
-	samples := f.Samples()
-	for i := range samples {
-		for n := range samples[i].Agents {
-			r := &samples[i].Agents[n]
+	directions := []string{`, nixl_transfer_direction="transmit"`, `, nixl_transfer_direction="receive"`}
+	for i, readings := range f.Readings() {
+		for n := range readings {
+			r := &readings[n]
 			labels := labelsOf(r.Agent)
 			add := func(name, more string, v any) {
 				key := name + "{" + labels + more + "}"
@@ -101,6 +120,16 @@ func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 				list[key] = append(list[key], fmt.Sprint(v))
 			}
 			addCounters(r, add)
+			for n, d := range r.Directions {
+				add("nixl_transfer_io_bytes_total", directions[n], d.Bytes)
+				add("nixl_transfer_requests_total", directions[n], d.Requests)
+				switch {
+				case kind == exponential:
+					add("nixl_transfer_throughput_bytes_per_second", directions[n], native(d.Speeds, float64(d.Requests)))
+				case buckets:
+					addBuckets("nixl_transfer_throughput_bytes_per_second", directions[n], d.Speeds, add)
+				}
+			}
 			if kind == exponential {
 				add("nixl_transfer_duration_seconds", "", native(r.Times, r.Busy.Seconds()))
 				add("nixl_transfer_size_bytes", "", native(r.Sizes, float64(r.Bytes)))
@@ -109,7 +138,7 @@ func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 			}
 			for name, h := range map[string]diagnose.Histogram{"nixl_transfer_duration_seconds": r.Times, "nixl_transfer_size_bytes": r.Sizes} {
 				if buckets {
-					addBuckets(name, h, add)
+					addBuckets(name, "", h, add)
 				}
 			}
 			add("nixl_transfer_duration_seconds_sum", "", r.Busy.Seconds())
@@ -135,7 +164,7 @@ func labelsOf(a diagnose.Agent) string {
 	return strings.Join(labels, ", ")
 }
 
-func addCounters(r *diagnose.Reading, add func(name, more string, v any)) {
+func addCounters(r *fleets.Reading, add func(name, more string, v any)) {
 	add("nixl_agent_up", "", int(r.Up)-int(diagnose.No))
 	add("nixl_telemetry_ring_capacity", "", 4096)
 	add("nixl_telemetry_ring_utilization_ratio", "", r.Fill)
@@ -143,15 +172,15 @@ func addCounters(r *diagnose.Reading, add func(name, more string, v any)) {
 	add("nixl_telemetry_events_dropped_total", "", r.Dropped)
 	add("nixl_telemetry_ring_torn_groups_total", "", r.Torn)
 	add("nixl_telemetry_ring_foreign_reads_total", "", r.Foreign)
-	add("nixl_transfer_io_bytes_total", "", r.Bytes)
-	add("nixl_transfer_requests_total", "", r.Requests)
+	add("nixl_telemetry_ring_restarts_total", "", r.Restarts)
+	add("nixl_memory_usage_bytes", "", r.Memory)
 	// Every status is reported from 0 on.
-	for _, kind := range []string{"backend", diagnose.Canceled} {
+	for _, kind := range []string{"backend", diagnose.NotFound, diagnose.Canceled} {
 		add("nixl_errors_total", fmt.Sprintf(", error_type=%q", kind), r.Errors[kind])
 	}
 }
 
-func addBuckets(name string, h diagnose.Histogram, add func(name, more string, v any)) {
+func addBuckets(name, labels string, h diagnose.Histogram, add func(name, more string, v any)) {
 	sum := uint64(0)
 	for i, n := range h.Counts {
 		bound := math.Inf(1)
@@ -159,7 +188,7 @@ func addBuckets(name string, h diagnose.Histogram, add func(name, more string, v
 			bound = h.Bounds[i]
 		}
 		sum += n
-		add(name+"_bucket", fmt.Sprintf(", le=%q", strings.TrimPrefix(fmt.Sprint(bound), "+")), sum)
+		add(name+"_bucket", labels+fmt.Sprintf(", le=%q", strings.TrimPrefix(fmt.Sprint(bound), "+")), sum)
 	}
 }
 

@@ -28,6 +28,7 @@ type Load struct {
 	Time time.Duration
 	Post time.Duration
 	Rate float64 // per second
+	Read bool    // default: writes
 }
 
 // State is what an agent does during a step.
@@ -40,6 +41,9 @@ type State struct {
 	Fill    float64            // of the ring; default: 0.2
 	Full    float64            // times per second that the ring is full
 	Foreign float64            // reads of another consumer per second
+	Memory  uint64             // registered, in bytes
+
+	Restarted bool // the agent restarts, and its totals go on
 }
 
 // Member is an agent of a fleet.
@@ -54,38 +58,73 @@ type Want struct {
 	Agent string // its name; empty for a finding about a job
 }
 
+// Alert is an alert that an incident must raise, and what it must name.
+type Alert struct{ Name, Label, Value string }
+
 // Fleet is a number of agents over some time.
 type Fleet struct {
-	Name    string
-	Members []Member
-	Length  time.Duration
-	Want    []Want // at the end; a healthy fleet has none, at any time
+	Name     string
+	Members  []Member
+	Length   time.Duration
+	Requests float64 // running in the inference engine; 0 if there is no metric
+
+	Want     []Want        // findings of package diagnose about an incident; none if only the alerts can know
+	Alerts   []Alert       // about an incident; none if only the tools say it
+	Long     bool          // only the long windows of the alerts show it
+	Critical bool          // one of the alerts is critical
+	Within   time.Duration // after Begin, in which the alerts must fire; default: ten minutes
+
+	Warns bool // a healthy fleet that may raise warnings, but no critical alert
 }
 
 // Begin is when incidents begin, and Found is when they must be found.
 const (
 	Begin = 40 * time.Minute
-	Found = Begin + 5*time.Minute
+	Found = Begin + 10*time.Minute
 )
 
+// Reading is a reading with what only the metrics have.
+type Reading struct {
+	diagnose.Reading
+	Memory, Restarts uint64
+	Directions       [2]Direction // writes and reads
+}
+
+// Direction is the totals of one direction.
+type Direction struct {
+	Bytes, Requests uint64
+	Speeds          diagnose.Histogram
+}
+
 // Samples returns the fleet's samples.
-func (f *Fleet) Samples() []diagnose.Sample {
-	runs := make([]*run, len(f.Members))
-	for i := range f.Members {
-		runs[i] = newRun(f.Members[i].Agent)
-	}
-	var samples []diagnose.Sample
+func (f *Fleet) Samples() (samples []diagnose.Sample) {
 	start := time.Unix(0, 0).UTC()
-	for at := time.Duration(0); at <= f.Length; at += Every {
-		s := diagnose.Sample{At: start.Add(at)}
-		for i := range f.Members {
-			if r := runs[i].step(f.Members[i].Do(at)); r != nil {
-				s.Agents = append(s.Agents, *r)
-			}
+	for i, readings := range f.Readings() {
+		s := diagnose.Sample{At: start.Add(time.Duration(i) * Every)}
+		for n := range readings {
+			s.Agents = append(s.Agents, readings[n].Reading)
 		}
 		samples = append(samples, s)
 	}
 	return samples
+}
+
+// Readings returns the readings of each sample.
+func (f *Fleet) Readings() (all [][]Reading) {
+	runs := make([]*run, len(f.Members))
+	for i := range f.Members {
+		runs[i] = newRun(f.Members[i].Agent)
+	}
+	for at := time.Duration(0); at <= f.Length; at += Every {
+		var readings []Reading
+		for i := range f.Members {
+			if r := runs[i].step(f.Members[i].Do(at)); r != nil {
+				readings = append(readings, *r)
+			}
+		}
+		all = append(all, readings)
+	}
+	return all
 }
 
 // run is the totals of an agent so far.
@@ -93,7 +132,7 @@ type run struct {
 	agent diagnose.Agent
 	rng   *rand.Rand
 	due   []float64 // fractions of transfers that aren't complete
-	sums  diagnose.Reading
+	sums  Reading
 	part  map[string]float64
 }
 
@@ -106,9 +145,13 @@ func newRun(a diagnose.Agent) *run {
 }
 
 func (r *run) restart() {
-	r.sums = diagnose.Reading{
+	restarts := r.sums.Restarts
+	r.sums = Reading{Restarts: restarts, Reading: diagnose.Reading{
 		Agent: r.agent, Errors: make(map[string]uint64),
 		Sizes: histogram(semconv.TransferSize.Bounds), Times: histogram(semconv.TransferDuration.Bounds),
+	}}
+	for i := range r.sums.Directions {
+		r.sums.Directions[i].Speeds = histogram(semconv.TransferThroughput.Bounds)
 	}
 	r.part = make(map[string]float64)
 }
@@ -120,11 +163,12 @@ func histogram(bounds []float64) diagnose.Histogram {
 func add(h diagnose.Histogram, v float64, n uint64) { h.Counts[sort.SearchFloat64s(h.Bounds, v)] += n }
 
 // step adds a state to the totals. It returns nil if the agent is absent.
-func (r *run) step(s State) *diagnose.Reading {
+func (r *run) step(s State) *Reading {
 	if s.Restart {
 		r.restart()
 	}
-	r.sums.Up, r.sums.Fill = s.Up, s.Fill
+	r.sums.Up, r.sums.Fill, r.sums.Memory = s.Up, s.Fill, s.Memory
+	r.sums.Restarts += boolean(s.Restarted)
 	if s.Up == diagnose.Unknown {
 		r.sums.Up = diagnose.Yes
 	}
@@ -148,6 +192,10 @@ func (r *run) step(s State) *diagnose.Reading {
 			r.sums.Post += time.Duration(share) * l.Post
 			add(r.sums.Sizes, float64(l.Size), share)
 			add(r.sums.Times, took.Seconds(), share)
+			d := &r.sums.Directions[boolean(l.Read)]
+			d.Bytes += share * l.Size
+			d.Requests += share
+			add(d.Speeds, float64(l.Size)/took.Seconds(), share)
 		}
 	}
 	for kind, rate := range s.Errors {
@@ -162,6 +210,9 @@ func (r *run) step(s State) *diagnose.Reading {
 	reading.Errors = maps.Clone(r.sums.Errors)
 	reading.Sizes.Counts = slices.Clone(r.sums.Sizes.Counts)
 	reading.Times.Counts = slices.Clone(r.sums.Times.Counts)
+	for i := range reading.Directions {
+		reading.Directions[i].Speeds.Counts = slices.Clone(r.sums.Directions[i].Speeds.Counts)
+	}
 	return &reading
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Healthy returns fleets without a problem.
 func Healthy() []Fleet {
-	list := slices.Concat(mixed(), changing())
+	list := slices.Concat(mixed(), changing(), loaded())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found + 5*time.Minute
@@ -60,14 +60,14 @@ func mixed() []Fleet {
 		})},
 		{Name: "storage agents in a job of their own", Members: append(
 			same("decode", 6, always(usual())), same("storage", 4, always(at(4*mib, 1.5*gb, 10)))...)},
-		{Name: "slow storage", Members: same("storage", 4, always(Load{512 * mib, 3 * time.Second, 100 * time.Microsecond, 2}))},
+		{Name: "slow storage", Members: same("storage", 4, always(Load{Size: 512 * mib, Time: 3 * time.Second, Post: 100 * time.Microsecond, Rate: 2}))},
 	}
 }
 
 // changing returns fleets whose load or agents change.
 func changing() []Fleet {
 	return []Fleet{
-		{Name: "a rollout", Length: time.Hour, Members: rollout()},
+		{Name: "a rollout", Length: time.Hour, Members: rollout(5, Begin/2, usual)},
 		{Name: "agents that restart with totals from 0", Length: time.Hour, Members: members("decode", 4, func(i int) func(time.Duration) State {
 			begin := Begin + time.Duration(i)*3*time.Minute
 			return with(always(usual()), func(t time.Duration, s *State) {
@@ -122,9 +122,9 @@ func changing() []Fleet {
 
 // rollout returns the pods of a deployment that replaces one after the other. A new pod starts a
 // minute before the old one exits.
-func rollout() (list []Member) {
-	for i := range 5 {
-		replaced := 20*time.Minute + time.Duration(i)*4*time.Minute
+func rollout(pods int, begin time.Duration, after func() Load) (list []Member) {
+	for i := range pods {
+		replaced := begin + time.Duration(i)*4*time.Minute
 		for generation := range 2 {
 			m := Member{Agent: diagnose.Agent{
 				Job: diagnose.Job{Namespace: "inference", Service: "decode"}, Pod: fmt.Sprintf("decode-%d-%d", generation, i), Host: "node-0", Name: "rank-0",
@@ -135,13 +135,74 @@ func rollout() (list []Member) {
 					return State{Absent: true}
 				case generation == 0 && t >= replaced:
 					return State{Up: diagnose.No}
-				case generation == 1 && t < replaced-time.Minute:
+				case generation == 0:
+					return State{Loads: []Load{usual()}}
+				case t < replaced-time.Minute:
 					return State{Absent: true}
 				}
-				return State{Loads: []Load{usual()}}
+				return State{Loads: []Load{after()}}
 			}
 			list = append(list, m)
 		}
 	}
 	return list
+}
+
+// loaded returns fleets that do more, less or other work than before.
+func loaded() []Fleet {
+	drained := usual()
+	drained.Rate *= 4. / 3
+	checkpoint := at(1024*mib, 12*gb, 1)
+	return []Fleet{
+		{Name: "a checkpoint every 30 minutes", Length: 3 * time.Hour, Members: same("train", 6, func(t time.Duration) State {
+			s := State{Loads: []Load{usual()}}
+			if t%(30*time.Minute) >= 25*time.Minute {
+				s.Loads = []Load{checkpoint, slowed(usual(), 3)}
+			}
+			return s
+		})},
+		{Name: "a morning's load on a shared link", Length: 2 * time.Hour, Members: same("decode", 6, func(t time.Duration) State {
+			l := usual()
+			if t > time.Hour {
+				l = slowed(l, 3)
+				l.Rate *= 3
+			}
+			return State{Loads: []Load{l}}
+		})},
+		{Name: "blocks that are 16 times larger", Members: same("decode", 6, then(always(usual()), always(at(64*mib, 15*gb, 2))))},
+		{Name: "the end of a benchmark while its processes stay", Length: 2 * time.Hour, Members: members("bench", 6, func(i int) func(time.Duration) State {
+			return func(t time.Duration) State {
+				if t >= Begin+time.Duration(i)*5*time.Second {
+					return State{}
+				}
+				return State{Loads: []Load{usual()}}
+			}
+		})},
+		{Name: "the end of a burst after a quiet hour", Length: 2 * time.Hour, Members: same("decode", 4, func(t time.Duration) State {
+			l := usual()
+			l.Rate = 1
+			if t >= time.Hour && t < 80*time.Minute {
+				l.Rate = 60
+			} else if t >= 80*time.Minute {
+				l.Rate = 0
+			}
+			return State{Loads: []Load{l}}
+		})},
+		{Name: "an agent that a load balancer drains", Warns: true, Members: except("decode", 4, 1, then(always(usual()), always(drained)), then(always(usual()), always()))},
+		{Name: "look-ups that find nothing", Warns: true, Members: same("decode", 4, with(always(usual()), func(_ time.Duration, s *State) {
+			s.Errors = map[string]float64{diagnose.NotFound: 4}
+		}))},
+		{Name: "memory that is registered at the start", Members: same("decode", 4, with(always(usual()), func(t time.Duration, s *State) {
+			s.Memory = uint64(min(t, 15*time.Minute).Seconds() * (1 << 26))
+		}))},
+		{Name: "memory that comes and goes", Length: 90 * time.Minute, Members: same("decode", 4, with(always(usual()), func(t time.Duration, s *State) {
+			s.Memory = uint64(1<<34 + (t%(7*time.Minute)).Seconds()*(1<<23))
+		}))},
+		{Name: "a Collector that restarts once", Members: except("decode", 4, 1, always(usual()), with(always(usual()), func(t time.Duration, s *State) {
+			s.Absent = during(t, Begin, time.Minute)
+			s.Restart = t == Begin+time.Minute
+		}))},
+		{Name: "reads and writes of different speed", Members: same("decode", 5, always(usual(), reads(at(4*mib, 12*gb, 20))))},
+		{Name: "an agent that only reads, among writers", Members: except("decode", 6, 2, always(usual()), always(reads(usual())))},
+	}
 }

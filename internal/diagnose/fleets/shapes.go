@@ -25,6 +25,12 @@ func at(size uint64, speed, rate float64) Load {
 // usual is the load of an agent that moves caches over a link of 400 Gbit/s.
 func usual() Load { return at(4*mib, 45*gb, 30) }
 
+// reads returns a load whose transfers are reads.
+func reads(l Load) Load {
+	l.Read = true
+	return l
+}
+
 // heartbeat is a small transfer every second.
 func heartbeat() Load { return at(64, 1*gb, 1) }
 

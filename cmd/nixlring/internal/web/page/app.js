@@ -14,7 +14,7 @@ const tiles = [
   ["Compared with peers", "All alike", ["straggler"]],
   ["Compared with the past", "As fast as before", ["slower", "job_slower"]],
   ["Progress", "No agent hangs", ["stalled", "job_stalled", "idle"]],
-  ["Operations", "None fail", ["failing"]],
+  ["Operations", "None fail", ["failing", "some_fail"]],
   ["Posting", "Short", ["post_bound"]],
   ["Queues", "None wait", ["small_behind_large"]],
   ["Telemetry", "Nothing lost", ["events_lost", "ring_full", "ring_nearly_full"]],
