@@ -112,7 +112,7 @@ func (c *Config) checkSources() error {
 	case len(c.Directories) > 0:
 		return nil
 	case c.Processes == nil && c.Kubelet == nil:
-		return errors.New("directories: list at least one, such as /run/nixl, or configure discovery")
+		return errors.New("directories: none: list at least one, such as /run/nixl, or set discovery::processes or discovery::kubelet")
 	case c.PodUID != "":
 		return fmt.Errorf("pod_uid: %q has no effect without directories: list one, or remove the key; discovered agents have their own pods", c.PodUID)
 	}

@@ -4,7 +4,7 @@
 package nixlshmreceiver
 
 import (
-	"os"
+	"errors"
 	"slices"
 	"time"
 
@@ -14,7 +14,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -87,8 +86,6 @@ type Config struct {
 	// StorageID names a storage extension for totals and positions, which survive a
 	// crash there.
 	StorageID *component.ID `mapstructure:"storage"`
-
-	noRunInterval error // why the environment has no valid run interval; nil if the key is set
 }
 
 // BudgetConfig limits what each container may use, or each pod if containers aren't known.
@@ -158,15 +155,12 @@ const defaultCollectionInterval = 10 * time.Second
 func createDefaultConfig() *Config {
 	controller := scraperhelper.NewDefaultControllerConfig()
 	controller.CollectionInterval = defaultCollectionInterval
-	agents := process.Env(os.LookupEnv) // the Collector may have the agents' variables, too
-	runInterval, err := agents.RunInterval()
 	return &Config{
 		ControllerConfig:     ControllerConfig(controller),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
-		Directories:          []string{agents.Dir()},
 		IdentifyBy:           slices.Clone(engine.DefaultIdentifyBy),
 		Include:              []string{"*"},
-		RunInterval:          runInterval, // 0 after an error, which Validate reports
+		RunInterval:          engine.DefaultRunInterval,
 		Mode:                 ringbuf.Consume,
 		ServiceName:          semconv.ServiceNameNIXL,
 		MaxRings:             engine.DefaultMaxRings,
@@ -178,22 +172,14 @@ func createDefaultConfig() *Config {
 			Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 			Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
 		},
-		Logs:          defaultLogsConfig(),
-		noRunInterval: err,
+		Logs: defaultLogsConfig(),
 	}
 }
 
 // Unmarshal decodes the configuration. [Config.Validate] checks the values.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := checkValues(conf); err != nil {
+	if err := errors.Join(checkValues(conf), checkNotEmpty(conf)); err != nil {
 		return err
-	}
-	if conf.IsSet("run_interval") {
-		c.noRunInterval = nil
-	}
-	discovers := conf.IsSet("discovery::processes") || conf.IsSet("discovery::kubelet")
-	if discovers && !conf.IsSet("directories") {
-		c.Directories = nil
 	}
 	if conf.IsSet("discovery::processes") {
 		c.Discovery.Processes = defaultProcesses()
@@ -205,6 +191,18 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 		c.Discovery.Kubelet = defaultKubelet()
 	}
 	return conf.Unmarshal(c)
+}
+
+// checkNotEmpty rejects empty names. An environment variable that isn't set is empty, and
+// must not make the agents' host the Collector's own.
+func checkNotEmpty(conf *confmap.Conf) error {
+	var errs faults
+	for _, key := range []string{"host_name", "pod_uid"} {
+		if value := conf.Get(key); conf.IsSet(key) && (value == nil || value == "") {
+			errs.add("%s: empty: set the environment variable that it comes from, or remove the key", key)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Config) tally() tally.Config {

@@ -38,14 +38,6 @@ func load(t *testing.T, name string) (*Config, error) {
 	return cfg, section.Unmarshal(cfg)
 }
 
-// noEnv unsets the agents' environment variables.
-func noEnv(t *testing.T) {
-	t.Helper()
-	for _, key := range []string{"NIXL_TELEMETRY_DIR", "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH", "NIXL_TELEMETRY_RUN_INTERVAL"} {
-		t.Setenv(key, "")
-	}
-}
-
 // same compares two configurations without the fields that mdatagen adds.
 func same(want, got *Config) string {
 	return cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true }),
@@ -53,14 +45,13 @@ func same(want, got *Config) string {
 }
 
 func TestConfigurationHasDefaults(t *testing.T) {
-	noEnv(t)
 	got, err := load(t, "")
 	must.OK(t, err)
 	if err := confmap.Validate(got); err != nil {
 		t.Errorf("the defaults are rejected: %v", err)
 	}
 	want := createDefaultConfig()
-	want.Directories = []string{"/tmp"}
+	want.Directories = []string{"/run/nixl"}
 	want.Include = []string{"*"}
 	want.RunInterval = 100 * time.Millisecond
 	want.CollectionInterval = 10 * time.Second
@@ -88,7 +79,6 @@ func TestConfigurationHasDefaults(t *testing.T) {
 }
 
 func TestEveryKeyIsDecoded(t *testing.T) {
-	noEnv(t)
 	got, err := load(t, "all")
 	must.OK(t, err)
 	if err := confmap.Validate(got); err != nil {
@@ -121,7 +111,6 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 }
 
 func TestKeyAloneEnablesDiscovery(t *testing.T) {
-	noEnv(t)
 	got, err := load(t, "discovery")
 	must.OK(t, err)
 	if err := confmap.Validate(got); err != nil {
@@ -138,7 +127,6 @@ func TestKeyAloneEnablesDiscovery(t *testing.T) {
 }
 
 func TestEveryKeyOfDiscoveryIsDecoded(t *testing.T) {
-	noEnv(t)
 	got, err := load(t, "discovery_all")
 	must.OK(t, err)
 	if err := confmap.Validate(got); err != nil {
@@ -177,7 +165,6 @@ func TestUnknownKeysAndWrongTypesAreRejected(t *testing.T) {
 }
 
 func TestInvalidValuesAreRejected(t *testing.T) {
-	noEnv(t)
 	for name, want := range map[string][]string{
 		"no_directory":          {"directories: list at least one"},
 		"nameless_directory":    {"directories: a path is empty"},
@@ -206,44 +193,5 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		if err = confmap.Validate(cfg); err == nil || !containsAll(err.Error(), want) {
 			t.Errorf("%s: error is %v, want one with %s", name, err, strings.Join(want, ", "))
 		}
-	}
-}
-
-// Without keys of its own, the receiver uses the agents' environment variables.
-func TestEnvironmentVariablesOfAgentsAreDefaults(t *testing.T) {
-	for name, c := range map[string]struct {
-		env         map[string]string
-		dir         string
-		runInterval time.Duration
-		rejected    string
-	}{
-		"empty":        {nil, "/tmp", 100 * time.Millisecond, ""},
-		"directory":    {map[string]string{"NIXL_TELEMETRY_DIR": "/a"}, "/a", 100 * time.Millisecond, ""},
-		"second name":  {map[string]string{"NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/b"}, "/b", 100 * time.Millisecond, ""},
-		"both":         {map[string]string{"NIXL_TELEMETRY_DIR": "/a", "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/b"}, "/a", 100 * time.Millisecond, ""},
-		"run interval": {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "250"}, "/tmp", 250 * time.Millisecond, ""},
-		"garbage":      {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "100ms"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=100ms: set whole milliseconds"},
-		"zero":         {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "0"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=0: set whole milliseconds"},
-		"negative":     {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "-5"}, "/tmp", 0, "NIXL_TELEMETRY_RUN_INTERVAL=-5: set whole milliseconds"},
-		"too large":    {map[string]string{"NIXL_TELEMETRY_RUN_INTERVAL": "99999999999999999"}, "/tmp", 0, "run_interval: not set"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			noEnv(t)
-			for k, v := range c.env {
-				t.Setenv(k, v)
-			}
-			cfg := createDefaultConfig()
-			if len(cfg.Directories) != 1 || cfg.Directories[0] != c.dir || cfg.RunInterval != c.runInterval {
-				t.Errorf("directories %v, run interval %v", cfg.Directories, cfg.RunInterval)
-			}
-			err := confmap.Validate(cfg)
-			if c.rejected == "" && err != nil || c.rejected != "" && (err == nil || !strings.Contains(err.Error(), c.rejected)) {
-				t.Errorf("error is %v, want one with %q", err, c.rejected)
-			}
-			cfg.RunInterval = time.Second
-			if err := confmap.Validate(cfg); err != nil {
-				t.Errorf("the key doesn't replace the environment variable: %v", err)
-			}
-		})
 	}
 }

@@ -37,7 +37,6 @@ func TestSchemaHasEveryKey(t *testing.T) {
 }
 
 func TestSchemaHasTheDefaults(t *testing.T) {
-	noEnv(t)
 	cfg := createDefaultConfig()
 	cfg.Discovery = DiscoveryConfig{Processes: defaultProcesses(), Kubelet: defaultKubelet()}
 	want := make(map[string]string)

@@ -58,7 +58,7 @@ func TestStatusIsRecoverableErrorWhileNoRingCanBeOpened(t *testing.T) {
 	must.OK(t, err)
 	defer other.Close()
 	h := newHarness(t, dir, often).start()
-	h.mustSay(componentstatus.StatusRecoverableError, "none of 1 rings can be opened", "already being consumed", "process")
+	h.mustSay(componentstatus.StatusRecoverableError, "none of 1 rings can be opened", "already being consumed")
 	must.OK(t, other.Close())
 	h.mustSay(componentstatus.StatusOK)
 	h.next()

@@ -6,12 +6,10 @@ package nixlshmreceiver
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -31,14 +29,13 @@ func (c *Config) Validate() error {
 func (c *Config) checkEngine() error {
 	cfg := c.engine(nil)
 	var errs faults
-	if c.RunInterval == 0 && c.noRunInterval != nil {
-		errs.add("run_interval: not set, and the value in the environment is invalid: %w", c.noRunInterval)
-		cfg.RunInterval = engine.DefaultRunInterval
-	}
 	errs = append(errs, cfg.Check())
 	for _, dir := range c.Directories {
-		if dir != "" && !filepath.IsAbs(dir) {
-			errs.add("directories: %q%s must be an absolute path, such as /run/nixl", dir, fromEnvironment(dir))
+		switch {
+		case strings.ContainsAny(dir, "*?[{"):
+			errs.add("directories: %q is a pattern: list each directory, and use include for patterns of files and subdirectories", dir)
+		case dir != "" && !filepath.IsAbs(dir):
+			errs.add("directories: %q must be an absolute path, such as /run/nixl", dir)
 		}
 	}
 	if len(c.Include) == 0 {
@@ -48,16 +45,6 @@ func (c *Config) checkEngine() error {
 		errs.add("service_name: must not be empty: set a name, or remove the key for %s", semconv.ServiceNameNIXL)
 	}
 	return errors.Join(errs...)
-}
-
-// fromEnvironment names the variable that a directory comes from, if any.
-func fromEnvironment(dir string) string {
-	for _, name := range []string{process.EnvDir, process.EnvOutputPath} {
-		if os.Getenv(name) == dir {
-			return fmt.Sprintf(" (from %s)", name)
-		}
-	}
-	return ""
 }
 
 func (c *Config) checkTimes() error {
