@@ -17,6 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
@@ -148,6 +149,10 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v: %s\n", units.Count(s.Events),
 		plural(s.Rings, "ring", "rings"), plural(int(s.Opened), "start of an agent", "starts of agents"),
 		w.now().Sub(start).Round(100*time.Millisecond), units.Bytes(uint64(s.Bytes)))
+	if s.Omitted > 0 {
+		fmt.Fprintf(w.err, "Not recorded: %s, because a recording has at most %d rings; use --include\n",
+			plural(int(s.Omitted), "start of another agent", "starts of other agents"), recording.MaxAgents)
+	}
 	if s.Missed > 0 {
 		fmt.Fprintf(w.err, "Events are missing: %s, an agent overwrote events between two polls; use a shorter --interval\n",
 			plural(int(s.Missed), "time", "times"))

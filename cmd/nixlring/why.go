@@ -164,10 +164,11 @@ func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verd
 	add := func() {
 		s := source.Sample()
 		board.Add(s)
-		all = append(all, s.Diagnose())
+		if s.Failed == nil {
+			all = append(all, s.Diagnose())
+		}
 	}
 	add()
-	began := all[0].At
 	if r, ok := source.(*top.Recording); ok {
 		for step, more := playStep, true; more; {
 			more = r.Advance(ctx, step)
@@ -185,7 +186,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verd
 	if err := board.Err(); err != nil {
 		return nil, err
 	}
-	length := all[len(all)-1].At.Sub(began)
+	length := all[len(all)-1].At.Sub(all[0].At)
 	rings := board.Rings()
 	v := &verdict{where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Warning: board.Warning(), Findings: []diagnose.Finding{}}
 	switch {

@@ -135,6 +135,6 @@ func (f *Finding) goodness() float64 {
 func compareAgents(a, b Agent) int {
 	return cmp.Or(
 		strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Service, b.Service),
-		strings.Compare(a.Name, b.Name), strings.Compare(a.Pod, b.Pod), strings.Compare(a.Host, b.Host),
+		strings.Compare(a.Name, b.Name), strings.Compare(a.Pod, b.Pod), strings.Compare(a.Host, b.Host), strings.Compare(a.ID, b.ID),
 	)
 }

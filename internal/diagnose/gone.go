@@ -38,8 +38,8 @@ func (h *history) gone(i int) (list []Finding) {
 	return list
 }
 
-// exited reports whether the agent had exited when it was last seen. An agent that isn't reported
-// anymore for another reason may still run.
+// exited reports whether the agent had exited when it was last seen. An agent that disappeared for
+// another reason may still run.
 func (t *track) exited(i int) bool {
 	for ; i >= t.first; i-- {
 		if t.readings[i] != nil {

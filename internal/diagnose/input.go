@@ -18,6 +18,7 @@ type Agent struct {
 	Pod  string `json:"pod,omitempty"`
 	Host string `json:"host,omitempty"`
 	Name string `json:"name"`
+	ID   string `json:"id,omitempty"` // tells agents of the same name apart
 }
 
 // Up is whether an agent is running.

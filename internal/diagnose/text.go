@@ -117,7 +117,7 @@ func jobStall(stalled []Finding) Finding {
 		}
 	}
 	f.Short = "no transfer, like its peers"
-	f.What = fmt.Sprintf("All agents of %s run, but none completes transfers anymore.", f.Agents[0].Job)
+	f.What = fmt.Sprintf("All agents of %s run, but none completes transfers.", f.Agents[0].Job)
 	f.Not = "It isn't a slow decrease of the load: transfers stopped at once. If no requests arrive, this is normal."
 	f.Next = "Compare with the running requests of the inference engine. If there are any, look at the processes' stacks and at the fabric."
 	return f

@@ -39,7 +39,10 @@ type Stats struct {
 	Opened uint64 // how often rings were opened, including restarts of agents
 	Events uint64
 	Missed uint64 // how often events may have been missed
-	Bytes  int64  // size of the file
+	// Omitted is how often rings were opened that aren't recorded, because a recording has at
+	// most [recording.MaxAgents] agents.
+	Omitted uint64
+	Bytes   int64 // size of the file
 }
 
 // Recorder observes the rings of a directory and records their events. It never changes a
@@ -147,7 +150,10 @@ func (r *Recorder) opened(a engine.Agent, l ringbuf.Layout, capacity int) {
 	defer r.mu.Unlock()
 	id, known := r.ids[a.Path]
 	if !known {
-		id = len(r.ids)
+		if id = len(r.ids); id == recording.MaxAgents {
+			r.stats.Omitted++
+			return
+		}
 		r.ids[a.Path] = id
 		r.stats.Rings++
 	}
@@ -160,27 +166,36 @@ func (r *Recorder) opened(a engine.Agent, l ringbuf.Layout, capacity int) {
 func (r *Recorder) events(a engine.Agent, b ringbuf.Batch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stats.Events += uint64(b.Len())
-	_ = r.note(r.out.Events(r.cfg.Now(), r.ids[a.Path], b))
+	if id, ok := r.ids[a.Path]; ok {
+		r.stats.Events += uint64(b.Len())
+		_ = r.note(r.out.Events(r.cfg.Now(), id, b))
+	}
 }
 
 func (r *Recorder) missed(a engine.Agent, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.Missed++
-	_ = r.note(r.out.State(r.cfg.Now(), r.ids[a.Path], recording.Missed, err.Error()))
+	r.state(a, recording.Missed, err.Error())
 }
 
 func (r *Recorder) full(a engine.Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.note(r.out.State(r.cfg.Now(), r.ids[a.Path], recording.Full, recording.WhyFull))
+	r.state(a, recording.Full, recording.WhyFull)
 }
 
 func (r *Recorder) closed(a engine.Agent, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.note(r.out.State(r.cfg.Now(), r.ids[a.Path], recording.Closed, err.Error()))
+	r.state(a, recording.Closed, err.Error())
+}
+
+// state records the state of a ring. The caller holds the lock.
+func (r *Recorder) state(a engine.Agent, s recording.State, why string) {
+	if id, ok := r.ids[a.Path]; ok {
+		_ = r.note(r.out.State(r.cfg.Now(), id, s, why))
+	}
 }
 
 // counter counts the bytes that are written to out.

@@ -4,6 +4,7 @@
 package top
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -24,7 +25,9 @@ type Board struct {
 	tracks  map[string]*track
 	rows    []Row
 	sum     Sum
-	sample  Sample
+	sample  Sample    // the newest one that didn't fail
+	stale   time.Time // since when samples have failed; zero if the newest one didn't
+	failed  error     // why
 
 	recent   []diagnose.Sample // oldest first
 	old      int               // how many of them are sparse
@@ -40,19 +43,27 @@ func NewBoard(window time.Duration, history int) *Board {
 }
 
 // Add adds a sample. It must be later than the previous one. Agents that aren't in the
-// sample are removed.
+// sample are removed. A failed sample says nothing about agents, so everything stays.
 func (b *Board) Add(s Sample) {
+	if s.Failed != nil {
+		if b.stale.IsZero() {
+			b.stale = s.At
+		}
+		b.failed = s.Failed
+		return
+	}
+	b.stale, b.failed = time.Time{}, nil
 	seen := make(map[string]*track, len(s.Agents))
 	b.rows = b.rows[:0]
 	for i := range s.Agents {
 		r := &s.Agents[i]
-		t := b.tracks[r.Path]
+		t := b.tracks[r.ID]
 		if t == nil || !t.reading.Start.Equal(r.Start) { // new totals
 			t = newTrack(s.At, r, b.window, b.history)
 		}
 		t.add(s.At, r)
 		b.rows = append(b.rows, t.row())
-		seen[r.Path] = t
+		seen[r.ID] = t
 	}
 	b.tracks = seen
 	b.sample = s
@@ -72,7 +83,12 @@ func (b *Board) Add(s Sample) {
 func (b *Board) At() time.Time { return b.sample.At }
 
 // Err returns the error of the newest sample.
-func (b *Board) Err() error { return b.sample.Err }
+func (b *Board) Err() error {
+	if b.sample.At.IsZero() && b.failed != nil {
+		return b.failed
+	}
+	return b.sample.Err
+}
 
 // Excluded returns the number of excluded agents in the newest sample.
 func (b *Board) Excluded() int { return b.sample.Excluded }
@@ -81,15 +97,20 @@ func (b *Board) Excluded() int { return b.sample.Excluded }
 // unknown.
 func (b *Board) Unseen() string { return b.sample.Unseen }
 
-// Warning returns the warning of the newest sample.
-func (b *Board) Warning() string { return b.sample.Warning }
+// Warning returns the warning of the newest sample, or since when there has been none.
+func (b *Board) Warning() string {
+	if b.failed != nil {
+		return fmt.Sprintf("no data since %s: %v", b.stale.Format(time.TimeOnly), b.failed)
+	}
+	return b.sample.Warning
+}
 
 // Rows returns all agents, sorted by path. They are valid until the next call of Add.
 func (b *Board) Rows() []Row { return b.rows }
 
-// Row returns the agent at path, or nil.
-func (b *Board) Row(path string) *Row {
-	i := slices.IndexFunc(b.rows, func(r Row) bool { return r.Path == path })
+// Row returns the agent with an ID, or nil.
+func (b *Board) Row(id string) *Row {
+	i := slices.IndexFunc(b.rows, func(r Row) bool { return r.ID == id })
 	if i < 0 {
 		return nil
 	}
@@ -135,9 +156,9 @@ type History struct {
 	Fill                       []float64 // peak, 0 to 1
 }
 
-// History returns the history of the agent at path.
-func (b *Board) History(path string) History {
-	if t := b.tracks[path]; t != nil {
+// History returns the history of the agent with an ID.
+func (b *Board) History(id string) History {
+	if t := b.tracks[id]; t != nil {
 		return t.history
 	}
 	return History{}

@@ -4,6 +4,7 @@
 package top
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ func feed(b *Board, readings ...Reading) *Row {
 		if r.Path == "" {
 			r.Path, r.Name = "/dir/a", "a"
 		}
+		r.ID = "/dir/a"
 		if r.Capacity == 0 {
 			r.Capacity = 101
 		}
@@ -173,5 +175,35 @@ func TestRowHasTheReaderAndTheProblemsOfAnAgent(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A file system that hangs, for example, says nothing about the agents.
+func TestHistorySurvivesFailedSamples(t *testing.T) {
+	b := NewBoard(5*time.Second, 10)
+	r := feed(b, busy(0, 0), busy(10, 1), busy(20, 1))
+	failed := b.At().Add(time.Second)
+	for i := range 3 {
+		b.Add(Sample{At: failed.Add(time.Duration(i) * time.Second), Failed: errors.New("it hangs")})
+	}
+	if got := b.Row(r.ID); got == nil || len(b.History(r.ID).Out) != 2 || b.Sum().Agents != 1 {
+		t.Errorf("%+v, %+v", got, b.History(r.ID))
+	}
+	if want := "no data since " + failed.Format(time.TimeOnly) + ": it hangs"; b.Warning() != want || b.Err() != nil {
+		t.Errorf("%q, %v; want %q", b.Warning(), b.Err(), want)
+	}
+	if b.Add(Sample{At: failed.Add(time.Minute)}); b.Warning() != "" || b.Sum().Agents != 0 {
+		t.Errorf("after a sample: %q, %d agents", b.Warning(), b.Sum().Agents)
+	}
+}
+
+// The path of a ring in a container changes when the container restarts.
+func TestHistoryFollowsTheAgentNotThePath(t *testing.T) {
+	b := NewBoard(5*time.Second, 10)
+	for i, path := range []string{"/proc/7/root/a", "/proc/7/root/a", "/proc/9/root/a"} {
+		b.Add(Sample{At: begin.Add(time.Duration(i) * time.Second), Agents: []Reading{{ID: "pod a", Path: path, Name: "a"}}})
+	}
+	if h := b.History("pod a"); len(h.Out) != 2 || b.Row("pod a").Path != "/proc/9/root/a" {
+		t.Errorf("%+v", h)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // The agents with the same service.name are peers, or else those of one directory.
 func (r *Reading) agent() diagnose.Agent {
-	return diagnose.Agent{Job: diagnose.Job{Service: cmp.Or(r.Service, path.Dir(r.Path))}, Name: r.Name}
+	return diagnose.Agent{Job: diagnose.Job{Service: cmp.Or(r.Service, path.Dir(r.Path))}, Name: r.Name, ID: r.ID}
 }
 
 // Diagnose returns the sample as package diagnose takes it.

@@ -4,6 +4,7 @@
 package top
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func boardOf(paths []string, buckets []int, transfers uint64) *Board {
 			counts := make([]uint64, len(throughputBounds)+1)
 			counts[buckets[i]] = uint64(second) * transfers
 			n := uint64(second) * transfers
-			s.Agents = append(s.Agents, Reading{Path: p, Name: p, Totals: Totals{
+			s.Agents = append(s.Agents, Reading{ID: p, Path: p, Name: p, Totals: Totals{
 				Throughput: counts, Transfers: n, Out: n << 30, Took: uint64(float64(n<<30) / throughputBounds[buckets[i]] * 1e6),
 			}})
 		}
@@ -103,6 +104,7 @@ func TestBoardRemembersHalfAnHour(t *testing.T) {
 				bytes /= 4
 			}
 			r.Path, r.Name, r.Alive = "/dir/"+string(rune('a'+i)), string(rune('a'+i)), procs.Yes
+			r.ID = r.Path
 			r.Totals.Out += bytes
 			r.Totals.Transfers += 100
 			r.Totals.Took += 1_000_000 * (1 << 30 / bytes) / 4
@@ -119,5 +121,31 @@ func TestBoardRemembersHalfAnHour(t *testing.T) {
 	}
 	if n := len(b.recent); n < 178 || n > 205+40 {
 		t.Errorf("%d samples are kept", n)
+	}
+}
+
+func TestAgentsOfTheSameNameInTwoDirectoriesAreTwo(t *testing.T) {
+	b := NewBoard(5*time.Second, 3)
+	for second := range uint64(2) {
+		s := Sample{At: begin.Add(time.Duration(second) * time.Second)}
+		for i := range 8 {
+			took := uint64(100)
+			if i == 1 {
+				took = 1000
+			}
+			n := 100 * second
+			path := fmt.Sprintf("/%d/agent-%d", i/4, i%4)
+			s.Agents = append(s.Agents, Reading{ID: path, Path: path, Name: path[3:], Service: "decode", Totals: Totals{
+				Transfers: n, Out: n << 20, Took: n * took,
+			}})
+		}
+		b.Add(s)
+	}
+	list := b.Findings()
+	if len(list) != 1 || list[0].Kind != diagnose.Straggler || list[0].Agents[0].ID != "/0/agent-1" {
+		t.Errorf("%+v", list)
+	}
+	if r := b.Row("/1/agent-1"); len(r.Findings) != 0 {
+		t.Errorf("%+v", r.Findings)
 	}
 }

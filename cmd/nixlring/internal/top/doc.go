@@ -30,6 +30,6 @@
 //     were observed.
 //   - Events that a consumer takes and the agent overwrites between two polls are missed.
 //     [Totals.Missed] counts how often this was detected.
-//   - A full ring without a consumer doesn't change anymore, although its agent may
+//   - A full ring without a consumer stops changing, although its agent may
 //     continue to work.
 package top

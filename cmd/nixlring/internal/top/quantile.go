@@ -93,8 +93,10 @@ type Bucket struct {
 func Buckets(counts []uint64) []Bucket { return merge(counts, bounds, semconv.TransferDuration.Bounds) }
 
 // ThroughputBuckets does the same for a histogram of throughput.
+// The metric's bounds aren't among those of this package, so the count of a bucket is divided between them.
 func ThroughputBuckets(counts []uint64) []Bucket {
-	return merge(counts, throughputBounds, semconv.TransferThroughput.Bounds)
+	shown := semconv.TransferThroughput.Bounds
+	return merge(spread(shown, throughputBounds, counts), shown, shown)
 }
 
 func merge(counts []uint64, bounds, shown []float64) []Bucket {

@@ -109,3 +109,21 @@ func TestDurationFormatsTheLastBoundAsGreater(t *testing.T) {
 		}
 	}
 }
+
+// The bounds of the metric are finer than those of the samples in places, so that moving a bucket as a
+// whole would leave others empty.
+func TestThroughputBucketsHaveNoGaps(t *testing.T) {
+	counts := make([]uint64, len(throughputBounds)+1)
+	for i := 40; i < 80; i++ {
+		counts[i] = 100
+	}
+	list := ThroughputBuckets(counts)
+	first := slices.IndexFunc(list, func(b Bucket) bool { return b.Count > 0 })
+	var sum uint64
+	for i := first; sum < 4000; i++ {
+		if i == len(list) || list[i].Count == 0 {
+			t.Fatalf("%d of %d values in %v", sum, 4000, list)
+		}
+		sum += list[i].Count
+	}
+}

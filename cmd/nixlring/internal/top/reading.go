@@ -23,6 +23,8 @@ type Sample struct {
 	// Excluded is the number of rings that the patterns exclude. It is 0 if any agent is
 	// included.
 	Excluded int
+	// Failed is why the sample couldn't be taken, or nil. Then it has nothing else.
+	Failed error
 	// Err is why the directory can't be read, or nil.
 	Err error
 	// Unseen says which processes can't be inspected, if it is unknown whether an agent is running.
@@ -33,6 +35,7 @@ type Sample struct {
 
 // Reading is the state of one agent at one time.
 type Reading struct {
+	ID            string // of the agent; stays if its path changes
 	Path          string
 	Name          string // the path within the directory, after the pod and the container
 	Service       string // service.name of the agent's process; empty if it isn't set or unknown
@@ -89,7 +92,7 @@ type Lock struct {
 // read converts the state of an agent to a reading.
 func read(a *live.Agent) Reading {
 	r := Reading{
-		Path: a.Path, Name: NameOf(a), Service: a.Attributes[semconv.ServiceName], Attributes: a.Attributes,
+		ID: a.ID, Path: a.Path, Name: NameOf(a), Service: a.Attributes[semconv.ServiceName], Attributes: a.Attributes,
 		Layout: a.Layout, Store: a.Store, Start: a.Start, MemoryUnknown: true,
 	}
 	if a.Up != nil {

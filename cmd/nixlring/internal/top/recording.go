@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -103,7 +104,7 @@ func (s *Recording) Close() error {
 }
 
 // Slowest implements [Source].
-func (s *Recording) Slowest(path string) []Transfer { return s.transfers.slowest(path) }
+func (s *Recording) Slowest(id string) []Transfer { return s.transfers.slowest(id) }
 
 // Advance moves the position by a time, or to the next record if that is later. It reports
 // false at the end of the recording, or if ctx is done.
@@ -127,13 +128,13 @@ func (s *Recording) Sample() Sample {
 	if s.err != nil && !errors.Is(s.err, io.EOF) {
 		sample.Warning = s.err.Error()
 	}
-	for _, a := range s.agents {
+	for i, a := range s.agents {
 		if a.excluded {
 			sample.Excluded++
 			continue
 		}
 		one := live.NewAgent(&engine.Snapshot{
-			Agent: engine.Agent{ID: a.about.Path, Name: a.about.Name, Path: a.about.Path}, Layout: a.layout,
+			Agent: engine.Agent{ID: recordedID(i), Name: a.about.Name, Path: a.about.Path}, Layout: a.layout,
 			Start: a.start, Up: a.up, Totals: a.tally.Look(),
 		})
 		one.Attributes = a.about.Attributes
@@ -195,9 +196,12 @@ func (s *Recording) apply(rec *recording.Record) {
 	}
 }
 
+// recordedID returns the ID of an agent. In a recording, two agents can have the same path.
+func recordedID(number int) string { return strconv.Itoa(number) }
+
 func (s *Recording) add(rec *recording.Record) *recorded {
 	a := &recorded{tally: tally.NewAgent(s.shape), start: rec.At, excluded: !s.patterns.match(rec.About.Name)}
-	agent := engine.Agent{Path: rec.About.Path}
+	agent := engine.Agent{ID: recordedID(rec.Agent)}
 	a.tally.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { s.transfers.add(&agent, t) }})
 	return a
 }

@@ -143,9 +143,10 @@ func (s *Rings) Start() error {
 	if err := s.host.Start(nil); err != nil {
 		return err
 	}
-	for _, snap := range s.collect() {
-		s.known[snap.Path] = &known{}
-		s.transfers.reset(snap.Path)
+	snapshots, _ := s.collect() // the first sample reports the error
+	for _, snap := range snapshots {
+		s.known[snap.ID] = &known{}
+		s.transfers.reset(snap.ID)
 	}
 	return nil
 }
@@ -157,13 +158,13 @@ func (s *Rings) Close() error {
 	return s.host.Stop(ctx)
 }
 
-func (s *Rings) collect() []engine.Snapshot {
+func (s *Rings) collect() ([]engine.Snapshot, error) {
 	c, err := s.host.Collect(context.Background(), false)
 	if err != nil {
-		return nil // the screen shows the error as a notice
+		return nil, err
 	}
 	s.host.Delivered(c) // so that the host forgets agents that exited
-	return c.Snapshots
+	return c.Snapshots, nil
 }
 
 // Sample implements [Source]. A new agent isn't in the sample that discovers it but in the next
@@ -171,26 +172,30 @@ func (s *Rings) collect() []engine.Snapshot {
 func (s *Rings) Sample() Sample {
 	now := s.cfg.Now()
 	sample := Sample{At: now, Err: s.err(), Warning: s.lastWarning(now)}
-	snapshots := s.collect()
+	snapshots, err := s.collect()
+	if err != nil {
+		sample.Failed = err
+		return sample
+	}
 	next := make(map[string]*known, len(snapshots))
 	var attended []procs.Attended
 	for i := range snapshots {
 		snap := &snapshots[i]
-		a := s.known[snap.Path]
+		a := s.known[snap.ID]
 		if a == nil {
-			next[snap.Path] = &known{}
-			s.transfers.reset(snap.Path) // old events don't count
+			next[snap.ID] = &known{}
+			s.transfers.reset(snap.ID) // old events don't count
 			continue
 		}
-		next[snap.Path] = a
+		next[snap.ID] = a
 		agent := live.NewAgent(snap)
 		s.pods.name(&agent, now)
 		sample.Agents = append(sample.Agents, read(&agent))
 		attended = append(attended, procs.Attended{Open: snap.Up == engine.UpYes, Known: snap.Up != engine.UpUnknown})
 	}
-	for path := range s.known {
-		if next[path] == nil {
-			s.transfers.reset(path)
+	for id := range s.known {
+		if next[id] == nil {
+			s.transfers.reset(id)
 		}
 	}
 	s.known = next
@@ -205,7 +210,7 @@ func (s *Rings) Sample() Sample {
 }
 
 // Slowest implements [Source].
-func (s *Rings) Slowest(path string) []Transfer { return s.transfers.slowest(path) }
+func (s *Rings) Slowest(id string) []Transfer { return s.transfers.slowest(id) }
 
 // err returns why the directory can't be read, with the same text as other commands.
 func (s *Rings) err() error {
@@ -217,11 +222,11 @@ func (s *Rings) err() error {
 // inspected.
 func (s *Rings) addUsers(now time.Time, agents []Reading, attended []procs.Attended) (unseen string) {
 	wrote := func(i int, within time.Duration) bool {
-		at := s.known[agents[i].Path].wrote
+		at := s.known[agents[i].ID].wrote
 		return !at.IsZero() && now.Sub(at) < within
 	}
 	for i := range agents {
-		a := s.known[agents[i].Path]
+		a := s.known[agents[i].ID]
 		if events := agents[i].Totals.Events; !a.sampled || events != a.events {
 			if a.sampled {
 				a.wrote = now
@@ -230,7 +235,7 @@ func (s *Rings) addUsers(now time.Time, agents []Reading, attended []procs.Atten
 		}
 	}
 	s.users.update(now, agents, func(i int) bool {
-		return !agents[i].Store && !attended[i].Settles() && (!wrote(i, procsInterval) || !s.known[agents[i].Path].asked)
+		return !agents[i].Store && !attended[i].Settles() && (!wrote(i, procsInterval) || !s.known[agents[i].ID].asked)
 	})
 	s.addServices(agents)
 	for i := range agents {
@@ -260,7 +265,7 @@ func (s *Rings) addServices(agents []Reading) {
 		if r.Service != "" {
 			continue
 		}
-		a := s.known[r.Path]
+		a := s.known[r.ID]
 		if users := s.users.of[r.Path]; !a.asked && users != nil {
 			a.asked = true
 			a.service = s.service(users.Writers())

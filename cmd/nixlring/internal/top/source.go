@@ -11,7 +11,7 @@ type Source interface {
 	// Sample takes a sample. Errors are in the sample, because a later one may succeed.
 	Sample() Sample
 	// Slowest returns the slowest transfers of an agent in the last minute, slowest first.
-	Slowest(path string) []Transfer
+	Slowest(id string) []Transfer
 	// Name returns what is watched: a directory, or the host of the agents.
 	Name() string
 	// Close ends watching.

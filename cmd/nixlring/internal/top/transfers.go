@@ -18,7 +18,7 @@ type transfers struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	agents map[string]*slowest // by path
+	agents map[string]*slowest // by ID
 }
 
 func newTransfers(now func() time.Time) *transfers {
@@ -26,17 +26,17 @@ func newTransfers(now func() time.Time) *transfers {
 }
 
 // reset removes the transfers of an agent.
-func (x *transfers) reset(path string) {
+func (x *transfers) reset(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.agents, path)
+	delete(x.agents, id)
 }
 
 // slowest returns the slowest transfers of an agent, slowest first.
-func (x *transfers) slowest(path string) []Transfer {
+func (x *transfers) slowest(id string) []Transfer {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if a := x.agents[path]; a != nil {
+	if a := x.agents[id]; a != nil {
 		return a.list(x.now())
 	}
 	return nil
@@ -53,15 +53,15 @@ func (x *transfers) add(agent *engine.Agent, t *tally.Transfer) {
 	one := live.NewTransfer(t, now)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.of(agent.Path).add(now, newTransfer(&one))
+	x.of(agent.ID).add(now, newTransfer(&one))
 }
 
 // of returns the transfers of an agent. The caller holds the lock.
-func (x *transfers) of(path string) *slowest {
-	a := x.agents[path]
+func (x *transfers) of(id string) *slowest {
+	a := x.agents[id]
 	if a == nil {
 		a = &slowest{}
-		x.agents[path] = a
+		x.agents[id] = a
 	}
 	return a
 }

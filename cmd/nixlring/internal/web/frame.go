@@ -141,7 +141,7 @@ func (p *Page) newFrame(processes []diagnose.Process) *frame {
 	top.Sort(rows, top.ByProblems, false)
 	ids := make(map[diagnose.Agent]int, len(rows))
 	for _, r := range rows {
-		ids[r.Ring().Agent] = p.ids[r.Path]
+		ids[r.Ring().Agent] = p.ids[r.ID]
 	}
 	for i := range list[:min(len(list), mostFindings)] {
 		f.Findings = append(f.Findings, newFinding(&list[i], ids))
@@ -202,7 +202,7 @@ func newFinding(f *diagnose.Finding, ids map[diagnose.Agent]int) finding {
 
 func (p *Page) newRow(r *top.Row, worst diagnose.Severity) row {
 	out := row{
-		ID: p.ids[r.Path], Path: text(r.Path), Name: text(r.Name),
+		ID: p.ids[r.ID], Path: text(r.Path), Name: text(r.Name),
 		Layout: r.Layout, Capacity: r.Capacity, Store: r.Store, Alive: aliveText(r.Alive), Reader: text(r.ReaderName()),
 		Memory: number(r.Memory), Age: number(r.Age.Seconds()),
 		Speed: number(r.Speed), Out: number(r.Out), In: number(r.In), Transfers: number(r.Transfers),
@@ -236,7 +236,7 @@ func (p *Page) newPoint() *point {
 	for i := range rows {
 		r := &rows[i]
 		out.Agents = append(out.Agents, []number{
-			number(p.ids[r.Path]), number(r.Speed), number(r.Out + r.In), number(r.P50), number(r.P99), number(r.Errors), number(r.Fill),
+			number(p.ids[r.ID]), number(r.Speed), number(r.Out + r.In), number(r.P50), number(r.P99), number(r.Errors), number(r.Fill),
 		})
 		for n, count := range r.Window.Size {
 			sizes[n] += count
@@ -263,7 +263,7 @@ func (p *Page) newColumn() column {
 		for n, count := range counts {
 			times[n] = uint32(min(count, math.MaxUint32))
 		}
-		c.times[p.ids[rows[i].Path]] = times
+		c.times[p.ids[rows[i].ID]] = times
 	}
 	return c
 }
@@ -284,9 +284,9 @@ type details struct {
 }
 
 // slowest returns the slowest transfers of an agent.
-func (p *Page) slowest(path string) []transfer {
+func (p *Page) slowest(id string) []transfer {
 	list := []transfer{}
-	for _, t := range p.cfg.Slowest(path) {
+	for _, t := range p.cfg.Slowest(id) {
 		list = append(list, transfer{
 			At: t.At.UnixMilli(), Receive: t.Receive, Bytes: number(t.Bytes),
 			Took: number(t.Took.Seconds()), Post: number(t.Post.Seconds()), Throughput: number(t.Throughput()),

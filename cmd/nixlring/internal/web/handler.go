@@ -50,7 +50,7 @@ func (p *Page) serveAgent(w http.ResponseWriter, r *http.Request) {
 	for _, part := range agent.Identity() {
 		d.Identity = append(d.Identity, text(part))
 	}
-	d.Slowest = p.slowest(agent.Path)
+	d.Slowest = p.slowest(agent.ID)
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(encode(d)) // the browser may be gone
 }

@@ -30,11 +30,11 @@ const (
 
 // Config configures a [Page].
 type Config struct {
-	Name      string                           // what is watched, such as a directory
-	Sample    func() top.Sample                // takes a sample
-	Slowest   func(path string) []top.Transfer // safe for concurrent use
-	Processes func() []diagnose.Process        // that use NIXL; may be nil
-	Token     string                           // that browsers must present; empty for none
+	Name      string                         // what is watched, such as a directory
+	Sample    func() top.Sample              // takes a sample
+	Slowest   func(id string) []top.Transfer // safe for concurrent use
+	Processes func() []diagnose.Process      // that use NIXL; may be nil
+	Token     string                         // that browsers must present; empty for none
 }
 
 // Page is a page about some agents.
@@ -103,10 +103,10 @@ func (p *Page) Add(s top.Sample) {
 	p.board.Add(s)
 	p.identify()
 	p.mu.Lock()
-	if p.started.IsZero() {
+	if p.started.IsZero() && s.Failed == nil {
 		p.started, p.pointed = s.At, s.At // the first sample has no rates
 	}
-	processes, due := p.processes, s.At.Sub(p.pointed) >= pointEvery
+	processes, due := p.processes, s.Failed == nil && s.At.Sub(p.pointed) >= pointEvery
 	p.mu.Unlock()
 	frame := event("frame", encode(p.newFrame(processes)))
 	var point []byte
@@ -116,9 +116,11 @@ func (p *Page) Add(s top.Sample) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.agents = make(map[int]*top.Reading, len(s.Agents))
-	for i := range s.Agents {
-		p.agents[p.ids[s.Agents[i].Path]] = &s.Agents[i]
+	if s.Failed == nil {
+		p.agents = make(map[int]*top.Reading, len(s.Agents))
+		for i := range s.Agents {
+			p.agents[p.ids[s.Agents[i].ID]] = &s.Agents[i]
+		}
 	}
 	if p.frame = frame; due {
 		const most = int(History / pointEvery)
@@ -136,12 +138,12 @@ func (p *Page) identify() {
 	rows := p.board.Rows()
 	ids := make(map[string]int, len(rows))
 	for i := range rows {
-		id, ok := p.ids[rows[i].Path]
+		id, ok := p.ids[rows[i].ID]
 		if !ok {
 			id = p.next
 			p.next++
 		}
-		ids[rows[i].Path] = id
+		ids[rows[i].ID] = id
 	}
 	p.ids = ids
 }

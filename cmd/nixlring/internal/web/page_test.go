@@ -49,7 +49,7 @@ func fleet(agents, second int, names ...string) top.Sample {
 		}
 		n := uint64(100 * second)
 		s.Agents = append(s.Agents, top.Reading{
-			Path: "/dir/" + name, Name: name, Attributes: map[string]string{"k8s.pod.uid": "0123", "k8s.pod.name": "decode-0", "k8s.namespace.name": "prod"}, Layout: "v4", Capacity: 4097, Peak: 1024, Alive: procs.Yes, Lock: top.Lock{PID: 1, Name: "otelcol"},
+			ID: "/dir/" + name, Path: "/dir/" + name, Name: name, Attributes: map[string]string{"k8s.pod.uid": "0123", "k8s.pod.name": "decode-0", "k8s.namespace.name": "prod"}, Layout: "v4", Capacity: 4097, Peak: 1024, Alive: procs.Yes, Lock: top.Lock{PID: 1, Name: "otelcol"},
 			Totals: top.Totals{
 				Out: n << 24, Transfers: n, Took: uint64(took * 1e6 * float64(n)), Events: 4 * n,
 				Duration: count(top.Bounds(), took), Post: count(top.Bounds(), took/10), Throughput: []uint64{}, Size: count(semconv.TransferSize.Bounds, 1<<24),

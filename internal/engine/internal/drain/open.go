@@ -271,7 +271,7 @@ func (o *owner) opened(a *agent, r *ringbuf.Reader) {
 // errReplaced is why a ring is closed after another file has replaced it.
 var errReplaced = errors.New("another file has replaced the ring")
 
-// errExited is why a ring is closed whose agent doesn't run anymore.
+// errExited is why a ring is closed whose agent has exited.
 var errExited = errors.New("agent exited")
 
 // closed tells the handler that the agent's ring was closed, unless it knows.

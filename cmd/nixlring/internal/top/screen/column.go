@@ -95,7 +95,7 @@ func (m *Model) layout() []column {
 	list[0].width = min(list[0].width, max(minName, m.width/6))
 	notes := len(list) - 1
 	for _, r := range m.rows {
-		list[notes].width = max(list[notes].width, min(ansi.StringWidth(allNotes(r)), m.width/notesPart))
+		list[notes].width = max(list[notes].width, min(ansi.StringWidth(allNotes(r)), m.width/notesPart), stragglerWidth(r))
 	}
 	if m.width >= wide {
 		list[slices.IndexFunc(list, func(c column) bool { return c.key == top.ByFill })].width = barWidth + 5
@@ -115,6 +115,16 @@ func (m *Model) layout() []column {
 	notes = len(list) - 1
 	list[notes].width = max(0, list[notes].width+m.width-m.columnsWidth(list))
 	return list
+}
+
+// stragglerWidth returns the width that the note about a straggler needs, because its number says how urgent it is.
+func stragglerWidth(r *top.Row) int {
+	if len(r.Problems) == 0 || !slices.ContainsFunc(r.Findings, func(f diagnose.Finding) bool {
+		return f.Kind == diagnose.Straggler && f.Short == r.Problems[0].Text
+	}) {
+		return 0
+	}
+	return ansi.StringWidth(r.Problems[0].Text)
 }
 
 // gap returns the number of spaces between columns.

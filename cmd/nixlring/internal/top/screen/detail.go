@@ -100,7 +100,7 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 
 // histories draws a line for each series.
 func (m *Model) histories(b *strings.Builder, r *top.Row) {
-	h := m.board.History(r.Path)
+	h := m.board.History(r.ID)
 	const label, value = 18, 11
 	width := min(max(10, m.width-label-2*value-5), top.DefaultHistory)
 	for _, s := range []struct {

@@ -111,7 +111,7 @@ func (d *distribution) lines(width int, window time.Duration) []string {
 // slowest draws the list of the slowest transfers.
 func (m *Model) slowest(b *strings.Builder, r *top.Row) {
 	b.WriteString(" " + strong.in("slowest transfers") + dim.in(fmt.Sprintf("  last %v", units.Age(top.SlowestFor))) + "\n")
-	list := m.cfg.Slowest(r.Path)
+	list := m.cfg.Slowest(r.ID)
 	if len(list) == 0 {
 		b.WriteString(" " + dim.in("  none") + "\n")
 		return

@@ -42,7 +42,7 @@ dropped	events that the agent reports as dropped before they reached the ring
 missed events	top missed events; the consumer has them
 
 LIMITS
-Top doesn't consume events. Totals lack what a consumer took before top started, and rates lack what was in the ring by then. A full ring without a consumer doesn't change anymore, so top doesn't see what its agent does. An agent that exits is removed from the list after five minutes.
+Top doesn't consume events. Totals lack what a consumer took before top started, and rates lack what was in the ring by then. A full ring without a consumer stops changing, so top doesn't see what its agent does. An agent that exits is removed from the list after five minutes.
 `
 
 // help draws the help page.

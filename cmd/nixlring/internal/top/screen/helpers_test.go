@@ -74,7 +74,7 @@ func speeds(bucket int, n uint64) []uint64 {
 func agent(name string, second, perSecond uint64) top.Reading {
 	n := second * perSecond
 	return top.Reading{
-		Path: "/run/nixl/" + name, Name: name, Layout: "v4", Capacity: 4096, Peak: int(perSecond / 2),
+		ID: "/run/nixl/" + name, Path: "/run/nixl/" + name, Name: name, Layout: "v4", Capacity: 4096, Peak: int(perSecond / 2),
 		Memory: 79 << 30, Alive: procs.Yes, Lock: top.Lock{PID: 4321, Name: "otelcol-nixl"},
 		Totals: top.Totals{
 			Out: 5 << 20 * n, In: 3 << 20 * n, Transfers: n, Took: 400 * n, Events: 4 * n,
@@ -115,8 +115,8 @@ func mixed(second uint64) []top.Reading {
 }
 
 // slow returns the slowest transfers of an agent. All agents but one have the same.
-func slow(path string) []top.Transfer {
-	if path == "/run/nixl/exited" {
+func slow(id string) []top.Transfer {
+	if id == "/run/nixl/exited" {
 		return nil
 	}
 	return []top.Transfer{

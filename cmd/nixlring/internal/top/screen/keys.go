@@ -107,12 +107,13 @@ func (m *Model) pressTable(key string) {
 	case "pgdown", "ctrl+f":
 		m.move(m.body())
 	case "home", "g":
+		m.chosen = false
 		m.scroll(0)
 	case "end", "G":
-		m.scroll(len(m.rows) - 1)
+		m.choose(len(m.rows) - 1)
 	case "enter":
 		if len(m.rows) > 0 {
-			m.page = pageDetail
+			m.page, m.chosen = pageDetail, true
 		}
 	case "left", "h":
 		m.sortNext(-1)

@@ -17,9 +17,9 @@ type Config struct {
 	Interval time.Duration // between two samples
 	Window   time.Duration // of rates and quantiles
 	Sort     top.Key
-	Sample   func() top.Sample                // not called concurrently
-	Slowest  func(path string) []top.Transfer // slowest first; may be called during Sample
-	Empty    func(excluded int) string        // text if there are no agents, or all are excluded
+	Sample   func() top.Sample              // not called concurrently
+	Slowest  func(id string) []top.Transfer // slowest first; may be called during Sample
+	Empty    func(excluded int) string      // text if there are no agents, or all are excluded
 }
 
 // page is a page of the screen.
@@ -50,7 +50,8 @@ type Model struct {
 	typing   bool // the user is typing the filter
 	problems bool // show only agents with problems
 	rows     []*top.Row
-	selected string // path
+	selected string // ID
+	chosen   bool   // by the user; otherwise the first row is selected
 	offset   int    // first visible row
 }
 
@@ -134,10 +135,13 @@ func (m *Model) arrange() {
 	m.scroll(m.position())
 }
 
-// position returns the index of the selected row, or 0 if the row was removed.
+// position returns the index of the selected row, or 0 if the row was removed or the user has selected none.
 func (m *Model) position() int {
+	if !m.chosen {
+		return 0
+	}
 	for i, r := range m.rows {
-		if r.Path == m.selected {
+		if r.ID == m.selected {
 			return i
 		}
 	}
@@ -145,7 +149,13 @@ func (m *Model) position() int {
 }
 
 // move moves the selection.
-func (m *Model) move(by int) { m.scroll(m.position() + by) }
+func (m *Model) move(by int) { m.choose(m.position() + by) }
+
+// choose selects a row, which stays selected wherever it moves.
+func (m *Model) choose(row int) {
+	m.chosen = true
+	m.scroll(row)
+}
 
 // scroll selects a row and makes it visible.
 func (m *Model) scroll(to int) {
@@ -154,7 +164,7 @@ func (m *Model) scroll(to int) {
 		return
 	}
 	to = min(max(to, 0), len(m.rows)-1)
-	m.selected = m.rows[to].Path
+	m.selected = m.rows[to].ID
 	body := m.body()
 	m.offset = min(max(m.offset, to-body+1), to)
 	m.offset = max(0, min(m.offset, len(m.rows)-body))

@@ -6,6 +6,7 @@ package screen
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -106,7 +107,7 @@ func TestHelpScrollsAndReturnsToThePageBefore(t *testing.T) {
 	}
 	send(m, tea.WindowSizeMsg{Width: 100, Height: 12})
 	press(m, "?", "up", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown", "down")
-	if !strings.Contains(text(t, m), "five\n  minutes.\n  esc") {
+	if !strings.Contains(text(t, m), "five minutes.\n  esc") {
 		t.Errorf("the end of help isn't visible:\n%s", text(t, m))
 	}
 	press(m, "esc")
@@ -180,6 +181,49 @@ func TestSelectionFollowsTheAgent(t *testing.T) {
 	send(m, m.sample())
 	if m.selected != "/run/nixl/a" {
 		t.Errorf("after the agent was removed, %s is selected", m.selected)
+	}
+}
+
+// Problems move agents to the top. Until the user selects an agent, enter opens the first one.
+func TestEnterOpensTheFirstRow(t *testing.T) {
+	f := &fleet{make: plainFleet}
+	m := screenOf(t, 160, 20, 1, f)
+	f.make = func(second uint64) []top.Reading {
+		list := plainFleet(second)
+		list[2].Totals.Saturations = second
+		return list
+	}
+	m.key = top.ByProblems
+	send(m, m.sample())
+	if got := names(m); got != "c a b" {
+		t.Fatal(got)
+	}
+	press(m, "enter")
+	if m.selected != "/run/nixl/c" {
+		t.Errorf("%s is open", m.selected)
+	}
+	press(m, "esc")
+	m.key = top.ByName
+	send(m, m.sample())
+	if m.selected != "/run/nixl/c" || m.position() != 2 {
+		t.Errorf("%s at %d is selected", m.selected, m.position())
+	}
+}
+
+func TestNoteShowsItsNumberInEightyColumns(t *testing.T) {
+	f := &fleet{make: func(second uint64) (list []top.Reading) {
+		for i := range uint64(5) {
+			a := agent(fmt.Sprintf("worker-%d", i), second, 100)
+			if i == 4 {
+				a.Totals.Took *= 8
+			}
+			list = append(list, a)
+		}
+		return list
+	}}
+	m := screenOf(t, 80, 24, 5, f)
+	if !regexp.MustCompile(`straggler: [0-9.]+%`).MatchString(text(t, m)) {
+		t.Error(text(t, m))
 	}
 }
 

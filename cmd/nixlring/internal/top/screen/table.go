@@ -138,7 +138,7 @@ func (m *Model) titles(b *strings.Builder, list []column) {
 // name, which also works without colors and on narrow screens.
 func (m *Model) row(b *strings.Builder, r *top.Row, list []column) {
 	var line strings.Builder
-	selected := r.Path == m.selected
+	selected := r.ID == m.selected
 	put := func(p paint, s string) {
 		if selected {
 			p = plain // the whole line is painted below
