@@ -33,36 +33,66 @@ type Ring struct {
 	FullIn   time.Duration // until the ring is full at the current rate; 0 if it is full or idle
 }
 
-// Rings returns the findings about the consumers of rings.
+// Rings returns the findings about the consumers of rings: one for each cause, with all agents that share it.
 func Rings(rings []Ring) (list []Finding) {
+	type cause struct {
+		kind Kind
+		name string // of the consumer
+	}
+	groups := make(map[cause][]*Ring)
+	var causes []cause
 	for i := range rings {
 		r := &rings[i]
+		c := cause{NoConsumer, r.Name}
 		switch {
 		case r.Up == No:
+			continue
 		case r.Consumer == Foreign:
-			list = append(list, taken(r.Agent, 0))
+			c.kind = EventsTaken
 		case r.Consumer != Nobody && r.Consumer != Hanging:
+			continue
 		case r.Full:
-			list = append(list, r.full())
+			c.kind = RingFull
+		}
+		if groups[c] == nil {
+			causes = append(causes, c)
+		}
+		groups[c] = append(groups[c], r)
+	}
+	for _, c := range causes {
+		group := groups[c]
+		agents := make([]Agent, len(group))
+		for i, r := range group {
+			agents[i] = r.Agent
+		}
+		switch c.kind {
+		case EventsTaken:
+			list = append(list, taken(agents, 0))
+		case RingFull:
+			list = append(list, full(agents, group[0]))
 		default:
-			list = append(list, r.unread())
+			list = append(list, unread(agents, group))
 		}
 	}
 	return list
 }
 
 // AddRings adds the findings about the consumers of rings to others. They explain why events are
-// lost, so a loss that they explain is removed.
+// lost, so findings that they explain are removed.
 func AddRings(list []Finding, rings []Ring) []Finding {
 	found := Rings(rings)
-	explained := make(map[Agent]bool)
+	explained := make(map[Agent]Kind)
 	for i := range found {
-		if found[i].Kind != EventsTaken {
-			explained[found[i].Agents[0]] = true
+		for _, a := range found[i].Agents {
+			explained[a] = found[i].Kind
 		}
 	}
 	for i := range list {
-		if k := list[i].Kind; k != EventsLost && k != NearlyFull || !explained[list[i].Agents[0]] {
+		why, ok := explained[list[i].Agents[0]]
+		switch k := list[i].Kind; {
+		case ok && why == EventsTaken && k == EventsTaken:
+		case ok && why != EventsTaken && (k == EventsLost || k == NearlyFull):
+		default:
 			found = append(found, list[i])
 		}
 	}
@@ -75,34 +105,48 @@ func (r *Ring) who() string {
 	if r.Consumer == Hanging {
 		return "its consumer " + r.Name + " takes no events"
 	}
-	return "no process takes events from it"
+	return "no process takes its events"
 }
 
 const startCollector = "Start a Collector with the receiver nixl_shm, or check why it doesn't drain this ring: its log names the rings that it refuses."
 
-func (r *Ring) full() Finding {
+func full(agents []Agent, r *Ring) Finding {
 	return Finding{
-		Kind: RingFull, Severity: Critical, Agents: []Agent{r.Agent}, Short: "ring full, unread",
-		What:     fmt.Sprintf("The ring of %s is full: %s.", r.Agent, r.who()),
+		Kind: RingFull, Severity: Warning, Agents: agents, Short: "ring full, unread", job: len(agents) > 1,
+		What:     fmt.Sprintf("%s full: %s.", ringsOf(agents, "is", "are"), r.who()),
 		Evidence: []string{"nothing changes in a full ring, so what the agent does isn't visible"},
-		Not:      "Its transfers aren't affected, but all further events are lost.",
+		Not:      "Transfers aren't affected, but all further events are lost.",
 		Next:     startCollector,
 	}
 }
 
-func (r *Ring) unread() Finding {
+func unread(agents []Agent, group []*Ring) Finding {
 	f := Finding{
-		Kind: NoConsumer, Severity: Warning, Agents: []Agent{r.Agent}, Short: "unread",
-		What:     fmt.Sprintf("The ring of %s isn't drained: %s.", r.Agent, r.who()),
+		Kind: NoConsumer, Severity: Warning, Agents: agents, Short: "unread", job: len(agents) > 1,
+		What:     fmt.Sprintf("%s drained: %s.", ringsOf(agents, "isn't", "aren't"), group[0].who()),
 		Evidence: []string{},
 		Not:      "Nothing is lost yet.",
 		Next:     startCollector,
 	}
-	if r.FullIn > 0 {
-		f.Short = "unread, full in " + units.Age(r.FullIn)
-		f.Evidence = append(f.Evidence, "at the current rate, it is full in "+units.Age(r.FullIn))
+	soon := time.Duration(0)
+	for _, r := range group {
+		if r.FullIn > 0 && (soon == 0 || r.FullIn < soon) {
+			soon = r.FullIn
+		}
+	}
+	if soon > 0 {
+		f.Short = "unread, full in " + units.Age(soon)
+		f.Evidence = append(f.Evidence, "at the current rate, the first ring is full in "+units.Age(soon))
 	}
 	return f
+}
+
+// ringsOf names the rings of some agents, with a verb.
+func ringsOf(agents []Agent, one, more string) string {
+	if len(agents) == 1 {
+		return fmt.Sprintf("The ring of %s %s", agents[0], one)
+	}
+	return fmt.Sprintf("The rings of %d agents, such as %s, %s", len(agents), agents[0], more)
 }
 
 // Process is a process that uses NIXL.

@@ -103,8 +103,8 @@ func (f *Finding) OfJob() bool { return f.job }
 
 // urgency is the order of kinds of the same severity.
 var urgency = []Kind{
-	JobStalled, Stalled, Failing, TelemetryDisabled, RingFull, EventsLost, EventsTaken,
-	JobSlower, Straggler, Slower, SomeFail, SmallBehindLarge, PostBound, NearlyFull, NoConsumer, NoTelemetry, Gone, Idle,
+	JobStalled, Stalled, Failing, JobSlower, TelemetryDisabled, Straggler, Slower, SomeFail, SmallBehindLarge, PostBound,
+	RingFull, EventsLost, EventsTaken, NearlyFull, NoConsumer, NoTelemetry, Gone, Idle,
 }
 
 // Kinds returns all kinds, the most urgent first.

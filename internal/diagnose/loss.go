@@ -5,6 +5,8 @@ package diagnose
 
 // losses returns the agents whose telemetry is, or may soon be, incomplete.
 func (h *history) losses(i int) (list []Finding) {
+	var robbed []Agent
+	reads := 0.0
 	for _, a := range h.agents {
 		t := h.tracks[a]
 		d := h.during(t, i, h.windows.Long)
@@ -12,11 +14,14 @@ func (h *history) losses(i int) (list []Finding) {
 			list = append(list, lost(a, d.lost))
 		}
 		if d.foreign > 0 {
-			list = append(list, taken(a, d.foreign))
+			robbed, reads = append(robbed, a), reads+d.foreign
 		}
 		if r := t.readings[i]; r != nil && r.Up != No && d.lost == 0 && h.leastFill(t, i) > FullShare {
 			list = append(list, nearlyFull(a, r.Fill))
 		}
+	}
+	if len(robbed) > 0 {
+		list = append(list, taken(robbed, reads))
 	}
 	return list
 }

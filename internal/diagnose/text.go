@@ -210,15 +210,19 @@ func lost(a Agent, n float64) Finding {
 	}
 }
 
-func taken(a Agent, n float64) Finding {
+func taken(agents []Agent, n float64) Finding {
+	who := agents[0].String()
+	if len(agents) > 1 {
+		who = fmt.Sprintf("%d agents, such as %s", len(agents), who)
+	}
 	evidence := []string{}
 	if n > 0 {
 		evidence = append(evidence, fmt.Sprintf("times that events were gone: %s", units.Count(uint64(n))))
 	}
 	return Finding{
-		Kind: EventsTaken, Severity: Warning, Agents: []Agent{a},
+		Kind: EventsTaken, Severity: Warning, Agents: agents, job: len(agents) > 1,
 		Short:    "events taken",
-		What:     fmt.Sprintf("Another process consumes the telemetry of %s.", a),
+		What:     fmt.Sprintf("Another process consumes the telemetry of %s.", who),
 		Evidence: evidence,
 		Not:      "It isn't nixlring, which only observes.",
 		Next:     "Stop the other consumer, such as NIXL's telemetry_reader. nixlring inspect RING names it.",
