@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -139,7 +140,7 @@ func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 	must.OK(t, os.Chmod(volume, 0o777)) // ignore the umask
 	var agents []*agent
 	for i, s := range []spec{
-		{"", []string{"--env=NIXL_TELEMETRY_DIR=/rings", enable}, nil}, // in the container's layer
+		{"", []string{"--env=NIXL_TELEMETRY_DIR=/rings", "--env=LOCAL_RANK=1", enable}, nil}, // in the container's layer
 		{"", []string{"--user=1001", "--tmpfs=/tmp:mode=1777", "--env=LOCAL_RANK=3", enable}, nil},
 		{"", []string{"--user=1002", "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--env=OTEL_SERVICE_NAME=decode", enable}, nil},
 		{"", []string{"--user=1003", "--env=NIXL_TELEMETRY_DIR=/var/run/nixl", "--tmpfs=/run/nixl:mode=1777", enable}, nil}, // a symlink
@@ -147,6 +148,7 @@ func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 		{"", []string{"--env=NIXL_TELEMETRY_DIR=shm", "--workdir=/dev", enable}, nil},
 		{"", []string{"--user=1004"}, []string{"-dir=/dev/shm"}}, // set after the start
 		{"", []string{"--env=NIXL_TELEMETRY_DIR=/dev/shm", "--read-only", "--cap-drop=all", enable}, nil},
+		{"", []string{"--env=NIXL_TELEMETRY_DIR=/run/nixl", "--volume=" + overlayOnTmpfs(t), "--env=LOCAL_RANK=8", enable}, nil},
 	} {
 		s.pod = pod(i)
 		agents = append(agents, start(t, s))
@@ -163,8 +165,12 @@ func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 		got := c.await(pod(i), a.written)
 		want := map[string]string{"container.id": "", "process.executable.name": "", "process.pid": "", "nixl.agent.name": "agent"}
 		switch i {
+		case 0:
+			want["nixl.local_rank"] = "1"
 		case 1:
 			want["nixl.local_rank"] = "3"
+		case 8:
+			want["nixl.local_rank"] = "8"
 		case 2:
 			want["service.name"] = "decode"
 		}
@@ -174,6 +180,19 @@ func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// overlayOnTmpfs returns a volume at /run/nixl that is an overlay, whose upper directory is on tmpfs.
+func overlayOnTmpfs(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	must.OK(t, syscall.Mount("none", dir, "tmpfs", 0, ""))
+	t.Cleanup(func() { must.OK(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	lower, upper, work := filepath.Join(dir, "lower"), filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	for _, d := range []string{lower, upper, work} {
+		must.OK(t, os.Mkdir(d, 0o755))
+	}
+	return fmt.Sprintf("%s:/run/nixl:O,upperdir=%s,workdir=%s", lower, upper, work)
 }
 
 // The events that are in the ring when the container is killed count, and the

@@ -264,13 +264,12 @@ func invalidPage(ctx context.Context, url, pod string) string {
 	return ""
 }
 
-// The receiver has its default settings.
-func TestShortJobsAreCounted(t *testing.T) {
+func TestShortJobsAreCountedWithAShortInterval(t *testing.T) {
 	jobs := 3
 	if n, err := strconv.Atoi(os.Getenv("CONTAINER_JOBS")); err == nil {
 		jobs = n
 	}
-	c := configured(t, fmt.Sprintf(hostileConfiguration, "1s", "", "file"))
+	c := configured(t, strings.Replace(fmt.Sprintf(hostileConfiguration, "1s", "", "file"), "processes: {}", "processes: {interval: 1s}", 1))
 	for i := range jobs {
 		a := start(t, spec{pod(i), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm"}, nil})
 		interval := time.NewTicker(time.Second)
