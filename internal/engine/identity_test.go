@@ -61,9 +61,8 @@ func newTwins(t *testing.T) *twins {
 	return &twins{t, processtest.New(t), make(map[string]string), make(map[string]*ringbuf.Writer), make(map[string]int)}
 }
 
-// start starts a container. Its process has the PID 10 times n, and is younger than those
-// with lower PIDs.
-func (x *twins) start(n int) (container string) {
+// start starts a container with a name. Its process has the PID 10 times n.
+func (x *twins) start(n int, name string) (container string) {
 	x.t.Helper()
 	container = strings.Repeat(fmt.Sprint(n), 64)
 	root := x.t.TempDir()
@@ -73,7 +72,8 @@ func (x *twins) start(n int) (container string) {
 	x.roots[container] = root
 	x.machine.Start(processtest.Process{
 		PID: 10 * n, Namespace: fmt.Sprintf("mnt:[%d]", n), Cgroup: processtest.InPod(podUID, container), Root: root,
-		Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=/shm"},
+		Mounts: "22 1 0:1 /var/lib/kubelet/pods/" + podUID + "/containers/" + name + "/0a1b2c3d /dev/termination-log rw - ext4 /dev/sda rw\n",
+		Env:    []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=/shm"},
 	})
 	return container
 }
@@ -139,23 +139,19 @@ func (x *twins) await(h *Engine, want map[string]int) {
 	}
 }
 
-// ids returns the identities of the first agent and of the one that is set apart.
-func ids(second string) (first, apart string) {
-	first = "pod " + podUID + " /shm/decode"
-	return first, "container " + second + " " + first
-}
+// id returns the identity of the agent in a container of the pod.
+func id(name string) string { return "pod " + podUID + " " + name + " /shm/decode" }
 
 func TestAgentsOfOneNameInTwoContainersAreBothCounted(t *testing.T) {
 	for name, storage := range map[string]checkpoint.Storage{"with storage": &memoryStore{values: make(map[string][]byte)}, "without storage": nil} {
 		t.Run(name, func(t *testing.T) {
 			x := newTwins(t)
-			a, b := x.start(1), x.start(2)
+			a, b := x.start(1, "prefill"), x.start(2, "decode")
 			x.write(a, 3)
 			x.write(b, 5)
-			first, apart := ids(b)
 			for range 5 { // this process restarts
 				x.run(storage, func(h *Engine) {
-					x.await(h, map[string]int{first: x.written[a], apart: x.written[b]})
+					x.await(h, map[string]int{id("prefill"): x.written[a], id("decode"): x.written[b]})
 				})
 				if storage == nil { // the totals start from zero
 					clear(x.written)
@@ -167,39 +163,32 @@ func TestAgentsOfOneNameInTwoContainersAreBothCounted(t *testing.T) {
 	}
 }
 
-// The container of the first agent restarts while this process doesn't run, so its process
-// is younger than that of the second agent.
-func TestAgentStaysApartIfTheOtherContainerRestarts(t *testing.T) {
+// A container restarts while this process doesn't run.
+func TestAgentsKeepTheirIdentitiesIfOneContainerRestarts(t *testing.T) {
 	x := newTwins(t)
 	storage := &memoryStore{values: make(map[string][]byte)}
-	a, b := x.start(1), x.start(2)
+	a, b := x.start(1, "prefill"), x.start(2, "decode")
 	x.write(a, 3)
 	x.write(b, 5)
-	first, apart := ids(b)
-	x.run(storage, func(h *Engine) { x.await(h, map[string]int{first: 3, apart: 5}) })
+	x.run(storage, func(h *Engine) { x.await(h, map[string]int{id("prefill"): 3, id("decode"): 5}) })
 	x.machine.Exit(10)
-	again := x.start(3)
+	again := x.start(3, "prefill")
 	x.write(again, 7)
 	x.write(b, 1)
-	x.run(storage, func(h *Engine) { x.await(h, map[string]int{first: 3 + 7, apart: 5 + 1}) })
-	// Now the first agent doesn't run.
-	x.machine.Exit(30)
-	x.write(b, 1)
-	x.run(storage, func(h *Engine) { x.await(h, map[string]int{apart: 5 + 1 + 1}) })
+	x.run(storage, func(h *Engine) { x.await(h, map[string]int{id("prefill"): 3 + 7, id("decode"): 5 + 1}) })
 }
 
 // A container that restarts alone continues its totals.
 func TestAgentOfRestartedContainerKeepsItsIdentity(t *testing.T) {
 	x := newTwins(t)
-	a := x.start(1)
+	a := x.start(1, "decode")
 	x.write(a, 3)
-	first, _ := ids(a)
 	x.run(nil, func(h *Engine) {
-		x.await(h, map[string]int{first: 3})
+		x.await(h, map[string]int{id("decode"): 3})
 		x.machine.Exit(10)
 		must.OK(t, x.rings[a].Close())
-		b := x.start(2)
+		b := x.start(2, "decode")
 		x.write(b, 5)
-		x.await(h, map[string]int{first: 3 + 5})
+		x.await(h, map[string]int{id("decode"): 3 + 5})
 	})
 }

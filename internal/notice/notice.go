@@ -37,7 +37,6 @@ const (
 	RingReplaced  // another file has replaced a ring
 	RingRemoved   // a ring's file was removed
 	RingRenamed   // a file is another name of an open ring
-	AgentApart    // an agent in another container has the same identity
 	RingRetired   // a ring was closed because its agent exited
 	RingForeign   // another consumer reads a ring
 	RingFull      // a drain found a ring full

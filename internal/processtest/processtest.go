@@ -32,6 +32,7 @@ type Process struct {
 	Env        []string // NAME=value
 	Maps       string   // path of a file that is mapped for writing
 	Library    string   // path of a library that is mapped
+	Mounts     string   // as in /proc/PID/mountinfo
 	Root       string   // root directory; / if empty
 }
 
@@ -62,7 +63,7 @@ func (h *Host) Start(p Process) {
 		"cgroup":  "0::" + cmp.Or(p.Cgroup, "/user.slice") + "\n",
 		"statm":   "4096 100 100 1 0 100 0\n",
 		"environ": strings.Join(append(p.Env, ""), "\x00"),
-		"maps":    maps,
+		"maps":    maps, "mountinfo": p.Mounts,
 	} {
 		errs = append(errs, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}

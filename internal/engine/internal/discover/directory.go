@@ -43,7 +43,6 @@ type Directory struct {
 
 	worker *Worker
 	cancel context.CancelFunc // of ctx
-	after  <-chan struct{}    // closed when the first walk may begin; nil if it may begin at once
 }
 
 // New returns a Directory. It passes messages to send, on the directory's goroutine.
@@ -158,19 +157,8 @@ func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
 }
 
 // Refuse implements [drain.Source].
-func (d *Directory) Refuse(a drain.Agent, other drain.Running, r *ringbuf.Reader) {
-	d.submit(r, func() { d.refuseRing(a, other, r) })
-}
-
-// Probe implements [drain.Source].
-func (d *Directory) Probe(done func()) {
-	submitted := d.worker.Submit(func() {
-		d.probeAll()
-		done()
-	})
-	if !submitted {
-		done()
-	}
+func (d *Directory) Refuse(a drain.Agent, r *ringbuf.Reader) {
+	d.submit(r, func() { d.refuseRing(a, r) })
 }
 
 // submit runs fn on the directory's goroutine. If that has ended, it only closes
@@ -184,7 +172,6 @@ func (d *Directory) submit(r *ringbuf.Reader, fn func()) {
 // run is the directory's goroutine.
 func (d *Directory) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, d.cancel)()
-	d.waitFirst(ctx)
 	walk, retry, resume := time.NewTimer(0), time.NewTimer(maxRetry), time.NewTimer(maxRetry)
 	look := time.NewTimer(untilLook())
 	if d.cfg.Discovered {

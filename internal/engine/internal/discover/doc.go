@@ -43,6 +43,6 @@
 //     whatever directory they are
 //   - stores.go: the stores in a directory
 //   - worker.go, directory.go, walk.go, notify.go: one directory
-//   - identify.go, watcher.go, apart.go, mapped.go, processes.go, kubelet.go:
+//   - identify.go, watcher.go, mapped.go, processes.go, kubelet.go:
 //     directories that come and go
 package discover

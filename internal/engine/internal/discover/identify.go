@@ -24,12 +24,13 @@ type IdentifyBy []string
 // The parts of an identity.
 const (
 	ByAgent     = "agent"     // the path of the ring, as the agent sees it
-	ByPod       = "pod"       // the pod's UID; without a pod, the container's ID
+	ByPod       = "pod"       // the pod's UID and the container's name; without a pod, the container's ID
 	ByContainer = "container" // the container's ID
 	ByRank      = "rank"      // the resource attribute nixl.local_rank
 )
 
-// DefaultIdentifyBy distinguishes agents that have the same name in different pods.
+// DefaultIdentifyBy distinguishes agents that have the same name in different pods, and in
+// different containers of a pod.
 var DefaultIdentifyBy = IdentifyBy{ByPod, ByAgent}
 
 // Check returns an error if the list is empty, repeats a part, or has an unknown one.
@@ -103,8 +104,12 @@ func (by IdentifyBy) InPod(uid string) func(drain.Agent, *ringbuf.Reader) drain.
 // ByAgent, or if another part of by isn't known.
 func (by IdentifyBy) id(a drain.Agent, o origin) string {
 	rank, _ := a.Resource.Value(semconv.LocalRank)
+	pod := o.pod
+	if pod != "" && o.containerName != "" {
+		pod += " " + o.containerName
+	}
 	known := map[string]string{
-		ByPod: cmp.Or(o.pod, o.container, o.namespace), ByContainer: cmp.Or(o.container, o.namespace), ByRank: rank.String(),
+		ByPod: cmp.Or(pod, o.container, o.namespace), ByContainer: cmp.Or(o.container, o.namespace), ByRank: rank.String(),
 	}
 	var parts []string
 	byAgent := slices.Contains(by, ByAgent)

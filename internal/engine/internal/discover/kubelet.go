@@ -114,12 +114,6 @@ type volume struct {
 
 func (v volume) Path() string { return filepath.Join(v.kubelet.Pods, v.dir) }
 
-// Since implements [Location].
-func (volume) Since() uint64 { return 0 }
-
-// Twin implements [Location].
-func (volume) Twin() string { return "" }
-
 // Holder implements [Location].
 func (v volume) Holder() drain.Holder { return drain.Holder{Pod: v.pod} }
 

@@ -78,9 +78,6 @@ func (t *tracker) open(f *files.Dir, r *record) (*ringbuf.Reader, error) {
 		err = t.ctx.Err()
 	}
 	if err == nil {
-		agent.ID, err = t.identity(r, agent.ID)
-	}
-	if err == nil {
 		err = t.admit(r, agent.ID, ring)
 	}
 	if err != nil {
@@ -233,8 +230,25 @@ func (t *tracker) retire(a drain.Agent, ring *ringbuf.Reader) {
 	if r == nil || r.ring != ring {
 		return // a message about the path's next ring is on its way to the owner
 	}
-	r.ring, r.known, r.apart = nil, false, false
+	r.ring, r.known = nil, false
 	if r.state == open {
 		t.ignore(r, r.exitInfo)
 	}
+}
+
+// refuseRing closes a ring whose agent has the ID of another agent. The ring is opened again
+// later.
+func (t *tracker) refuseRing(a drain.Agent, ring *ringbuf.Reader) {
+	t.closeRing(ring)
+	r := t.records[a.Path]
+	if r == nil || r.ring != ring {
+		return
+	}
+	r.ring, r.known = nil, false
+	if r.state != open {
+		return
+	}
+	r.refusedWait = nextBackoff(r.refusedWait, firstRetry)
+	t.refuse(r, r.info, errIdentity)
+	r.wait = r.refusedWait
 }

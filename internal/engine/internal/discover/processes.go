@@ -215,25 +215,6 @@ func (c *container) list() []process.Process {
 	return c.members
 }
 
-// Since implements [Location].
-func (c *container) Since() uint64 {
-	since := uint64(0)
-	for _, p := range c.list() {
-		if since == 0 || p.Start < since {
-			since = p.Start
-		}
-	}
-	return since
-}
-
-// Twin implements [Location].
-func (c *container) Twin() string {
-	if c.holder.Pod == "" {
-		return ""
-	}
-	return c.holder.Pod + " " + c.dir
-}
-
 // Holder implements [Location].
 func (c *container) Holder() drain.Holder { return c.holder }
 

@@ -44,9 +44,7 @@ type record struct {
 	limited     bool          // the limit on rings was the reason
 	refusedWait time.Duration // after the owner last refused the ring
 
-	probed time.Time // when the agent that has the same ID was last probed; see refuseRing
-	apart  bool      // the ID includes the container; see apart.go
-	cause  string    // reported last; reset when the path gets a ring or loses its file
+	cause string // reported last; reset when the path gets a ring or loses its file
 
 	throttle
 

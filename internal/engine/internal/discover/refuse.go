@@ -121,6 +121,8 @@ func (t *tracker) refuse(r *record, info files.Info, err error) {
 		if quiet {
 			first = firstRetryStarting
 		}
+	case errors.Is(err, errIdentity): // it may be known only later that the other agent has exited
+		quiet = r.refusedWait < 4*firstRetry
 	case errors.Is(err, ringbuf.ErrInvalid) && changedWithin(settleTimeout, info, now):
 		first, quiet = firstRetryStarting, r.known
 	}

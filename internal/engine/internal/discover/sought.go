@@ -72,7 +72,7 @@ func (t *tracker) attribute() {
 		case r.seeking && r.ring != nil:
 			agent, err := t.identify(r, r.ring)
 			if err == nil && !r.seeking {
-				agent.ID = r.ID // it may be set apart
+				agent.ID = r.ID
 				r.Agent = t.cfg.Resource.describe(agent)
 				t.send(drain.Attributed{Agent: r.Agent, Reader: r.ring})
 			}

@@ -41,11 +41,6 @@ type Finder interface {
 type Location interface {
 	// Holder returns the holder of the rings.
 	Holder() drain.Holder
-	// Since orders locations by the age of their oldest process. It is 0 if that is unknown.
-	Since() uint64
-	// Twin is equal for directories of different containers whose agents may have the same
-	// identity.
-	Twin() string
 	// Path returns the path of the directory when it was found.
 	Path() string
 	// OpenDir opens a directory at or below Path.
@@ -112,7 +107,6 @@ func (w *Watcher) Start() {
 
 func (w *Watcher) run(ctx context.Context) {
 	defer close(w.ended)
-	w.awaitStored(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -125,28 +119,6 @@ func (w *Watcher) run(ctx context.Context) {
 		case <-timer.C:
 			w.search(ctx)
 			timer.Reset(w.cfg.Interval)
-		}
-	}
-}
-
-// awaitStored waits for the list of stored agents, so that the directories are walked in
-// order; see apart.go.
-func (w *Watcher) awaitStored(ctx context.Context) {
-	if w.cfg.Stored == nil {
-		return
-	}
-	check := time.NewTicker(time.Millisecond)
-	defer check.Stop()
-	for timeout := time.After(storedTimeout); ; {
-		if _, known := w.cfg.Stored(""); known {
-			return
-		}
-		select {
-		case <-check.C:
-		case <-timeout:
-			return
-		case <-ctx.Done():
-			return
 		}
 	}
 }
@@ -173,12 +145,9 @@ func (w *Watcher) update(found map[string]Location) {
 	defer w.mu.Unlock()
 	before := w.refused
 	w.refused = make(map[string]Refusal)
-	twins := make(map[string]*Directory)
-	for _, key := range inOrder(found, func(key string) bool { return w.watched[key] == nil }) {
-		l := found[key]
-		w.admit(key, l, before, twins[l.Twin()])
-		if d := w.watched[key]; d != nil && l.Twin() != "" {
-			twins[l.Twin()] = d
+	for key, l := range found {
+		if w.watched[key] == nil {
+			w.admit(key, l, before)
 		}
 	}
 	for key, d := range w.watched {
@@ -197,13 +166,12 @@ func (w *Watcher) update(found map[string]Location) {
 	})
 }
 
-// admit starts to watch a directory if its holder has budget for it. The directory is first
-// walked after the twin, unless that is nil or hangs.
-func (w *Watcher) admit(key string, l Location, before map[string]Refusal, twin *Directory) {
+// admit starts to watch a directory if its holder has budget for it.
+func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 	h := l.Holder()
 	err := w.cfg.Rings.use(h, someDirectories, 1)
 	if err == nil {
-		w.add(key, l, twin)
+		w.add(key, l)
 		return
 	}
 	w.refused[l.Path()] = Refusal{Reason: reason(err), Err: err}
@@ -216,7 +184,7 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal, twin 
 }
 
 // add starts to watch a directory.
-func (w *Watcher) add(key string, l Location, twin *Directory) {
+func (w *Watcher) add(key string, l Location) {
 	cfg := w.cfg.Config
 	cfg.Dir, cfg.Identify, cfg.Holder, cfg.HasRings = l.Path(), l.Identify, l.Holder(), l.HasRings
 	if p, ok := l.(Processed); ok {
@@ -233,11 +201,6 @@ func (w *Watcher) add(key string, l Location, twin *Directory) {
 		w.missing = err
 		w.cfg.Rings.free(cfg.Holder, someDirectories, 1)
 		return
-	}
-	if twin != nil {
-		walked := make(chan struct{})
-		twin.Refresh(func() { close(walked) })
-		d.after = walked
 	}
 	d.Start()
 	w.watched[key] = d

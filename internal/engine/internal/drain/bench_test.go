@@ -173,9 +173,7 @@ type ownRing struct {
 func (ownRing) Close(r *ringbuf.Reader)           { _ = r.Close() }
 func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader) {}
 func (ownRing) Retire(_ Agent, _ *ringbuf.Reader) {}
-func (ownRing) Probe(done func())                 { done() }
-
-func (ownRing) Refuse(_ Agent, _ Running, _ *ringbuf.Reader) {}
+func (ownRing) Refuse(_ Agent, _ *ringbuf.Reader) {}
 
 func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
 	b.Helper()

@@ -131,10 +131,8 @@ func (d *loopHarness) Retire(a Agent, r *ringbuf.Reader) {
 }
 
 // Probe implements Source.
-func (*loopHarness) Probe(done func()) { done() }
-
 // Refuse implements Source.
-func (d *loopHarness) Refuse(_ Agent, _ Running, r *ringbuf.Reader) { d.Close(r) }
+func (d *loopHarness) Refuse(_ Agent, r *ringbuf.Reader) { d.Close(r) }
 
 func (d *loopHarness) isClosed(r *ringbuf.Reader) bool {
 	d.mu.Lock()

@@ -17,17 +17,9 @@ type Source interface {
 	// the file again only when it changes.
 	Retire(a Agent, r *ringbuf.Reader)
 	// Refuse closes a ring whose agent has the same ID as another agent, which is running
-	// as far as its source knows. The source opens the ring again with another ID, or
-	// later, because the other agent may exit.
-	Refuse(a Agent, other Running, r *ringbuf.Reader)
-	// Probe sends [Attended] for all open rings, and then calls done.
-	Probe(done func())
-}
-
-// Running describes an agent that is running.
-type Running struct {
-	Agent  Agent
-	Source Source
+	// as far as its source knows. The source opens the ring again later, because the other
+	// agent may exit.
+	Refuse(a Agent, r *ringbuf.Reader)
 }
 
 // Opened reports that a ring was opened and locked. It passes the reader to the owner. If

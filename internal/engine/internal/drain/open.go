@@ -44,7 +44,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 		}
 		a.tally.Opened(m.Reader.Committed() == 0)
 	case m.Agent.Path != a.Path && a.busy():
-		o.do(refuseEffect{m.From, m.Agent, Running{a.Agent, a.source}, m.Reader})
+		o.do(refuseEffect{m.From, m.Agent, m.Reader})
 		return
 	case a.opening != nil: // another file has replaced the ring, whose events can't be counted yet
 		last := a.opening

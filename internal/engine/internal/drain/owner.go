@@ -239,7 +239,6 @@ type retireEffect struct {
 type refuseEffect struct {
 	source Source
 	agent  Agent
-	other  Running
 	reader *ringbuf.Reader
 }
 
@@ -254,7 +253,7 @@ type (
 func (e closeEffect) run(env)     { e.source.Close(e.reader) }
 func (e reopenEffect) run(env)    { e.source.Reopen(e.agent, e.reader) }
 func (e retireEffect) run(env)    { e.source.Retire(e.agent, e.reader) }
-func (e refuseEffect) run(env)    { e.source.Refuse(e.agent, e.other, e.reader) }
+func (e refuseEffect) run(env)    { e.source.Refuse(e.agent, e.reader) }
 func (e loadEffect) run(to env)   { to.load(e.id, e.key) }
 func (e saveEffect) run(to env)   { to.save(e.batch, e.batch.ops) }
 func (e forgetEffect) run(to env) { to.forget(e.key) }

@@ -181,12 +181,10 @@ func (b *harness) count(k notice.Kind) (n int) {
 
 // harness implements Source.
 
-func (b *harness) Close(r *ringbuf.Reader)       { _ = r.Close() }
-func (b *harness) Reopen(Agent, *ringbuf.Reader) { b.reopen = true }
-func (b *harness) Retire(Agent, *ringbuf.Reader) { b.retired = true }
-func (*harness) Probe(done func())               { done() }
-
-func (b *harness) Refuse(_ Agent, _ Running, r *ringbuf.Reader) { b.refused = append(b.refused, r) }
+func (b *harness) Close(r *ringbuf.Reader)           { _ = r.Close() }
+func (b *harness) Reopen(Agent, *ringbuf.Reader)     { b.reopen = true }
+func (b *harness) Retire(Agent, *ringbuf.Reader)     { b.retired = true }
+func (b *harness) Refuse(_ Agent, r *ringbuf.Reader) { b.refused = append(b.refused, r) }
 
 // harness implements env.
 

@@ -390,9 +390,7 @@ func (p *process) Retire(a Agent, r *ringbuf.Reader) {
 	}
 }
 
-func (*process) Probe(done func()) { done() }
-
-func (p *process) Refuse(a Agent, _ Running, r *ringbuf.Reader) {
+func (p *process) Refuse(a Agent, r *ringbuf.Reader) {
 	p.lose(r, "gone", false) // it was refused until then
 	p.reopen(a, r)
 }

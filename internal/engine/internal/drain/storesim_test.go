@@ -174,11 +174,10 @@ func (w *storeWorld) reply(c *collect) {
 
 // storeWorld implements Source.
 
-func (*storeWorld) Close(*ringbuf.Reader)                  {}
-func (*storeWorld) Reopen(Agent, *ringbuf.Reader)          {}
-func (*storeWorld) Retire(Agent, *ringbuf.Reader)          {}
-func (*storeWorld) Refuse(Agent, Running, *ringbuf.Reader) {}
-func (*storeWorld) Probe(done func())                      { done() }
+func (*storeWorld) Close(*ringbuf.Reader)         {}
+func (*storeWorld) Reopen(Agent, *ringbuf.Reader) {}
+func (*storeWorld) Retire(Agent, *ringbuf.Reader) {}
+func (*storeWorld) Refuse(Agent, *ringbuf.Reader) {}
 
 // read sends the values of the stores that have changed, as the directory does. With probe,
 // it also finds new files, and notices exits.
