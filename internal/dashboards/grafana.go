@@ -60,11 +60,11 @@ func newGrafana(d Dashboard) (page, error) {
 	if d.has(Heatmap) {
 		b.WithVariable(cumulative())
 	}
-	built, err := b.Build()
-	if err != nil {
+	if err := d.addRows(b); err != nil {
 		return page{}, err
 	}
-	if built.Panels, err = d.grid(); err != nil {
+	built, err := b.Build()
+	if err != nil {
 		return page{}, err
 	}
 	for i := range built.Templating.List {
@@ -130,44 +130,46 @@ func (d *Dashboard) alertsShown() (matchers []string) {
 	return matchers
 }
 
-// grid places the panels row by row in 24 columns.
-func (d *Dashboard) grid() ([]dashboard.PanelOrRowPanel, error) {
-	var list []dashboard.PanelOrRowPanel
-	var id, y uint32
-	place := func(x, w, h uint32) (*uint32, *dashboard.GridPos) {
+// addRows adds the rows and their panels. The SDK places them.
+func (d *Dashboard) addRows(b *dashboard.DashboardBuilder) error {
+	id := uint32(0)
+	next := func() uint32 {
 		id++
-		return new(id), &dashboard.GridPos{X: x, Y: y, W: w, H: h}
+		return id
 	}
 	for _, r := range d.Rows {
-		rowID, at := place(0, 24, 1)
-		row := &dashboard.RowPanel{
-			Type: "row", Title: new(r.Title), Collapsed: r.Optional, Id: *rowID, GridPos: at, Panels: []dashboard.Panel{},
-		}
-		list = append(list, dashboard.PanelOrRowPanel{RowPanel: row})
-		y++
-		var x, line uint32 // line is the height of the current line of panels
+		row := dashboard.NewRowBuilder(r.Title).Id(next()).Collapsed(r.Optional)
+		var panels []placed
 		for i := range r.Panels {
 			p := &r.Panels[i]
 			panel, err := p.grafana(selector(d.Variables))
 			if err != nil {
-				return nil, err
+				return err
 			}
 			w, h := p.size()
-			if x+w > 24 {
-				x, y, line = 0, y+line, 0
-			}
-			panel.Id, panel.GridPos = place(x, w, h)
-			x, line = x+w, max(line, h)
-			if r.Optional {
-				row.Panels = append(row.Panels, panel)
-			} else {
-				list = append(list, dashboard.PanelOrRowPanel{Panel: &panel})
+			panel.Id, panel.GridPos = new(next()), &dashboard.GridPos{W: w, H: h}
+			panels = append(panels, placed(panel))
+		}
+		if r.Optional {
+			for _, p := range panels {
+				row.WithPanel(p)
 			}
 		}
-		y += line
+		b.WithRow(row)
+		if !r.Optional {
+			for _, p := range panels {
+				b.WithPanel(p)
+			}
+		}
 	}
-	return list, nil
+	return nil
 }
+
+// placed is a panel that is built and has a size.
+type placed dashboard.Panel
+
+// Build returns the panel.
+func (p placed) Build() (dashboard.Panel, error) { return dashboard.Panel(p), nil }
 
 func (p *Panel) size() (w, h uint32) {
 	w, h = 8, 9 // the legend of a ranked panel shows 10 lines
