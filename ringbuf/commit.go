@@ -21,43 +21,59 @@ func (r *Reader) Commit() error { return r.CommitTo(r.next) }
 // CommitTo is like [Reader.Commit], but commits only the events up to a position
 // that [Reader.Position] returned since the last [ErrForeignRead]. Events read
 // later stay uncommitted.
+//
+// Only an agent that starts stores position 0. So a commit to position 0 stops at the slot
+// before. The event there counts as committed, and its slot is returned with the next ones,
+// or by [Reader.Release]. A ring of two slots has no other slot, and stores 0.
 func (r *Reader) CommitTo(position uint64) error {
 	switch {
 	case r.mem == nil:
 		return r.wrap(os.ErrClosed)
 	case r.mode == Observe:
 		return nil
-	case position > r.mask || r.distance(r.committed, position) > r.Uncommitted():
+	case position > r.mask || r.distance(r.committed, position) > r.unreturned():
 		return r.wrap(fmt.Errorf("%w: position %d was not read", ErrInvalid, position))
-	case position == r.committed:
-		return nil
 	}
-	r.position = position
-	return r.guard(r.runCommit)
+	keep := position == 0 && r.committed != 0 && r.mask > 1
+	if keep {
+		position = r.mask
+	}
+	if position != r.committed {
+		r.position = position
+		if err := r.guard(r.runCommit); err != nil {
+			return err
+		}
+	}
+	r.kept = keep
+	return nil
 }
 
 func (r *Reader) guardedCommit() {
-	s, err := r.look()
+	_, err := r.look()
 	done := false
 	if err == nil {
-		done, err = r.swap(s.write, r.position)
+		done, err = r.swap(r.position)
 	}
 	if err == nil && !done {
 		// Another process moved readPos after look loaded it. A second look
 		// finds out which one.
+		var s state
 		if s, err = r.look(); err == nil {
 			err = r.followForeign(s)
 		}
 	}
 	if r.err = err; err == nil {
 		r.moved += uint64(r.distance(r.committed, r.position))
-		r.committed, r.seen, r.seenTo = r.position, 0, 0
-		if r.committed == 0 {
-			if now, err := r.stat(); err == nil {
-				r.firstChanged = now.Changed
-			}
-		}
+		r.committed, r.kept, r.seen, r.seenTo = r.position, false, 0, 0
 		r.rememberRun()
+	}
+}
+
+// Release returns the slot that a commit to position 0 has kept. Call it before Close if no
+// later reader will know the position. If an agent has restarted, nothing changes.
+func (r *Reader) Release() {
+	if r.mode == Consume && r.kept && r.next == 0 {
+		_ = r.guard(func() { atomic.CompareAndSwapUint64(r.read, r.committed, 0) })
 	}
 }
 
@@ -86,64 +102,19 @@ func (r *Reader) skip(position uint64) (pending int, err error) {
 	return s.pending - n, err
 }
 
-// Fingerprint returns a checksum of the slots between two positions: of all slots
-// from position 0, because a restarted agent also begins there, or else of the
-// newest 64. The checksum changes when an agent overwrites these slots. The error
-// wraps [ErrShrunk], [ErrInvalid] or [os.ErrClosed].
-func (r *Reader) Fingerprint(from, to uint64) (sum uint32, err error) {
-	if from > r.mask || to > r.mask {
-		return 0, r.wrap(fmt.Errorf("%w: there is no slot %d", ErrInvalid, max(from, to)))
+// Fingerprint returns a checksum of the slots before a position. A restarted agent overwrites
+// these slots first. The error wraps [ErrShrunk], [ErrInvalid] or [os.ErrClosed].
+func (r *Reader) Fingerprint(to uint64) (sum uint32, err error) {
+	if to > r.mask {
+		return 0, r.wrap(fmt.Errorf("%w: there is no slot %d", ErrInvalid, to))
 	}
 	err = r.guard(func() {
-		if r.err = r.checkWritten(from, r.distance(from, to)); r.err != nil {
+		if r.err = r.checkWritten(0, int(to)); r.err != nil {
 			return
 		}
-		if sum = r.seen; r.committed != 0 || from != 0 || to != r.seenTo {
-			sum = r.checksum(from, to)
+		if sum = r.seen; r.committed != 0 || to != r.seenTo {
+			sum = r.extend(0, 0, to)
 		}
 	})
 	return sum, err
-}
-
-// Changed returns [FileState.Changed] as of the newest read or commit while position 0 was
-// committed, or the time when the reader had read up to the end of the ring. It is for
-// later calls of [Reader.StartedSince] and [Reader.Continue].
-func (r *Reader) Changed() int64 {
-	if r.next == 0 {
-		return r.endChanged
-	}
-	return r.firstChanged
-}
-
-// Continue is called for a new reader if an earlier one had read up to the same position, and
-// its Changed returned t.
-func (r *Reader) Continue(t int64) {
-	if r.next == 0 {
-		r.endChanged = t
-	} else {
-		r.firstChanged = t
-	}
-}
-
-// MayHaveRestarted reports whether the last Read may have returned the first events of
-// a restarted agent although it returned no error. This is possible if the agent restarts
-// while the reader is at position 0. It reports true only once.
-func (r *Reader) MayHaveRestarted() bool {
-	may := r.mayHaveRestarted
-	r.mayHaveRestarted = false
-	return may
-}
-
-// StartedSince reports whether it is certain that an agent has started on the file
-// since an earlier reader had read all events up to a position and its Changed
-// returned t. An agent changes this time when it starts. When it stores the first
-// event in a page, the kernel also changes it, so nothing is certain if the agent has
-// pushed other events since.
-func (r *Reader) StartedSince(t int64, position uint64) (started bool) {
-	err := r.guard(func() {
-		now, err := r.stat() // first: an event that the agent writes meanwhile must show in its position
-		write := atomic.LoadUint64(r.write)
-		started, r.err = err == nil && write == position && now.Changed != t, err
-	})
-	return err == nil && started
 }

@@ -75,7 +75,7 @@ func foreignReadAt(t *testing.T, at uint64, point int, taken uint64) {
 		case 2:
 			if point == 3 {
 				take(taken)
-				if done, _ := r.swap(1, r.next); done {
+				if done, _ := r.swap(r.next); done {
 					t.Error("the commit went over another reader's position")
 				}
 			}

@@ -51,6 +51,7 @@ type Reader struct {
 	next      uint64 // the slot after the last event that was read
 	committed uint64 // the value of readPos, as far as this reader knows
 	moved     uint64 // number of slots that this reader has committed
+	kept      bool   // the event in the last slot counts as committed; see CommitTo
 	mode      Mode
 
 	extent extent   // see holes.go
@@ -63,11 +64,6 @@ type Reader struct {
 	// See observe.go.
 	sampled int64
 	tail    []byte
-	// firstChanged is the file's ctime when events were last read while committed was 0,
-	// endChanged when the agent had written the events up to the end of the ring. endChanged
-	// is 0 if it is unknown, or once the reader has moved from 0.
-	firstChanged, endChanged int64
-	mayHaveRestarted         bool
 
 	dev, ino uint64
 
@@ -117,9 +113,6 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 		sampled: state.Changed, dev: state.Dev, ino: state.Ino, ahead: ahead{write: noPosition},
 	}
 	if mode == Observe {
-		if h.WritePos == 0 {
-			r.endChanged = state.Changed
-		}
 		r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
 		r.rememberTail()
 	}
@@ -137,8 +130,14 @@ func (r *Reader) Uncommitted() int {
 	if r.mode == Observe {
 		return 0
 	}
-	return r.distance(r.committed, r.next)
+	if r.kept {
+		return r.unreturned() - 1
+	}
+	return r.unreturned()
 }
+
+// unreturned returns the number of slots that were read, but not returned to the agent.
+func (r *Reader) unreturned() int { return r.distance(r.committed, r.next) }
 
 // Position returns the slot after the last event that was read.
 func (r *Reader) Position() uint64 { return r.next }
@@ -195,10 +194,6 @@ func (r *Reader) guardedRead() {
 		r.err = err
 		return
 	}
-	if r.next == 0 && r.endChanged != 0 {
-		now, err := r.stat()
-		r.mayHaveRestarted = err == nil && now.Changed != r.endChanged
-	}
 	n := s.pending
 	if r.limit > 0 && n > r.limit {
 		n = r.limit
@@ -239,9 +234,6 @@ func (r *Reader) moveTo(next uint64) {
 		r.rememberTail()
 	}
 	r.next, r.ahead.write = next, noPosition
-	if next != 0 {
-		r.endChanged = 0
-	}
 }
 
 // Attended reports whether another process, such as an agent or another consumer,

@@ -84,6 +84,9 @@ func TestReadAtEveryPositionFillAndLimit(t *testing.T) {
 		c := open(t, w.Path(), Consume)
 		for at := range capacity {
 			for n := 1; n < capacity; n++ {
+				if at == 0 && (n == capacity-1 || mode == Observe) {
+					continue // a commit to position 0 keeps a slot, and an observer reads it again
+				}
 				for limit := range n + 2 {
 					r := c
 					if mode == Observe {

@@ -7,12 +7,10 @@ package ringbuf
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -72,7 +70,7 @@ func TestRealRingsAreReadAndCommitted(t *testing.T) {
 				commit(t, r)
 				want := ringtest.ReadHeader(t, c.File)
 				if mode == Consume {
-					want.ReadPos = c.WritePos
+					want.ReadPos = afterCommit(Header(want))
 				}
 				equal(t, "header after the commit", ringtest.ReadHeader(t, path), want)
 				equal(t, "slots after the commit", bytesOf(t, path)[HeaderSize:], bytesOf(t, c.File)[HeaderSize:])
@@ -158,17 +156,21 @@ func withoutPadding(l Layout, ring []byte) []byte {
 	return ring
 }
 
-func TestRealRingThatWrappedToZeroIsCommitted(t *testing.T) {
+// The slot before position 0 stays in the ring until the next commit, or until the position is released.
+func TestRealRingThatWrappedToZeroKeepsOneSlot(t *testing.T) {
 	c := ringtest.Find(t, "v1.4.0/wrapped_zero_cap8")
 	path := ringtest.Copy(t, c)
 	r := openSettled(t, path, Consume)
 	equal(t, "pending", read(t, r), wantEvents(c))
 	commit(t, r)
-	if h := ringtest.ReadHeader(t, path); h.ReadPos != 0 || h.WritePos != 0 {
-		t.Errorf("positions %d and %d, want 0", h.ReadPos, h.WritePos)
+	if h := ringtest.ReadHeader(t, path); h.ReadPos != 7 || h.WritePos != 0 || r.Uncommitted() != 0 {
+		t.Errorf("positions %d and %d, want 7 and 0; %d uncommitted", h.ReadPos, h.WritePos, r.Uncommitted())
 	}
-	must.OK(t, os.Remove(path))
 	if got := read(t, r); len(got) != 0 {
-		t.Errorf("an unlinked ring gives %d events", len(got))
+		t.Errorf("the kept slot is read %d times more", len(got))
+	}
+	r.Release()
+	if h := ringtest.ReadHeader(t, path); h.ReadPos != 0 || h.WritePos != 0 {
+		t.Errorf("positions %d and %d after the release, want 0", h.ReadPos, h.WritePos)
 	}
 }

@@ -29,6 +29,8 @@ import (
 //	                      nothing of the old run and continues with the new one
 //	events                c = 0 < n: the agent overwrites slots that were read, ErrRestarted
 //
+// A reader never stores position 0 itself, so it belongs to the agent; see [Reader.CommitTo].
+//
 // Only writePos = 0 with c ≠ 0 is ambiguous. One rule is enough for it: a surprising header
 // isn't believed until it has stayed the same for a moment. A restarting agent makes its next
 // store within nanoseconds, unless it is preempted. So nothing is pending until ctime is a
@@ -58,7 +60,7 @@ func (r *Reader) look() (state, error) {
 	if s.read != r.committed {
 		return state{}, r.followForeign(s)
 	}
-	if s.fill < r.Uncommitted() {
+	if s.fill < r.unreturned() {
 		return state{}, ErrRestarted
 	}
 	return s, nil
@@ -88,15 +90,11 @@ func (r *Reader) verify(s state) (state, error) {
 	now, err := r.stat()
 	switch {
 	case err != nil:
-	case s.write == 0 && now.Age < settleTime && now.Changed != r.endChanged:
+	case s.write == 0 && now.Age < settleTime:
 		s.pending = 0
 	case r.mode == Observe:
 		err = r.checkObserved(s, now)
-	case s.write == 0:
-		r.endChanged = now.Changed
-	case r.sameRun():
-		r.firstChanged = now.Changed
-	default:
+	case !r.sameRun():
 		err = ErrRestarted
 	}
 	return s, err
@@ -129,52 +127,25 @@ func (r *Reader) followForeign(s state) error {
 		return ErrRestarted
 	}
 	from, to := r.committed, s.read
-	read := r.distance(from, to) <= r.Uncommitted() || uint64(r.distance(to, from)) <= r.moved
+	read := r.distance(from, to) <= r.unreturned() || uint64(r.distance(to, from)) <= r.moved
 	if !read || r.distance(r.next, to) <= s.pending {
 		r.moveTo(to)
 	}
-	r.committed, r.seen, r.seenTo = to, 0, 0
+	r.committed, r.kept, r.seen, r.seenTo = to, false, 0, 0
 	return fmt.Errorf("%w (read position moved from %d to %d)", ErrForeignRead, from, to)
 }
 
 // swap moves readPos, and reports whether it did. It fails if an agent has
-// restarted since the last look, which found writePos at write, or if another process has moved readPos.
-//
-// If readPos is 0, the compare-and-swap can't detect a restart, because a restarting agent
-// also stores 0. So swap first returns only one slot. The agent can't overwrite it, because
-// it leaves one slot free. If the ring still belongs to the run that was read, swap returns
-// the others. It checks this first, too, because the agent of a full ring would write another
-// event before the slot is taken back, and the ring would look empty.
-func (r *Reader) swap(write, to uint64) (bool, error) {
+// restarted since the last look, or if another process has moved readPos. If readPos
+// is 0, the compare-and-swap can't detect a restart, because a restarting agent also stores 0.
+// The slots show it once the agent has written other events.
+func (r *Reader) swap(to uint64) (bool, error) {
+	if !r.sameRun() {
+		return false, ErrRestarted
+	}
 	// Release: the reader doesn't access the slots again. Pairs with the agent's
 	// acquire load before it writes a slot.
-	from := r.committed
-	if from == 0 {
-		if !r.sameRun() {
-			return false, ErrRestarted
-		}
-		from = 1
-		if !atomic.CompareAndSwapUint64(r.read, 0, from) {
-			return false, nil
-		}
-		if !r.continues(write) {
-			atomic.CompareAndSwapUint64(r.read, from, 0)
-			return false, ErrRestarted
-		}
-	}
-	return atomic.CompareAndSwapUint64(r.read, from, to), nil
-}
-
-// continues reports whether the ring still belongs to the run that was read, after swap
-// has returned the first slot. A writePos of 0 is that of a restart, unless the agent was
-// waiting for this slot, or ctime is a second old.
-func (r *Reader) continues(before uint64) bool {
-	write := atomic.LoadUint64(r.write)
-	if write == 0 && before != r.mask {
-		now, err := r.stat()
-		return err == nil && now.Age >= settleTime && r.sameRun()
-	}
-	return r.is(r.layout.Version(), r.mask+1) && (write == 0 || write >= r.next) && r.sameRun()
+	return atomic.CompareAndSwapUint64(r.read, r.committed, to), nil
 }
 
 // written returns an error if slots, which start at next and may be a copy, don't all hold

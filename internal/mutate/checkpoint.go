@@ -12,13 +12,8 @@ var checkpointMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "changed slots are another run",
-		"case sum != m.Fingerprint, ",
-		"case sum == 0 && sum != m.Fingerprint, ",
-	},
-	{
-		"internal/engine/internal/checkpoint/resume.go", "events that another consumer took are already counted only if their slots are unchanged",
-		"return err == nil && sum == m.Suffixes[i]",
-		"return err == nil && sum != sum+1",
+		"return err == nil && sum == m.Fingerprint, err",
+		"return err == nil, err",
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "a checkpoint is of one file",
@@ -31,34 +26,19 @@ var checkpointMutations = []mutation{
 		"",
 	},
 	{
-		"internal/engine/internal/checkpoint/resume.go", "a restart at the end of the ring is also looked for after a crash",
-		"\t\tr.Continue(m.Changed)\n\t\treturn Resumed, nil\n",
-		"\t\treturn Resumed, nil\n",
-	},
-	{
 		"internal/engine/internal/checkpoint/resume.go", "a ring that is opened again is committed only after a save",
-		"\tr.Continue(m.Changed)\n\treturn true, nil",
-		"\tr.Continue(m.Changed)\n\treturn true, r.Commit()",
-	},
-	{
-		"internal/engine/internal/checkpoint/resume.go", "the change time of skipped events is kept",
-		"\tr.Continue(m.Changed)\n\treturn true, nil",
-		"\treturn true, nil",
-	},
-	{
-		"internal/engine/internal/checkpoint/resume.go", "only an earlier process can have committed position 0",
-		"case at == m.To && (at != 0 || m.From == 0 || m.Loaded):",
-		"case at == m.To:",
+		"\t\treturn false, err\n\t}\n\treturn true, nil",
+		"\t\treturn false, err\n\t}\n\treturn true, r.Commit()",
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "events that an agent writes while the slots are compared are not skipped",
-		"if sum, err = r.Fingerprint(m.From, m.To); err == nil && sum != m.Fingerprint {",
-		"if false {",
+		"if still, err := same(); err == nil && !still {",
+		"if still, err := same(); err != nil && !still {",
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "only events that were written before the comparison are skipped",
-		"m.To >= m.Capacity || held > pending {",
-		"m.To >= m.Capacity {",
+		"held < m.held(m.From) && held <= pending",
+		"held < m.held(m.From)",
 	},
 	{
 		"internal/engine/internal/checkpoint/queue.go", "a checkpoint that is about to be removed is not loaded",
@@ -84,5 +64,20 @@ var checkpointMutations = []mutation{
 		"internal/engine/internal/checkpoint/queue.go", "an index that was not read is not overwritten",
 		"if !x.read || x.stored && !changes {",
 		"if x.stored && !changes {",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "a commit to position 0 stops at the last slot",
+		"at != m.From && at == m.Capacity-1:",
+		"at != m.From && at == m.Capacity:",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "a read position of 0 is a restart, unless nothing was committed",
+		"case at == m.To && (at != 0 || m.From == 0 || m.Capacity == 2):",
+		"case at == m.To:",
+	},
+	{
+		"internal/engine/internal/checkpoint/resume.go", "only a position between those of the checkpoint is one of its run",
+		"held < m.held(m.From) && held <= pending",
+		"held <= pending",
 	},
 }

@@ -171,19 +171,9 @@ var ownerMutations = []mutation{
 		"if err == nil {",
 	},
 	{
-		"internal/engine/internal/drain/read.go", "events after the exit at position 0 are of another process",
-		"\ta.restarts = exited\n",
-		"\ta.restarts = false\n",
-	},
-	{
 		"internal/engine/internal/drain/read.go", "a restart is reported as lossy if it may be",
 		"text, !a.exit.lossless() && a.reader.MayHaveDiscarded())",
 		"text, a.exit.lossless() && a.reader.MayHaveDiscarded())",
-	},
-	{
-		"internal/engine/internal/drain/read.go", "a possible restart makes the memory usage unknown",
-		"\t\ta.tally.MayHaveRestarted()\n",
-		"",
 	},
 	{
 		"internal/engine/internal/drain/exit.go", "a ring with unread events is not complete",

@@ -22,13 +22,13 @@ var ringMutations = []mutation{
 	},
 	{
 		"ringbuf/restart.go", "a write position behind the events that were read is a restart",
-		"if s.fill < r.Uncommitted() {",
+		"if s.fill < r.unreturned() {",
 		"if false {",
 	},
 	{
 		"ringbuf/restart.go", "a write position one slot behind the events that were read is a restart",
-		"if s.fill < r.Uncommitted() {",
-		"if s.fill+1 < r.Uncommitted() {",
+		"if s.fill < r.unreturned() {",
+		"if s.fill+1 < r.unreturned() {",
 	},
 	{
 		"ringbuf/restart.go", "a write position of 0 is ambiguous",
@@ -37,23 +37,18 @@ var ringMutations = []mutation{
 	},
 	{
 		"ringbuf/restart.go", "at position 0, changed slots show a restart",
-		"\tcase r.sameRun():\n",
-		"\tcase r.sameRun(), r.mask != 0:\n",
+		"\tcase !r.sameRun():\n\t\terr",
+		"\tcase r.mask == 0:\n\t\terr",
 	},
 	{
 		"ringbuf/restart.go", "a write position of 0 is believed only once the file is a second old",
-		"case s.write == 0 && now.Age < settleTime && ",
-		"case s.write == 0 && now.Age < 0 && ",
+		"case s.write == 0 && now.Age < settleTime:",
+		"case s.write == 0 && now.Age < 0:",
 	},
 	{
 		"ringbuf/restart.go", "a write position of 0 is believed once the file is a second old",
-		"case s.write == 0 && now.Age < settleTime && ",
-		"case s.write == 0 && ",
-	},
-	{
-		"ringbuf/reader.go", "a changed file at the end of the ring may mean a restart",
-		"r.mayHaveRestarted = err == nil && now.Changed != r.endChanged",
-		"r.mayHaveRestarted = err != nil && now.Changed != r.endChanged",
+		"case s.write == 0 && now.Age < settleTime:",
+		"case s.write == 0:",
 	},
 	{
 		"ringbuf/restart.go", "a read position of 0 is a restart",
@@ -68,7 +63,7 @@ var ringMutations = []mutation{
 	{
 		"ringbuf/restart.go", "a read position that another consumer moved backward skips nothing",
 		"if !read || r.distance(r.next, to) <= s.pending {",
-		"if read = r.distance(from, to) <= r.Uncommitted(); !read {",
+		"if read = r.distance(from, to) <= r.unreturned(); !read {",
 	},
 	{
 		"ringbuf/restart.go", "a position of another consumer that is further behind than was committed is one of the next lap",
@@ -76,44 +71,9 @@ var ringMutations = []mutation{
 		"|| true",
 	},
 	{
-		"ringbuf/restart.go", "a commit from position 0 is undone after a restart",
-		"\t\t\tatomic.CompareAndSwapUint64(r.read, from, 0)\n",
-		"",
-	},
-	{
-		"ringbuf/restart.go", "a commit from position 0 checks whether the agent has restarted",
-		"if !r.continues(write) {",
-		"if r.layout == 0 && !r.continues(write) {",
-	},
-	{
-		"ringbuf/restart.go", "a run continues only if the slots that were read are unchanged",
-		"(write == 0 || write >= r.next) && r.sameRun()",
-		"(write == 0 || write >= r.next)",
-	},
-	{
-		"ringbuf/restart.go", "a run continues only at the position that was read, or beyond it",
-		"(write == 0 || write >= r.next) && r.sameRun()",
-		"r.sameRun()",
-	},
-	{
-		"ringbuf/restart.go", "a run continues only with the same layout and capacity",
-		"return r.is(r.layout.Version(), r.mask+1) && (write",
-		"return (write",
-	},
-	{
-		"ringbuf/restart.go", "a commit from position 0 takes a write position of 0 for a restart at first",
-		"return err == nil && now.Age >= settleTime && r.sameRun()",
-		"return err == nil && now.Age >= 0 && r.sameRun()",
-	},
-	{
 		"ringbuf/restart.go", "a commit from position 0 takes no slot from an agent that has restarted",
-		"\t\tif !r.sameRun() {\n\t\t\treturn false",
-		"\t\tif false {\n\t\t\treturn false",
-	},
-	{
-		"ringbuf/restart.go", "a commit from position 0 first returns one slot",
-		"\t\tfrom = 1\n",
-		"\t\tfrom = to\n",
+		"\tif !r.sameRun() {\n\t\treturn false",
+		"\tif false {\n\t\treturn false",
 	},
 	{
 		"ringbuf/checksum.go", "the slots that were read at position 0 are remembered",
@@ -126,29 +86,9 @@ var ringMutations = []mutation{
 		"if r.distance",
 	},
 	{
-		"ringbuf/commit.go", "a commit checks the header first",
-		"\ts, err := r.look()\n",
-		"\ts, err := state{write: atomic.LoadUint64(r.write)}, error(nil)\n",
-	},
-	{
 		"ringbuf/restart.go", "a commit is a compare-and-swap",
-		"return atomic.CompareAndSwapUint64(r.read, from, to), nil",
+		"return atomic.CompareAndSwapUint64(r.read, r.committed, to), nil",
 		"return atomic.CompareAndSwapUint64(r.read, atomic.LoadUint64(r.read), to), nil",
-	},
-	{
-		"ringbuf/commit.go", "the change time of a ring with more events proves nothing",
-		"write == position && now.Changed != t",
-		"write < r.mask+1 && now.Changed != t",
-	},
-	{
-		"ringbuf/commit.go", "the change time is loaded before the write position",
-		"\t\tnow, err := r.stat() // first: an event that the agent writes meanwhile must show in its position\n\t\twrite := atomic.LoadUint64(r.write)\n",
-		"\t\twrite := atomic.LoadUint64(r.write)\n\t\tnow, err := r.stat()\n",
-	},
-	{
-		"ringbuf/commit.go", "a changed file with equal events is another run",
-		"write == position && now.Changed != t",
-		"write == position && now.Changed != t && t == 0",
 	},
 	{
 		"ringbuf/ahead.go", "unread events are discarded by a restart",
@@ -171,8 +111,18 @@ var ringMutations = []mutation{
 		"true &&",
 	},
 	{
-		"ringbuf/restart.go", "the change time at the end of the ring is remembered",
-		"\t\tr.endChanged = now.Changed\n",
-		"\t\t_ = now.Changed\n",
+		"ringbuf/commit.go", "a commit never stores position 0",
+		"keep := position == 0 && r.committed",
+		"keep := position == 1 && r.committed",
+	},
+	{
+		"ringbuf/commit.go", "a position is released on request",
+		"if r.mode == Consume && r.kept && r.next == 0 {",
+		"if r.mode == Observe && r.kept {",
+	},
+	{
+		"ringbuf/reader.go", "the event that is held back counts as committed",
+		"if r.kept {",
+		"if r.kept && r.mask == 0 {",
 	},
 }

@@ -44,9 +44,6 @@ func (a *Agent) Restarted(mayHaveLost bool) {
 	a.groups.restart()
 }
 
-// MayHaveRestarted records that the agent may have restarted unnoticed.
-func (a *Agent) MayHaveRestarted() { a.memory.known = false }
-
 // ForeignRead records that another process has consumed events of the ring.
 func (a *Agent) ForeignRead() {
 	a.health.foreign++

@@ -193,31 +193,6 @@ func TestRestartIsDetectedAfterTheRingHasWrapped(t *testing.T) {
 	}
 }
 
-// A position at the end of the ring is the same as that of a restarted agent. Only an earlier process
-// can have committed it after it had stored the totals.
-func TestRestartIsDetectedIfTheTotalsEndWithTheRing(t *testing.T) {
-	for loaded, want := range map[bool]Outcome{false: Restarted, true: Resumed} {
-		a := newAgent(t)
-		for range capacity - 1 {
-			a.push(1)
-		}
-		a.read()
-		a.commit()
-		a.push(1)
-		_, err := a.reader.Skip(0)
-		must.OK(t, err) // a read waits until it is certain that the agent hasn't restarted
-		m, err := MarkOf(a.reader, 0)
-		must.OK(t, err)
-		m.Loaded = loaded
-		must.OK(t, a.reader.Close())
-		a.restart(capacity)
-		a.open()
-		if got, err := m.Resume(a.reader); got != want || err != nil {
-			t.Errorf("loaded %t: outcome is %v, %v, want %v", loaded, got, err, want)
-		}
-	}
-}
-
 // The checkpoint's totals already include the restart.
 func TestCheckpointWithoutARingIsResumed(t *testing.T) {
 	a := newAgent(t)
@@ -240,7 +215,7 @@ func TestCheckpointWithoutARingIsResumed(t *testing.T) {
 func TestParseReversesAppend(t *testing.T) {
 	m := Mark{
 		Layout: ringbuf.V3, Dev: 1 << 40, Ino: 2 << 40, Capacity: 4096,
-		From: 5, To: 6, Fingerprint: 7 << 24, Changed: 3 << 50, Start: 8 << 50, Loaded: true,
+		From: 5, To: 6, Fingerprint: 7 << 24, Start: 8 << 50,
 	}
 	stored := Append([]byte("before"), m, func(b []byte) []byte { return append(b, "state"...) })
 	got, state, err := Parse(stored[len("before"):])

@@ -19,14 +19,7 @@ type Mark struct {
 	Capacity    uint64
 	From, To    uint64 // committed position, and position of the totals
 	Fingerprint uint32 // of the slots between them
-	Changed     int64  // [ringbuf.Reader.Changed]
-	// Suffixes are the fingerprints of the newest 1, 2, 4 … slots before To. Those
-	// that would extend beyond From are 0.
-	Suffixes [suffixes]uint32
-	Start    int64 // start of the totals, in nanoseconds since the epoch
-	// Loaded reports whether the mark comes from a checkpoint. An earlier process may then
-	// have committed To.
-	Loaded bool
+	Start       int64  // start of the totals, in nanoseconds since the epoch
 }
 
 // ErrInvalid reports bytes that aren't a checkpoint of this version.
@@ -36,8 +29,7 @@ var ErrInvalid = errors.New("invalid checkpoint")
 // these. Numbers are little-endian.
 const (
 	version   = 4
-	suffixes  = 7
-	markSize  = 1 + 1 + 5*8 + 4 + 4*suffixes + 2*8
+	markSize  = 1 + 1 + 5*8 + 4 + 8
 	checkSize = 4
 )
 
@@ -51,27 +43,17 @@ func MarkOf(r *ringbuf.Reader, start int64) (Mark, error) {
 	if r == nil {
 		return m, nil
 	}
-	sum, err := r.Fingerprint(r.Committed(), r.Position())
-	if err != nil {
-		return Mark{}, err
-	}
-	m.Layout, m.Capacity = r.Layout(), uint64(r.Capacity())
-	m.Dev, m.Ino = r.ID()
-	m.From, m.To, m.Fingerprint, m.Changed = r.Committed(), r.Position(), sum, r.Changed()
-	for i := range m.Suffixes {
-		n := 1 << i
-		if n > m.held(m.From) {
-			break
-		}
-		if m.Suffixes[i], err = r.Fingerprint(m.before(n), m.To); err != nil {
+	if r.Committed() == 0 { // nothing else shows a restart
+		var err error
+		if m.Fingerprint, err = r.Fingerprint(r.Position()); err != nil {
 			return Mark{}, err
 		}
 	}
+	m.Layout, m.Capacity = r.Layout(), uint64(r.Capacity())
+	m.Dev, m.Ino = r.ID()
+	m.From, m.To = r.Committed(), r.Position()
 	return m, nil
 }
-
-// before returns the position n slots before To.
-func (m *Mark) before(n int) uint64 { return (m.To - uint64(n)) & (m.Capacity - 1) }
 
 // held returns the number of events between a position and To.
 func (m *Mark) held(from uint64) int { return int((m.To - from) & (m.Capacity - 1)) }
@@ -85,12 +67,7 @@ func Append(b []byte, m Mark, state func([]byte) []byte) []byte {
 		b = le.AppendUint64(b, v)
 	}
 	b = le.AppendUint32(b, m.Fingerprint)
-	for _, sum := range m.Suffixes {
-		b = le.AppendUint32(b, sum)
-	}
-	for _, v := range [...]int64{m.Changed, m.Start} {
-		b = le.AppendUint64(b, uint64(v))
-	}
+	b = le.AppendUint64(b, uint64(m.Start))
 	b = state(b)
 	return le.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
 }
@@ -110,16 +87,11 @@ func Parse(b []byte) (m Mark, state []byte, err error) {
 	if crc32.Checksum(body, castagnoli) != sum {
 		return m, nil, fmt.Errorf("%w: wrong checksum", ErrInvalid)
 	}
-	m.Layout, m.Loaded, body = ringbuf.Layout(body[1]), true, body[2:]
+	m.Layout, body = ringbuf.Layout(body[1]), body[2:]
 	for _, v := range [...]*uint64{&m.Dev, &m.Ino, &m.Capacity, &m.From, &m.To} {
 		*v, body = le.Uint64(body), body[8:]
 	}
 	m.Fingerprint, body = le.Uint32(body), body[4:]
-	for i := range m.Suffixes {
-		m.Suffixes[i], body = le.Uint32(body), body[4:]
-	}
-	for _, v := range [...]*int64{&m.Changed, &m.Start} {
-		*v, body = int64(le.Uint64(body)), body[8:]
-	}
+	m.Start, body = int64(le.Uint64(body)), body[8:]
 	return m, body, nil
 }

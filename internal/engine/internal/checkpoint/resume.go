@@ -6,7 +6,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -41,26 +40,21 @@ func (o Outcome) String() string {
 // Resume moves a ring that was just opened to the position of the totals. It commits
 // nothing, because the mark may be newer than the stored totals:
 //
-//	read position       slots between From and To      outcome
-//	To                                                 Resumed
-//	From                unchanged                      Finished: skipped to To
-//	From                changed, or not written yet    Restarted
-//	0                                                  Restarted
-//	between From and To unchanged                      ReadByOther: skipped to To
-//	any other                                          ReadByOther
-//
-// If To is 0 and From isn't, a read position of 0 is Resumed only if the mark was loaded: if
-// this process made the mark, nobody has committed To.
+//	read position              outcome
+//	To; last slot if To is 0   Resumed: skipped to To
+//	From                       Finished: skipped to To
+//	From = 0, slots changed    Restarted
+//	0                          Restarted
+//	between From and To        ReadByOther: skipped to To
+//	any other                  ReadByOther
 //
 // For another file, layout or capacity, the outcome is Restarted. For a checkpoint without
 // a ring, it is Resumed, because the totals already include the restart.
 //
 // A restarting agent sets its read position to 0. If From is also 0, the slots decide. The
 // totals are therefore stored again after a commit from position 0, so that this case ends
-// with the first commit of a run. If all slots are unchanged and there are no others, the
-// file's change time decides. One case is undetectable: an agent that has written more
-// events after a restart than before it, and whose first events equal all events before
-// it. These are treated as already counted.
+// with the first commit of a run. One case is undetectable: an agent whose first events after
+// a restart equal all events before it. These are treated as already counted.
 //
 // The errors are those of the reader. After an error, the ring must be opened again.
 func (m *Mark) Resume(r *ringbuf.Reader) (Outcome, error) {
@@ -89,8 +83,12 @@ func (m *Mark) compare(r *ringbuf.Reader, pending int) (Outcome, error) {
 	switch {
 	case m.Layout != r.Layout(), m.Capacity != uint64(r.Capacity()), m.Dev != dev, m.Ino != ino:
 		return Restarted, nil
-	case at == m.To && (at != 0 || m.From == 0 || m.Loaded):
-		r.Continue(m.Changed)
+	case at == m.To && (at != 0 || m.From == 0 || m.Capacity == 2):
+		return Resumed, nil
+	case m.To == 0 && m.From != 0 && at != m.From && at == m.Capacity-1: // a commit to position 0 stops there
+		if there, err := m.skip(r); err != nil || !there {
+			return Restarted, err
+		}
 		return Resumed, nil
 	case at == m.From:
 		return m.finish(r)
@@ -105,38 +103,34 @@ func (m *Mark) compare(r *ringbuf.Reader, pending int) (Outcome, error) {
 	}
 }
 
-// overtaken reports whether the newest of the slots between the read position and To are
-// unchanged. The totals include them then. pending is the number of events that were in the ring
-// before the comparison: the totals don't include an event that is written during it.
+// overtaken reports whether the read position is between From and To.
 func (m *Mark) overtaken(r *ringbuf.Reader, pending int) bool {
 	held := m.held(r.Committed())
-	if m.From >= m.Capacity || m.To >= m.Capacity || held > pending {
-		return false
-	}
-	i := min(bits.Len(uint(held)), suffixes) - 1
-	sum, err := r.Fingerprint(m.before(1<<i), m.To)
-	return err == nil && sum == m.Suffixes[i]
+	return m.From < m.Capacity && m.To < m.Capacity && held < m.held(m.From) && held <= pending
 }
 
 // finish skips the events between From and To, if they are still the same.
 func (m *Mark) finish(r *ringbuf.Reader) (Outcome, error) {
-	sum, err := r.Fingerprint(m.From, m.To)
-	switch {
-	case errors.Is(err, ringbuf.ErrInvalid):
-		return Restarted, nil // there is no such slot
-	case err != nil:
-		return 0, err
-	case sum != m.Fingerprint, m.From == 0 && r.StartedSince(m.Changed, m.To):
+	same := func() (bool, error) {
+		if m.From != 0 {
+			return true, nil
+		}
+		sum, err := r.Fingerprint(m.To)
+		return err == nil && sum == m.Fingerprint, err
+	}
+	if there, err := same(); errors.Is(err, ringbuf.ErrInvalid) || err == nil && !there {
 		return Restarted, nil
+	} else if err != nil {
+		return 0, err
 	}
 	if there, err := m.skip(r); err != nil || !there {
 		return Restarted, err
 	}
 	// An agent that has restarted may have written up to To since the comparison.
-	if sum, err = r.Fingerprint(m.From, m.To); err == nil && sum != m.Fingerprint {
-		err = ringbuf.ErrRestarted
+	if still, err := same(); err == nil && !still {
+		return Finished, ringbuf.ErrRestarted
 	}
-	return Finished, err
+	return Finished, nil
 }
 
 // skip skips the events up to To. It reports false if the agent hasn't written up to To.
@@ -146,6 +140,5 @@ func (m *Mark) skip(r *ringbuf.Reader) (bool, error) {
 	} else if err != nil {
 		return false, err
 	}
-	r.Continue(m.Changed)
 	return true, nil
 }

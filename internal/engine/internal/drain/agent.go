@@ -50,8 +50,6 @@ type agent struct {
 	dirty      bool      // the totals include committed changes that aren't stored
 
 	exit exit
-	// restarts is set while a drain would find the first events of a restarted agent.
-	restarts bool
 	// announced reports whether Handler.Opened was called since Handler.Closed.
 	announced bool
 

@@ -33,11 +33,10 @@ func (b *harness) storedMark() (m checkpoint.Mark, events uint64) {
 
 // Two processes are killed at any step. After neither or one of them, the agent restarts and
 // writes as many events as before. They are equal, except for some at the beginning.
-// Otherwise, the agent may write more events after the first kill. All this changes the
-// file's change time.
+// Otherwise, the agent may write more events after the first kill.
 func TestRunOfEqualLengthIsCountedAfterAKillAtAnyStep(t *testing.T) {
 	const events, steps = 5000, 14
-	for name, different := range map[string]int{"last 4000 slots are equal": events - 4000, "all but the first are equal": 1, "all are equal": 0} {
+	for name, different := range map[string]int{"last 4000 slots are equal": events - 4000, "all but the first are equal": 1} {
 		for restart := range 3 {
 			for _, more := range []int{0, 3} {
 				if restart > 0 && more > 0 {
@@ -74,7 +73,6 @@ func (e equalRun) run(t *testing.T) {
 		}
 	}
 	write := func(n, different int) {
-		b.changed++
 		b.pushValues(min(n, different), 2)
 		b.push(n - min(n, different))
 	}

@@ -14,7 +14,6 @@ type exit struct {
 
 	emptied  bool // the ring was drained since up became UpNo
 	complete bool // after that, a drain found no more events
-	reported bool // a restart was reported that may be newer than up
 
 	// unread is since when the ring may, although complete, hold events that can't be
 	// distinguished from a restart yet; zero if it doesn't.
@@ -23,7 +22,7 @@ type exit struct {
 
 // attached starts over, because the agent has another ring.
 func (e *exit) attached() {
-	e.up, e.gone, e.complete, e.reported = UpUnknown, time.Time{}, false, false
+	e.up, e.gone, e.complete = UpUnknown, time.Time{}, false
 }
 
 // detached ends what the kernel knows. Whether all events were counted remains of
@@ -32,7 +31,7 @@ func (e *exit) detached() { e.up = UpUnknown }
 
 // running notes that a process has the ring open.
 func (e *exit) running() {
-	e.up, e.gone, e.complete, e.reported = UpYes, time.Time{}, false, false
+	e.up, e.gone, e.complete = UpYes, time.Time{}, false
 }
 
 // exited notes that no process has the ring open.
@@ -79,7 +78,7 @@ func (e *exit) drained(events int, empty bool, now time.Time) {
 }
 
 // wrote notes that a process has written events, or has reset the ring.
-func (e *exit) wrote() { e.complete, e.reported = false, false }
+func (e *exit) wrote() { e.complete = false }
 
 // lossless reports whether the agent can't have written events that weren't counted.
 func (e *exit) lossless() bool { return e.complete && e.unread.IsZero() }
@@ -104,8 +103,3 @@ func (e *exit) waits(now time.Time) bool {
 func (e *exit) mayRead(now time.Time) bool {
 	return !e.unread.IsZero() && now.Sub(e.unread) < unreadWait
 }
-
-// startsAgain reports whether the next events at position 0 belong to a process that has
-// started since the exit, and whose start wasn't reported. Nothing is unread there, although the
-// ring may not have looked empty while the process reset it.
-func (e *exit) startsAgain() bool { return e.up == UpNo && e.complete && !e.reported }

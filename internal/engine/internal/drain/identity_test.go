@@ -6,7 +6,6 @@ package drain
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
@@ -171,18 +170,6 @@ func TestRingThatIsGoneIsClosedWhateverTheKernelAnswered(t *testing.T) {
 				t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().exit.up)
 			}
 		})
-	}
-}
-
-// The next process resets the ring during a drain, and the drain after that already finds its events.
-func TestStartDuringADrainIsReported(t *testing.T) {
-	var e exit
-	e.exited()
-	for _, empty := range []bool{true, false} {
-		e.drained(0, empty, time.Unix(1_700_000_000, 0))
-		if !e.startsAgain() {
-			t.Errorf("the next events aren't those of another process after a drain of a ring that was empty: %v", empty)
-		}
 	}
 }
 

@@ -80,6 +80,7 @@ func (o *owner) replaced(a *agent, now time.Time) {
 	o.closed(a, errReplaced)
 	// Commit, because the file may still exist under another name and be opened again.
 	lossy := a.commit() != nil || !a.exit.lossless()
+	a.reader.Release()
 	o.do(closeEffect{a.source, a.detach()})
 	o.countRestart(a, notice.RingReplaced, "another file has replaced the ring; its agent restarted", lossy)
 }
@@ -251,7 +252,6 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 			text = "agent restarted"
 		}
 		o.countRestart(a, notice.RingRestart, text, !lossless)
-		a.exit.reported = true
 	case checkpoint.ReadByOther:
 		a.tally.ForeignRead()
 		a.dirty = true

@@ -112,15 +112,7 @@ func (o *owner) drainAll(now time.Time) {
 // a store, they stay in the ring until the totals are stored.
 func (o *owner) drain(a *agent, now time.Time) {
 	a.fresh = 0
-	// Positions don't show a restart at position 0, but an agent that has exited writes
-	// no events.
-	exited := a.reader.Position() == 0 && a.reader.Committed() == 0 && a.exit.startsAgain()
-	a.restarts = exited
 	fill, err := a.reader.Read(maxPass, a.count)
-	a.restarts = false
-	if a.reader.MayHaveRestarted() && !exited {
-		a.tally.MayHaveRestarted()
-	}
 	o.counted += uint64(a.fresh)
 	o.worked(a, drainWork+a.fresh)
 	o.found(a, fill, now)
@@ -144,11 +136,6 @@ func (o *owner) drain(a *agent, now time.Time) {
 
 // count counts a batch of events, in place.
 func (o *owner) count(a *agent, b ringbuf.Batch) {
-	if a.restarts {
-		o.countRestart(a, notice.RingRestart, "agent restarted", false)
-		o.closed(a, ringbuf.ErrRestarted)
-		o.opened(a, a.reader)
-	}
 	if !a.announced {
 		o.opened(a, a.reader)
 	}
@@ -272,7 +259,7 @@ func (o *owner) restarted(a *agent, now time.Time, err error) {
 // events that weren't read.
 func (o *owner) countRestart(a *agent, kind notice.Kind, text string, lossy bool) {
 	a.exit.wrote()
-	a.restarts, a.resume, a.dirty = false, nil, true
+	a.resume, a.dirty = nil, true
 	a.tally.Restarted(lossy)
 	if lossy {
 		text += "; events written just before the restart may be lost"

@@ -130,6 +130,9 @@ func (o *owner) retire(a *agent, text string) {
 func (o *owner) forget(a *agent) {
 	o.closed(a, errExited)
 	o.drop(a)
+	if a.reader != nil {
+		a.reader.Release()
+	}
 	o.do(retireEffect{a.source, a.Agent, a.detach()})
 	if o.saves {
 		o.do(forgetEffect{checkpoint.Key(a.ID)})
@@ -153,6 +156,9 @@ func (o *owner) release(a *agent) {
 	}
 	a.opening = nil
 	if a.reader != nil {
+		if !o.saves {
+			a.reader.Release()
+		}
 		o.do(closeEffect{a.source, a.detach()})
 	}
 }

@@ -134,14 +134,14 @@ func (a *simAgent) push() {
 		a.write, a.filled = next, false
 		f.store(a.lay.writePos, next)
 		// After a restart, a reader stores 1 for a moment during a commit from 0.
-		if read, end := f.load(a.lay.readPos), (next+1)&(a.slots-1); read == end || read == 1 && end == 0 {
+		if read, end := f.load(a.lay.readPos), (next+1)&(a.slots-1); read == end {
 			f.full = true
 		}
 		often := 50
 		if w.resumes(a) {
 			often = 2 // a resume compares the times
 		}
-		if w.IntN(often) == 0 && f.load(a.lay.readPos) != 1 { // a commit from position 0 may be under way; see young
+		if w.IntN(often) == 0 { // a commit from position 0 may be under way; see young
 			f.changed = w.now // the first store to a page, also after a write-back
 		}
 	})

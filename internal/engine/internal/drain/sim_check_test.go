@@ -114,7 +114,7 @@ func (p *process) checkClosed(r *ringbuf.Reader) {
 // expectRestart decides whether a ring that is resumed shows that its agent has restarted.
 func (p *process) expectRestart(f *simFile, r *ringbuf.Reader, c *checkpoint.Mark) {
 	other := c.Layout != r.Layout() || c.Capacity != uint64(r.Capacity()) || c.Ino != uint64(f.number)
-	reset := r.Committed() == 0 && c.From != 0 && (c.To != 0 || !c.Loaded)
+	reset := r.Committed() == 0 && c.From != 0
 	p.mustReport[f.path] = c.Layout != 0 && (other || reset) && !p.world.taken[f.path]
 }
 
@@ -131,36 +131,6 @@ func (p *process) checkReported() {
 	for f := range p.unreported {
 		if a := p.owner.agents[f.path]; a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) {
 			p.world.fail("%s: another consumer has taken events, and nothing is reported", f.location())
-		}
-	}
-}
-
-// checkStarts checks that the owner reports the start of the next agent at position 0 if it was told
-// that the last one had exited, and has found the ring empty since. Once it was told that a process has
-// the ring open, which needn't be an agent, it can't know.
-func (p *process) checkStarts() {
-	w := p.world
-	for path, a := range p.owner.agents {
-		f := w.files[path]
-		r := p.open[f]
-		if r == nil || r != a.reader {
-			continue
-		}
-		restarted := p.reports(f, notice.RingRestart, notice.RingReplaced)
-		newest := p.newest[path]
-		run, empty := p.emptied[f]
-		if empty && p.exited[f] && len(newest) > 0 && w.runs[newest[0]] > run && !restarted && !w.taken[path] {
-			w.fail("%s: event %d is of another agent, and nothing is reported", path, newest[0])
-		}
-		switch at0 := r.Position() == 0 && r.Committed() == 0 && f.load(f.lay.writePos) == 0 && f.load(f.lay.readPos) == 0; {
-		case restarted || len(newest) > 0:
-			p.begins[f] = restarted // until the next event, further starts aren't reported
-			delete(p.exited, f)
-			delete(p.emptied, f)
-		case p.exited[f] && !empty && !p.begins[f] && at0 && a.pace.lastDrain.Equal(w.now):
-			p.emptied[f] = f.run
-		case !p.exited[f]:
-			delete(p.emptied, f)
 		}
 	}
 }

@@ -62,12 +62,13 @@ type process struct {
 	refuses  map[*simFile]bool // those for which the ring of another container must be refused in this step
 	badLoads int
 	saver    *simSaver
+	above0   map[*ringbuf.Reader]bool // readers that have committed a position
 }
 
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), outdated: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
+		above0: make(map[*ringbuf.Reader]bool), began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), outdated: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
@@ -180,6 +181,12 @@ func (p *process) step() {
 		a.fence()
 	}
 	p.next = next
+	for f, r := range p.open {
+		if r.Committed() == 0 && p.above0[r] {
+			p.world.fail("%s: position 0 was stored", f.location())
+		}
+		p.above0[r] = r.Committed() != 0
+	}
 	for path, a := range p.owner.agents {
 		f := p.world.files[path]
 		if a.reader != nil && a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) { // the owner has checked the ring
@@ -198,7 +205,6 @@ func (p *process) step() {
 		e.run(p)
 	}
 	p.checkReported()
-	p.checkStarts()
 	p.checkDelays()
 }
 

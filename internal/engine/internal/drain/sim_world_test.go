@@ -33,6 +33,7 @@ type world struct {
 	observers map[*simFile]*simObserver
 	raced     int               // number of times that an agent ran during a call of a reader
 	opening   bool              // a reader opens a ring
+	racing    bool              // an agent runs during a call of a reader
 	doomed    bool              // the Collector crashes soon
 	store     map[string]stored // content of the storage extension
 
@@ -205,6 +206,8 @@ func (w *world) race() {
 		return
 	}
 	w.raced++
+	w.racing = true
+	defer func() { w.racing = false }()
 	a := w.agents[w.IntN(len(w.agents))]
 	if i := slices.IndexFunc(w.agents, w.resumes); i >= 0 && w.IntN(4) > 0 {
 		a = w.agents[i]
@@ -218,10 +221,10 @@ func (w *world) race() {
 	if w.plan.restarts && len(a.steps) == 0 && a.file.broken == 0 && w.IntN(20) == 0 {
 		w.restart(a)
 	}
-	write, read, slots := w.header(a.file)
-	full := write == slots-1
+	_, read, _ := w.header(a.file)
 	switch {
-	case a.fresh && !a.starting, a.size() < a.file.size, w.covers(a), full && (read == 0 || w.at0(a.file)) && a.starting, full && read == 1 && w.young(a.file) && !a.filled:
+	case a.starting && w.mayCommitFromZero(a): // it starts again within the nanoseconds of the first commit of its last run
+	case a.fresh && !a.starting, a.size() < a.file.size, w.covers(a):
 	case w.plan.ambush && (w.commitsFromZero(a.file, read) || w.resumes(a)) && w.IntN(2) == 0:
 		w.rush(a)
 	case w.plan.ambush && w.IntN(4) == 0, w.resumes(a) && w.IntN(2) == 0:
@@ -289,10 +292,10 @@ func (w *world) raceSwap() {
 		if i := slices.IndexFunc(w.agents, w.mayCommitFromZero); i >= 0 && w.IntN(4) > 0 {
 			a = w.agents[i]
 		}
-		if write, _, slots := w.header(a.file); write != slots-1 || !w.at0(a.file) { // see ARCHITECTURE.md, "Known gaps"
-			w.raced++
-			w.rush(a)
-		}
+		w.raced++
+		w.racing = true
+		w.rush(a)
+		w.racing = false
 	}
 	w.race()
 }
@@ -304,7 +307,7 @@ func (w *world) rush(a *simAgent) {
 	if w.halfway() || a.starting || a.paused > 0 || a.file.broken > 0 || a.file != w.files[a.path] {
 		return
 	}
-	if w.plan.restarts && w.IntN(2) == 0 && a.file.slots == a.slots && a.file.lay.layout == a.lay.layout {
+	if w.plan.restarts && !(w.racing && w.mayCommitFromZero(a)) && w.IntN(2) == 0 && a.file.slots == a.slots && a.file.lay.layout == a.lay.layout {
 		n := min(a.pushed, int(a.slots)-1)
 		if p := w.process; p != nil && p.open[a.file] != nil && w.IntN(2) == 0 {
 			n = int(p.open[a.file].Position())
@@ -352,14 +355,8 @@ func (w *world) burst(a *simAgent) {
 	if !a.alive || a.starting || a.paused > 0 || a.file.broken > 0 {
 		return
 	}
-	if w.young(a.file) && len(a.steps) > 0 {
-		return
-	}
 	if len(a.steps) == 0 {
 		n := 1 + w.IntN(int(min(a.slots, 16)))
-		if w.young(a.file) && !a.filled {
-			n = min(n, int(a.slots-1-a.next))
-		}
 		for range n {
 			a.push()
 		}
@@ -422,16 +419,27 @@ func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
 			}
 		}
 	}
+	// After commits without checkpoints, or by another consumer, the position may be one of a later lap.
+	if at := f.load(f.lay.readPos); at != 0 && (w.uncertain() || w.taken[f.path]) && f.slots == c.Capacity {
+		held := (c.To - at) & (f.slots - 1)
+		for slot, id := range w.live[f] {
+			if held <= (c.To-c.From)&(f.slots-1) && (slot-at)&(f.slots-1) < held && !w.counted[f.path][id] {
+				why := "crash"
+				if !w.uncertain() {
+					why = "foreign"
+				}
+				w.loseEvent(f.path, id, why, false)
+			}
+		}
+	}
 	if c.From != 0 || c.To == 0 || f.slots == 0 {
 		return
 	}
 	if i := slices.IndexFunc(w.agents, func(a *simAgent) bool { return a.alive && a.file == f }); i >= 0 {
 		w.agents[i].fence()
 		w.agents[i].finishReset()
-	} else if f.resets && c.Changed == f.before.UnixNano() {
-		f.changed = f.before
 	}
-	if w.plan.values == 0 || f.load(f.lay.readPos) != 0 || f.load(f.lay.writePos) == c.To && f.changed.UnixNano() != c.Changed || f.slots != c.Capacity || uint64(f.number) != c.Ino {
+	if w.plan.values == 0 || f.load(f.lay.readPos) != 0 || f.slots != c.Capacity || uint64(f.number) != c.Ino {
 		return
 	}
 	for slot, id := range w.live[f] {
@@ -516,7 +524,6 @@ func (w *world) checkCommitted(a *simAgent, slot, id uint64) {
 	switch {
 	case isLost, w.counted[a.path][id], w.earlier[id], w.taken[a.path], w.inRing(a.file, slot):
 	case w.plan.values != 0 && w.reported(loss{why: "crash", path: a.path}): // see check
-	case slot == 0 && w.commitsFromZero(a.file, a.file.load(a.file.lay.readPos)): // returned only for a moment
 	default:
 		w.fail("event %d of %s was committed, but not counted", id, a.path)
 	}
@@ -529,7 +536,7 @@ func (w *world) watched(path string) bool {
 		return false
 	}
 	r := w.process.owner.agents[path].reader
-	return r != nil && r == w.process.open[w.files[path]] && r.Position() != 0
+	return r != nil && r == w.process.open[w.files[path]] && (r.Position() != 0 || r.Committed() != 0)
 }
 
 func (w *world) loseEvent(path string, id uint64, why string, watched bool) {

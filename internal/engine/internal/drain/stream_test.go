@@ -162,7 +162,7 @@ func TestNothingIsLostOrCountedTwiceByANewStream(t *testing.T) {
 			run(first)
 			_, stored := b.storedMark()
 			b.restartAgent(2)
-			b.push(events)
+			b.pushValues(events, 2) // equal ones would be skipped if the first save of a run was its last
 			run(second)
 			run(0)
 			b.collect()
