@@ -86,7 +86,7 @@ var (
 	Events = Metric{
 		Name: "nixl.events", Kind: Counter, Number: Int64, Unit: "{event}",
 		Description: "Telemetry events of the agent.",
-		Note: "Includes events of every kind. Events beyond `max_event_names` count together, with `otel.metric.overflow`. " +
+		Note: "Includes events of every kind. Events beyond the limit on names count together, with `otel.metric.overflow`. " +
 			"Absent for stores.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},

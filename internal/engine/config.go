@@ -99,7 +99,6 @@ func (c *Config) Check() error {
 	if c.MaxRings < 1 {
 		errs = append(errs, fmt.Errorf("max_rings: %d must be 1 or more", c.MaxRings))
 	}
-	errs = append(errs, c.Budget.Check())
 	if c.StaleAfter < minStaleAfter {
 		errs = append(errs, fmt.Errorf("stale_after: %v is too short: use at least %v, the interval between two checks of the files; "+
 			"better longer than an agent takes to restart, such as 5m", c.StaleAfter, minStaleAfter))

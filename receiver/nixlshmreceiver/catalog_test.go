@@ -17,9 +17,9 @@ import (
 func TestReceiverEmitsExactlyTheCatalog(t *testing.T) {
 	dir, _ := copyRings(t)
 	h := newHarness(t, dir, func(c *Config) {
-		c.Include, c.MaxEventNames = []string{"**"}, 3
+		c.Include = []string{"**"}
 		c.Metrics.NixlAgentUp.Enabled = true
-	}).start()
+	}).limitNames(3).start()
 	var batch pmetric.Metrics
 	must.EventuallyTrue(t, "answer from the kernel", func() bool {
 		batch = h.next()

@@ -66,13 +66,6 @@ type Config struct {
 	// MaxRings limits the number of open rings and stores together.
 	MaxRings int `mapstructure:"max_rings"`
 
-	// Budget limits what each container may use.
-	Budget BudgetConfig `mapstructure:"budget"`
-
-	// MaxEventNames limits the number of event names per agent, beyond NIXL's own,
-	// that are counted separately.
-	MaxEventNames int `mapstructure:"max_event_names"`
-
 	// StaleAfter is how long an agent is reported after it has exited and written its
 	// last event.
 	StaleAfter time.Duration `mapstructure:"stale_after"`
@@ -86,15 +79,6 @@ type Config struct {
 	// StorageID names a storage extension for totals and positions, which survive a
 	// crash there.
 	StorageID *component.ID `mapstructure:"storage"`
-}
-
-// BudgetConfig limits what each container may use, or each pod if containers aren't known.
-type BudgetConfig struct {
-	Rings       int   `mapstructure:"rings"`
-	Files       int   `mapstructure:"files"`
-	Directories int   `mapstructure:"directories"`
-	EventNames  int   `mapstructure:"event_names"`
-	MappedBytes int64 `mapstructure:"mapped_bytes"`
 }
 
 // ControllerConfig defines when totals are exported. It is scraperhelper's type
@@ -145,9 +129,12 @@ type HistogramsConfig struct {
 
 // HistogramConfig defines the form of a histogram.
 type HistogramConfig struct {
-	Kind    tally.HistogramKind `mapstructure:"kind"`     // explicit, exponential or none
-	Bounds  []float64           `mapstructure:"bounds"`   // of an explicit histogram
-	MaxSize int                 `mapstructure:"max_size"` // maximum number of buckets of an exponential histogram
+	Kind   tally.HistogramKind `mapstructure:"kind"`   // explicit, exponential or none
+	Bounds []float64           `mapstructure:"bounds"` // of an explicit histogram
+}
+
+func (h *HistogramConfig) tally() tally.HistogramConfig {
+	return tally.HistogramConfig{Kind: h.Kind, Bounds: h.Bounds}
 }
 
 const defaultCollectionInterval = 10 * time.Second
@@ -164,13 +151,11 @@ func createDefaultConfig() *Config {
 		Mode:                 ringbuf.Consume,
 		ServiceName:          semconv.ServiceNameNIXL,
 		MaxRings:             engine.DefaultMaxRings,
-		Budget:               BudgetConfig(engine.DefaultBudget),
-		MaxEventNames:        tally.DefaultMaxNames,
 		StaleAfter:           engine.DefaultStaleAfter,
 		Histograms: HistogramsConfig{
-			Duration:   HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
-			Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
-			Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: tally.DefaultMaxSize},
+			Duration:   HistogramConfig{Kind: tally.Explicit},
+			Size:       HistogramConfig{Kind: tally.Explicit},
+			Throughput: HistogramConfig{Kind: tally.Explicit},
 		},
 		Logs: defaultLogsConfig(),
 	}
@@ -207,10 +192,9 @@ func checkNotEmpty(conf *confmap.Conf) error {
 
 func (c *Config) tally() tally.Config {
 	return tally.Config{
-		Duration:   tally.HistogramConfig(c.Histograms.Duration),
-		Size:       tally.HistogramConfig(c.Histograms.Size),
-		Throughput: tally.HistogramConfig(c.Histograms.Throughput),
-		MaxNames:   max(c.MaxEventNames, 0), // Validate reports a negative number
+		Duration:   c.Histograms.Duration.tally(),
+		Size:       c.Histograms.Size.tally(),
+		Throughput: c.Histograms.Throughput.tally(),
 	}
 }
 
@@ -226,7 +210,6 @@ func (c *Config) engine(report func(notice.Notice)) engine.Config {
 		Observe:     c.Mode == ringbuf.Observe,
 		RunInterval: c.RunInterval,
 		MaxRings:    c.MaxRings,
-		Budget:      engine.Budget(c.Budget),
 		AllowedUIDs: c.AllowedUIDs,
 		StaleAfter:  c.StaleAfter,
 		Tally:       c.tally(),

@@ -61,12 +61,11 @@ func TestConfigurationHasDefaults(t *testing.T) {
 	want.HostName = ""
 	want.AllowedUIDs = nil
 	want.MaxRings = 4096
-	want.MaxEventNames = 200
 	want.StaleAfter = 5 * time.Minute
 	want.Histograms = HistogramsConfig{
-		Duration:   HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
-		Size:       HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
-		Throughput: HistogramConfig{Kind: tally.Explicit, MaxSize: 160},
+		Duration:   HistogramConfig{Kind: tally.Explicit},
+		Size:       HistogramConfig{Kind: tally.Explicit},
+		Throughput: HistogramConfig{Kind: tally.Explicit},
 	}
 	want.Logs = LogsConfig{SlowTransfer: time.Second, Errors: true, Rate: 10}
 	want.StorageID = nil
@@ -97,10 +96,9 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 	want.Resource = map[string]string{"k8s.cluster.name": "east", "team": "a"}
 	want.AllowedUIDs = []uint32{0, 1000}
 	want.MaxRings = 12
-	want.MaxEventNames = 34
 	want.StaleAfter = time.Hour
 	want.Histograms.Duration.Bounds = []float64{0.001, 0.01, 0.1}
-	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 80}
+	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential}
 	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
 	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, Rate: 0.5}
 	want.Metrics.NixlEvents.Enabled = false
@@ -166,19 +164,15 @@ func TestUnknownKeysAndWrongTypesAreRejected(t *testing.T) {
 
 func TestInvalidValuesAreRejected(t *testing.T) {
 	for name, want := range map[string][]string{
-		"no_directory":          {"directories: list at least one"},
+		"no_directory":          {"directories: none: list at least one"},
 		"nameless_directory":    {"directories: a path is empty"},
 		"directory_twice":       {"directories: /run/../run/nixl/ is listed twice"},
 		"broken_include":        {`include: "[a" is not a valid pattern`},
 		"broken_exclude":        {`exclude: "{a" is not a valid pattern`},
 		"no_rings":              {"max_rings: 0 must be 1 or more"},
-		"no_event_names":        {"max_event_names: 0 must be 1 or more"},
-		"negative_event_names":  {"max_event_names: -1 must be 1 or more"},
 		"unknown_kind":          {`histograms: duration: kind is "linear": use explicit, exponential or none`},
 		"falling_bounds":        {"histograms: size: bounds must be finite, not negative, and increasing: bound 2 is 512"},
 		"negative_bound":        {"histograms: duration: bounds must be finite, not negative, and increasing: bound 1 is -1"},
-		"few_buckets":           {"histograms: size: max_size is 1: it must be from 2 to 4096"},
-		"many_buckets":          {"histograms: duration: max_size is 1000000000: it must be from 2 to 4096"},
 		"short_slow_transfer":   {"logs: slow_transfer: 500ns is too short", "at least 1µs"},
 		"negative_throughput":   {"logs: min_throughput: -1 is not a throughput"},
 		"no_logs":               {"logs: rate: 0 is not a rate"},

@@ -37,8 +37,8 @@ func (c *clock) now() time.Time       { return time.Unix(0, c.nanos.Load()) }
 func (c *clock) pass(d time.Duration) { c.nanos.Add(int64(d)) }
 
 func everything(c *Config) {
-	c.Histograms.Size = HistogramConfig{Kind: tally.Exponential, MaxSize: 20}
-	c.Histograms.Throughput = HistogramConfig{Kind: tally.Exponential, MaxSize: 40}
+	c.Histograms.Size = HistogramConfig{Kind: tally.Exponential}
+	c.Histograms.Throughput = HistogramConfig{Kind: tally.Exponential}
 	c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
 	c.ResourceAttributes.NixlTelemetryPath.Enabled = true
 }

@@ -107,6 +107,7 @@ func (h *harness) startWith(rings int) *harness {
 		r := h.own()
 		cfg := h.cfg.engine(r.notice)
 		cfg.Now, cfg.Telemetry = h.on.now, r.telemetry.host()
+		cfg.Stream = newResources(h.cfg, h.cfg.ResourceAttributes, testHost).of
 		h.adapt(&cfg)
 		var err error
 		if r.rings, err = engine.New(cfg); err != nil {
@@ -127,6 +128,12 @@ func (h *harness) startWith(rings int) *harness {
 	})
 	h.tb.Cleanup(func() { _ = h.stop() })
 	h.opened(rings)
+	return h
+}
+
+// limitNames limits the event names of each agent that are counted separately.
+func (h *harness) limitNames(n int) *harness {
+	h.adapt = func(c *engine.Config) { c.Tally.MaxNames = n }
 	return h
 }
 

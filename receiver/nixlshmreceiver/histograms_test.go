@@ -57,8 +57,8 @@ func TestHistogramsHaveTheConfiguredBounds(t *testing.T) {
 
 func TestExponentialHistogramsAreReported(t *testing.T) {
 	values := []uint64{0, 0, 1, 3, 17, 123, 1000, 4095, 65537, 1e6 + 1, 123456789}
-	const buckets = 20
-	exponential := HistogramConfig{Kind: tally.Exponential, MaxSize: buckets}
+	const buckets = 160
+	exponential := HistogramConfig{Kind: tally.Exponential}
 	a := reported(t, func(c *Config) {
 		c.Histograms = HistogramsConfig{exponential, exponential, exponential}
 	}, values...)

@@ -123,7 +123,7 @@ func TestEventsBeyondMaxEventNamesCountAsOverflow(t *testing.T) {
 		"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_bytes}":          int64(1),
 		"nixl.events{nixl.event.category=transfer,nixl.event.name=agent_tx_requests_num}":   int64(1),
 	}
-	h := newHarness(t, dir, func(c *Config) { c.MaxEventNames = 2 }).start()
+	h := newHarness(t, dir).limitNames(2).start()
 	if d := cmp.Diff(want, eventPoints(one(t, h.next()))); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
@@ -133,7 +133,7 @@ func TestOverflowAloneHasTheMetricOfTheCatalog(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V1, 64)
 	push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryPerformance, "first", 1), ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "second", 7))
-	batch := newHarness(t, dir, func(c *Config) { c.MaxEventNames = 1 }).start().next()
+	batch := newHarness(t, dir).limitNames(1).start().next()
 	if got := one(t, batch).int("nixl.event.value{otel.metric.overflow=true}"); got != 7 {
 		t.Errorf("the sum of values beyond the limit is %d, want 7", got)
 	}
@@ -155,9 +155,8 @@ func TestDisabledMetricsHaveNoOverflow(t *testing.T) {
 		w := ring(t, dir, "agent", ringbuf.V1, 64)
 		push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "a", 1), ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "b", 1))
 		h := newHarness(t, dir, func(cfg *Config) {
-			cfg.MaxEventNames = 1
 			cfg.Metrics.NixlEvents.Enabled, cfg.Metrics.NixlEventValue.Enabled = c.events, c.value
-		}).start()
+		}).limitNames(1).start()
 		metrics := one(t, h.next()).metrics()
 		if metrics["nixl.events"] != c.events || metrics["nixl.event.value"] != c.value {
 			t.Errorf("events %v, value %v: metrics are %v", c.events, c.value, metrics)

@@ -75,9 +75,6 @@ func (c *Config) checkRings() error {
 			errs.add("allowed_uids: %w", err)
 		}
 	}
-	if c.MaxEventNames < 1 {
-		errs.add("max_event_names: %d must be 1 or more", c.MaxEventNames)
-	}
 	return errors.Join(errs...)
 }
 
@@ -94,11 +91,6 @@ func (h *HistogramConfig) check(key string) error {
 	var errs faults
 	if len(h.Bounds) > 0 && h.Kind != tally.Explicit {
 		errs.add("histograms: %s: bounds %v need kind: explicit, but kind is %s: remove bounds, or set kind: explicit", key, h.Bounds, h.Kind)
-	}
-	if h.MaxSize != tally.DefaultMaxSize && h.Kind != tally.Exponential {
-		errs.add("histograms: %s: max_size %d needs kind: exponential, but kind is %s: remove max_size, or set kind: exponential", key, h.MaxSize, h.Kind)
-	} else if h.MaxSize == 0 {
-		errs.add("histograms: %s: max_size is 0: use %d, for example", key, tally.DefaultMaxSize)
 	}
 	return errors.Join(errs...)
 }

@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -47,21 +46,12 @@ var values = []struct {
 	{"allowed_uids", wantUIDs},
 	{"storage", wantText},
 	{"max_rings", wantWhole(engine.DefaultMaxRings)},
-	{"budget::rings", wantWhole(engine.DefaultBudget.Rings)},
-	{"budget::files", wantWhole(engine.DefaultBudget.Files)},
-	{"budget::directories", wantWhole(engine.DefaultBudget.Directories)},
-	{"budget::event_names", wantWhole(engine.DefaultBudget.EventNames)},
-	{"budget::mapped_bytes", wantBytes},
-	{"max_event_names", wantWhole(tally.DefaultMaxNames)},
 	{"histograms::duration::kind", wantKind},
 	{"histograms::duration::bounds", wantList(wantNumber, "0.001, 0.01")},
-	{"histograms::duration::max_size", wantWhole(tally.DefaultMaxSize)},
 	{"histograms::size::kind", wantKind},
 	{"histograms::size::bounds", wantList(wantNumber, "1024, 4096")},
-	{"histograms::size::max_size", wantWhole(tally.DefaultMaxSize)},
 	{"histograms::throughput::kind", wantKind},
 	{"histograms::throughput::bounds", wantList(wantNumber, "1e8, 1e9")},
-	{"histograms::throughput::max_size", wantWhole(tally.DefaultMaxSize)},
 	{"logs::slow_transfer", wantDuration("ms", "1s")},
 	{"logs::min_throughput", wantNumber},
 	{"logs::errors", wantBool},

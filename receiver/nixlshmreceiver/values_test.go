@@ -123,7 +123,6 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 		"max_rings: many":       `max_rings: "many" must be a 32-bit integer, such as 4096`,
 		"max_rings: 1.5":        "max_rings: 1.5 must be a 32-bit integer, such as 4096",
 		"max_rings: 4294967297": "max_rings: 4294967297 must be a 32-bit integer, such as 4096",
-		"max_event_names: [1]":  "max_event_names: [1] must be a 32-bit integer, such as 200",
 
 		"directories: 7":                                            "directories: 7 is not a list: use [/run/nixl], for example",
 		"directories: []":                                           "directories: none: list at least one, such as /run/nixl, or set discovery::processes or discovery::kubelet",
@@ -177,11 +176,6 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 		"histograms: {size: {bounds: 1024}}":         "histograms::size::bounds: 1024 is not a list: use [1024, 4096], for example",
 		"histograms: {size: {kind: exponential, bounds: [1024]}}": "histograms: size: bounds [1024] need kind: explicit, but kind is exponential: " +
 			"remove bounds, or set kind: explicit",
-		"histograms: {size: {max_size: 80}}": "histograms: size: max_size 80 needs kind: exponential, but kind is explicit: " +
-			"remove max_size, or set kind: exponential",
-		"histograms: {duration: {kind: none, max_size: 80}}": "histograms: duration: max_size 80 needs kind: exponential, but kind is none: " +
-			"remove max_size, or set kind: exponential",
-		"histograms: {size: {kind: exponential, max_size: 0}}": "histograms: size: max_size is 0: use 160, for example",
 	} {
 		if _, err := parse(t, yaml); err == nil || err.Error() != want {
 			t.Errorf("%s: error is\n%v, want\n%s", yaml, err, want)
@@ -214,7 +208,6 @@ func TestOtherSpellingsOfValuesAreAccepted(t *testing.T) {
 		"include: null":            func(c *Config) bool { return cmp.Equal(c.Include, []string{"*"}) },
 		"storage: null":            func(c *Config) bool { return c.StorageID == nil },
 		"histograms: {size: null}": func(c *Config) bool { return c.Histograms.Size.Kind == "explicit" },
-		"histograms: {size: {kind: explicit, max_size: 160}}": func(c *Config) bool { return c.Histograms.Size.MaxSize == 160 },
 	} {
 		if cfg, err := parse(t, yaml); err != nil || !right(cfg) {
 			t.Errorf("%s: %v, config is %+v", yaml, err, cfg)

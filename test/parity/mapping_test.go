@@ -183,12 +183,12 @@ func TestRingsExportTheSameMetricsAsTheReceiver(t *testing.T) {
 	bounds := []float64{1e-3, 4}
 	tests := map[string]test{
 		"bounds": {
-			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Explicit, Bounds: bounds, MaxSize: 160}),
+			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Explicit, Bounds: bounds}),
 			rings.Config{DurationBounds: bounds, SizeBounds: bounds, ThroughputBounds: bounds},
 		},
 		"exponential": {
-			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Exponential, MaxSize: 20}),
-			rings.Config{ExponentialBuckets: 20},
+			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Exponential}),
+			rings.Config{ExponentialBuckets: 160},
 		},
 	}
 	for _, layout := range ringbuf.Layouts() {

