@@ -28,7 +28,7 @@ func (c *slowConditions) register(cmd *cobra.Command, verb string) {
 }
 
 // check rejects invalid flags.
-func (c *slowConditions) check(cmd *cobra.Command) error {
+func (c *slowConditions) check() error {
 	switch {
 	case c.slowTransfer < 0:
 		return usagef("--slow-transfer %v: must be 0 or more", c.slowTransfer)

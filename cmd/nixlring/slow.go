@@ -86,7 +86,7 @@ func (f *slowFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	if err := f.watchFlags.complete(cmd, w, args); err != nil {
 		return err
 	}
-	if err := f.slowConditions.check(cmd); err != nil {
+	if err := f.slowConditions.check(); err != nil {
 		return err
 	}
 	switch {

@@ -68,6 +68,10 @@ func TestDirectoryOfTheArgumentsIsRead(t *testing.T) {
 	if r.code != exitOK || !strings.Contains(r.out, "prefill") {
 		t.Errorf("%+v", r)
 	}
+	missing := filepath.Join(dir, "missing")
+	if r := nixlring(t.Context(), nil, "top", "--once", "-w", "10ms", "--kubelet="+missing); r.code != exitError || !strings.Contains(r.err, missing+": no such directory; specify where the kubelet") {
+		t.Errorf("%+v", r)
+	}
 	if r := nixlring(t.Context(), env, "top", dir, "--kubelet"); r.code != exitUsage || !strings.Contains(r.err, "--kubelet discovers agents; omit "+dir) {
 		t.Errorf("%+v", r)
 	}

@@ -53,8 +53,8 @@ func New(cfg Config) (*Engine, error) {
 	return &Engine{cfg: cfg, shape: shape, watchers: make(map[string]source)}, nil
 }
 
-// Watch passes slow transfers and errors to w, until [Engine.Unwatch]. Draining waits for
-// w's functions. Only a watch from before [Engine.Start] gets those of all events.
+// Watch passes transfers and errors to w. Draining waits for w's functions. Only a watch from
+// before [Engine.Start] gets those of all events.
 func (e *Engine) Watch(w *drain.Watch) {
 	if e.loop == nil {
 		e.watches = append(e.watches, w)
@@ -62,10 +62,6 @@ func (e *Engine) Watch(w *drain.Watch) {
 		e.loop.Watch(w)
 	}
 }
-
-// Unwatch ends a watch. Its functions may still be called shortly after. It must not be
-// called before [Engine.Start].
-func (e *Engine) Unwatch(w *drain.Watch) { e.loop.Unwatch(w) }
 
 // Report reports a notice. It must not be called before [Engine.Start].
 func (e *Engine) Report(n notice.Notice) { e.reporter.Report(n) }
@@ -159,13 +155,6 @@ func (e *Engine) Collect(ctx context.Context, last bool) (drain.Collection, erro
 		e.ask(ctx, askTimeout, source.Read)
 	}
 	return e.loop.Collect(ctx, last)
-}
-
-// Look drains all rings, reads all stores, and returns the totals of all agents, without an
-// effect on collections; see [drain.Loop.Look].
-func (e *Engine) Look(ctx context.Context) ([]drain.Snapshot, error) {
-	e.ask(ctx, askTimeout, source.Read)
-	return e.loop.Look(ctx)
 }
 
 // askTimeout limits the wait for directories, because one that hangs must not delay the

@@ -27,6 +27,7 @@ const (
 	Recording             // a recording of nixlring record
 	Session               // the CSV of a session, or a directory of sessions
 	Parent                // a directory for a new file
+	Pods                  // the kubelet's directory of pods
 )
 
 // kinds maps each Kind to its name and to what to do if it is missing.
@@ -36,6 +37,7 @@ var kinds = [...]struct{ noun, todo string }{
 	Recording: {"file", "specify a recording written by nixlring record"},
 	Session:   {"file or directory", "specify the CSV of a session, or its directory"},
 	Parent:    {"directory", "create it first"},
+	Pods:      {"directory", "specify where the kubelet keeps the volumes of pods, or mount it there"},
 }
 
 // problem is an error with another text.

@@ -214,7 +214,10 @@ func (s *Rings) Slowest(id string) []Transfer { return s.transfers.slowest(id) }
 
 // err returns why the directory can't be read, with the same text as other commands.
 func (s *Rings) err() error {
-	return patherr.Explain(patherr.Rings, cmp.Or(s.cfg.Directory, s.cfg.Kubelet), s.host.State().Err())
+	if s.cfg.Kubelet != "" {
+		return patherr.Explain(patherr.Pods, s.cfg.Kubelet, s.host.State().Err())
+	}
+	return patherr.Explain(patherr.Rings, s.cfg.Directory, s.host.State().Err())
 }
 
 // addUsers sets Lock and Alive of the agents. An agent that wrote recently is running, so

@@ -36,6 +36,6 @@
 //   - exit.go, pace.go, agent.go, owner.go: the state
 //   - open.go, stream.go, read.go: rings
 //   - stores.go, storestream.go: stores
-//   - collect.go, save.go, storecollect.go, look.go, retire.go: requests, and what is due
+//   - collect.go, save.go, storecollect.go, watch.go, retire.go: requests, and what is due
 //   - loop.go: the goroutine
 package drain

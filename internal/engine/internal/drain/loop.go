@@ -155,18 +155,6 @@ func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 	return Collection{Snapshots: c.snapshots, collected: c}, err
 }
 
-// Look drains all rings and returns copies of the totals of all agents, by ID. It has no
-// effect on collections, and doesn't wait for saves. Utilization is that since the last
-// Look. It returns an error as Collect does.
-func (l *Loop) Look(ctx context.Context) ([]Snapshot, error) {
-	if err := l.silent(); err != nil {
-		return nil, err
-	}
-	answer := make(chan []Snapshot, 1)
-	l.mail.put(&look{done: func(list []Snapshot) { answer <- list }})
-	return await(ctx, l, answer)
-}
-
 // await waits for the answer to a request.
 func await[T any](ctx context.Context, l *Loop, answer <-chan T) (none T, err error) {
 	check := time.NewTicker(hungAfter / 10)
@@ -192,11 +180,8 @@ func await[T any](ctx context.Context, l *Loop, answer <-chan T) (none T, err er
 	}
 }
 
-// Watch passes slow transfers and errors to w.
-func (l *Loop) Watch(w *Watch) { l.mail.put(watching{watch: w}) }
-
-// Unwatch ends a watch. Its functions may still be called shortly after.
-func (l *Loop) Unwatch(w *Watch) { l.mail.put(watching{watch: w, end: true}) }
+// Watch passes transfers and errors to w.
+func (l *Loop) Watch(w *Watch) { l.mail.put(watching{w}) }
 
 var (
 	errHangs   = fmt.Errorf("draining has blocked for %v", hungAfter)

@@ -69,7 +69,6 @@ type owner struct {
 	openAt   time.Time // the earliest openBy of an agent; zero if there is none
 
 	watches     []*Watch   // in order of arrival
-	looks       []*look    // requests that aren't answered
 	waiting     []*collect // collections that aren't answered
 	collections uint64
 	ending      bool // the last collection has begun: rings are no longer read
@@ -124,7 +123,6 @@ func (o *owner) step(now time.Time, messages []Message) (next time.Time, effects
 		o.saveDue(now)
 		o.collectDue(now)
 		o.answerDue(now)
-		o.lookDue(now)
 		o.retireStale(now)
 	}
 	o.last = now
@@ -151,7 +149,7 @@ func (o *owner) wake(now time.Time) time.Time {
 	if o.batch != nil && next.Sub(now) > slowSave/4 {
 		next = now.Add(slowSave / 4)
 	}
-	if len(o.looks) > 0 || len(o.waiting) > 0 && o.batch == nil {
+	if len(o.waiting) > 0 && o.batch == nil {
 		return now // for the next slice
 	}
 	waiting := o.waiting
