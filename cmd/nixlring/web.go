@@ -5,13 +5,10 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -44,10 +41,8 @@ The page plays it as it was recorded, and then shows its end.
 
 The page needs no backend and no other host. It can only be read: it changes nothing.
 
-By default, only programs on this host can open the page, including those of other
-users. With --listen, other hosts can, too: then the address contains a random token,
-without which the page can't be opened. Connections aren't encrypted. A tunnel is
-safer: ssh -L 9470:127.0.0.1:9470 HOST
+Only programs on this host can open the page, including those of other users. For
+another host, use a tunnel: ssh -L 9470:127.0.0.1:9470 HOST
 
 ` + exitCodes,
 		Example: `  nixlring web
@@ -59,7 +54,7 @@ safer: ssh -L 9470:127.0.0.1:9470 HOST
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.listen, "listen", "l", "127.0.0.1:9470", "`ADDRESS` to listen on; port 0 is any free port")
+	flags.StringVarP(&f.listen, "listen", "l", "127.0.0.1:9470", "`ADDRESS` of this host to listen on; port 0 is any free port")
 	f.register(cmd, "show")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the address only")
 	complete(cmd, "listen", []string{"127.0.0.1:9470", "127.0.0.1:0"})
@@ -93,10 +88,9 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 		return errors.Join(err, l.Close())
 	}
 	if !address.Addr().IsLoopback() {
-		cfg.Token = rand.Text()
-		fmt.Fprintln(w.err, "nixlring: warning: other hosts can open the page, over connections that aren't encrypted; only share its address with those who may see it")
+		return errors.Join(usagef("--listen %s: other hosts could open the page; use an address of this host, such as 127.0.0.1:9470, and a tunnel", f.listen), l.Close())
 	}
-	if _, err := fmt.Fprintln(w.out, pageURL(address, cfg.Token)); err != nil {
+	if _, err := fmt.Fprintf(w.out, "http://%s/\n", address); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	fmt.Fprintln(notes(w, f.quiet), "press Ctrl-C to stop")
@@ -110,19 +104,4 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 	}()
 	page.Run(ctx)
 	return <-served
-}
-
-// pageURL returns the address of the page. All addresses of the host have its name.
-func pageURL(address netip.AddrPort, token string) string {
-	host := address.Addr().Unmap().String()
-	if address.Addr().IsUnspecified() {
-		if name, err := os.Hostname(); err == nil {
-			host = name
-		}
-	}
-	u := "http://" + net.JoinHostPort(host, strconv.Itoa(int(address.Port()))) + "/"
-	if token != "" {
-		u += "?token=" + token
-	}
-	return u
 }

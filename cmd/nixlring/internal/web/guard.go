@@ -4,28 +4,23 @@
 package web
 
 import (
-	"crypto/subtle"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 )
 
-// cookie is the name of the cookie with the token, followed by the port: browsers don't
-// distinguish the ports of a host.
-const cookie = "nixlring-"
-
 // policy lets the page load only its own files, and run no inline script or style.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // guard rejects requests that aren't from the page, and sets the headers of all responses.
-func (p *Page) guard(next http.Handler) http.Handler {
+func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer") // the URL may contain the token
+		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		switch {
@@ -34,12 +29,10 @@ func (p *Page) guard(next http.Handler) http.Handler {
 			http.Error(w, "this page can only be read", http.StatusMethodNotAllowed)
 		case foreign(r):
 			http.Error(w, "another site may not use this page", http.StatusForbidden)
-		case p.cfg.Token == "" && !local(r.Host):
+		case !local(r.Host):
 			http.Error(w, "unexpected Host header; open the address that nixlring web printed", http.StatusForbidden)
-		case p.cfg.Token == "":
-			next.ServeHTTP(w, r)
 		default:
-			p.authorize(w, r, next)
+			next.ServeHTTP(w, r)
 		}
 	})
 }
@@ -58,28 +51,4 @@ func local(host string) bool {
 	}
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil || strings.EqualFold(host, "localhost")
-}
-
-// authorize requires the token in a cookie. A token in the URL becomes a cookie.
-func (p *Page) authorize(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	_, port, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		port = "80"
-	}
-	name := cookie + port
-	if token := r.URL.Query().Get("token"); r.URL.Path == "/" && p.valid(token) {
-		// Lax: a link on another site, such as in a chat, must work.
-		http.SetCookie(w, &http.Cookie{Name: name, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
-		http.Redirect(w, r, "/", http.StatusSeeOther) // so that the token isn't in the address bar
-		return
-	}
-	if c, err := r.Cookie(name); err == nil && p.valid(c.Value) {
-		next.ServeHTTP(w, r)
-		return
-	}
-	http.Error(w, "missing token; open the address that nixlring web printed", http.StatusUnauthorized)
-}
-
-func (p *Page) valid(token string) bool {
-	return subtle.ConstantTimeCompare([]byte(token), []byte(p.cfg.Token)) == 1
 }

@@ -29,7 +29,7 @@ func (p *Page) Handler() http.Handler {
 	mux.Handle("GET /", http.FileServerFS(page))
 	mux.HandleFunc("GET /events", p.events)
 	mux.HandleFunc("GET /agent/{id}", p.serveAgent)
-	return p.guard(mux)
+	return guard(mux)
 }
 
 func (p *Page) serveAgent(w http.ResponseWriter, r *http.Request) {

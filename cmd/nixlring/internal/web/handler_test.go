@@ -108,33 +108,6 @@ func TestDetailsOfAnAgent(t *testing.T) {
 	}
 }
 
-func TestTokenIsRequired(t *testing.T) {
-	p := newPage(1, 10)
-	p.cfg.Token = "secret"
-	const url = "http://node-7:9470/"
-	with := func(name, value string) func(*http.Request) {
-		return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: name, Value: value}) }
-	}
-	for _, path := range []string{"", "?token=guess", "?token=", "events", "events?token=secret", "app.js", "agent/0"} {
-		if r := ask(p, http.MethodGet, url+path, nil); r.Code != http.StatusUnauthorized {
-			t.Errorf("%s: %d", path, r.Code)
-		}
-	}
-	r := ask(p, http.MethodGet, url+"?token=secret", nil)
-	set := r.Header().Get("Set-Cookie")
-	if r.Code != http.StatusSeeOther || r.Header().Get("Location") != "/" || set != "nixlring-9470=secret; Path=/; HttpOnly; SameSite=Lax" {
-		t.Errorf("%d, cookie %s", r.Code, set)
-	}
-	for _, tt := range []struct {
-		name, value string
-		want        int
-	}{{"nixlring-9470", "secret", 200}, {"nixlring-9470", "", 401}, {"nixlring-9471", "secret", 401}} {
-		if r := ask(p, http.MethodGet, url+"agent/0", with(tt.name, tt.value)); r.Code != tt.want {
-			t.Errorf("%s=%s: %d", tt.name, tt.value, r.Code)
-		}
-	}
-}
-
 // A browser that doesn't read fills the buffers of its connection, and then its queue.
 func TestBrowserThatDoesNotReadIsDisconnected(t *testing.T) {
 	p := newPage(256, 10)

@@ -34,7 +34,6 @@ type Config struct {
 	Sample    func() top.Sample              // takes a sample
 	Slowest   func(id string) []top.Transfer // safe for concurrent use
 	Processes func() []diagnose.Process      // that use NIXL; may be nil
-	Token     string                         // that browsers must present; empty for none
 }
 
 // Page is a page about some agents.
