@@ -147,7 +147,7 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/open.go", "a ring is moved to the position of its checkpoint",
-		"\t\ta.resume = mark\n",
+		"\t\ta.resume, mark.Start = mark, a.start.UnixNano()\n",
 		"",
 	},
 	{
