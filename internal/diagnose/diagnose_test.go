@@ -82,3 +82,17 @@ func TestNothingIsWrongWithHealthyFleets(t *testing.T) {
 		}
 	})
 }
+
+// A NIC isn't slow if nearly all transfers are as fast as those of the peers.
+func TestAFewVerySlowTransfersAreNotASlowLink(t *testing.T) {
+	for _, f := range fleets.Incidents() {
+		tail := f.Name == "a few transfers of an agent take very long"
+		if !tail && f.Name != "an agent at a tenth of the speed" {
+			continue
+		}
+		list := diagnose.Diagnose(f.Samples(), diagnose.Rules())
+		if len(list) != 1 || strings.Contains(list[0].What, "A few transfers") != tail || strings.Contains(list[0].Next, "NIC") == tail {
+			t.Errorf("%s: %+v", f.Name, list)
+		}
+	}
+}

@@ -56,10 +56,36 @@ func (h *history) stragglers(i int) (list []Finding) {
 	}
 	for _, a := range h.agents {
 		if f, ok := worst[a]; ok {
+			if h.onlyTail(a, i) {
+				f.tail()
+			}
 			list = append(list, f)
 		}
 	}
 	return list
+}
+
+// onlyTail reports whether most transfers of a straggler are as fast as those of its job, so that a few very slow ones
+// make it slow on average.
+func (h *history) onlyTail(a Agent, i int) bool {
+	mine := h.middle(a, i)
+	var others []float64
+	for _, b := range h.agents {
+		if p := h.middle(b, i); b.Job == a.Job && b != a && !math.IsNaN(p) {
+			others = append(others, p)
+		}
+	}
+	return len(others) > 0 && mine <= LongerTime*median(others)
+}
+
+// middle returns the median time of an agent's transfers, or NaN.
+func (h *history) middle(a Agent, i int) float64 {
+	t := h.tracks[a]
+	from := t.readings[h.index(i, h.windows.Window)]
+	if from == nil || t.readings[i] == nil {
+		return math.NaN()
+	}
+	return t.readings[i].Times.difference(from.Times).quantile(0.5)
 }
 
 // slowPeers returns the stragglers of a band.

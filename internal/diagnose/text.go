@@ -58,6 +58,15 @@ func straggler(p peer, speed, took float64, peers int) Finding {
 	}
 }
 
+// tail says that only a few transfers of a straggler are slow.
+func (f *Finding) tail() {
+	f.Short = "a few very slow transfers"
+	f.What = fmt.Sprintf("A few transfers of %s take very long. On average, it moves data at %s of the speed of its peers.", f.Agents[0], percent(f.Ratio))
+	f.Evidence = append(f.Evidence, "the median of its transfer times is like that of its peers")
+	f.Not = "It isn't a slow link or NIC: most of its transfers are as fast as those of its peers."
+	f.Next = "Look for what its slow transfers share: a peer, a size or a time. " + seeSlow
+}
+
 func slowdown(a Agent, now, past pace) Finding {
 	ratio := now.speed / past.speed
 	return Finding{

@@ -126,6 +126,10 @@ func slow() []Fleet {
 			Members: rollout(3, Begin, func() Load { return slowed(usual(), 4) }),
 		},
 		{
+			Name: "a few transfers of an agent take very long", Want: wants(diagnose.Straggler, "decode-1"), Alerts: agents("NIXLStraggler", 1),
+			Members: some(6, []int{1}, fine, then(fine, always(usual(), Load{Size: 4 * mib, Time: 200 * time.Millisecond, Post: 4 * time.Microsecond, Rate: 0.15}))),
+		},
+		{
 			Name: "reads of an agent are slow, its writes aren't", Alerts: agents("NIXLStraggler", 1),
 			Members: some(6, []int{1}, always(usual(), reads(usual())), then(always(usual(), reads(usual())), always(usual(), slowed(reads(usual()), 2.2)))),
 		},

@@ -22,8 +22,10 @@ const tiles = [
   ["Exits", "None", ["gone"]],
   ["Processes", "All report", ["no_telemetry", "telemetry_disabled"]],
 ];
-const palette = ["series1", "series2", "series3", "series4", "series5", "series6"];
+const palette = ["series1", "series2", "series3", "series4", "series5", "series6"]; // the first two look like alarms
+const calm = ["series5", "series4", "series3", "series6", "muted", "faint"]; // of agents without a problem
 const mostRows = 12;
+const ofSpeed = ["straggler", "slower", "job_slower", "stalled"]; // findings that color the bar of the speed
 
 let hello = null; // from the server, as are frame and points
 let frame = null;
@@ -131,7 +133,7 @@ const columns = [
   ["Transfers/s", "num medium", (r) => rate(r.transfers), (r) => r.transfers],
   ["p50", "num medium", (r) => duration(r.p50), (r) => r.p50],
   ["p99", "num", (r) => duration(r.p99), (r) => r.p99],
-  ["Errors/s", "num medium", (r) => rate(r.errors), (r) => r.errors],
+  ["Errors/s", "num", (r) => rate(r.errors), (r) => r.errors],
   ["Ring", "num wide", (r) => r.store ? "–" : percent(r.fill), (r) => r.store ? null : r.fill],
   ["Last event", "num wide", (r) => age(r.age), (r) => r.age],
   ["Notes", "notes", (r) => r.problems.join(", "), null],
@@ -175,6 +177,7 @@ function showTable() {
   const matching = sorted(frame.rows.filter((r) => r.name.toLowerCase().includes(filter)));
   const shown = allRows ? matching : matching.slice(0, mostRows);
   const old = new Map([...body.children].map((e) => [e.dataset.id, e]));
+  const slow = new Set(frame.findings.filter((f) => isProblem(f) && ofSpeed.includes(f.kind)).flatMap((f) => f.agents));
   const fastest = Math.max(...frame.rows.map((r) => r.speed ?? 0));
   const rows = shown.map((r) => {
     const tr = old.get(String(r.id)) ?? el("tr", { "data-id": r.id }, ...columns.map(([title, kind]) => {
@@ -183,7 +186,7 @@ function showTable() {
       else if (title === "Speed" || title === "Ring") td.append(el("span", { class: "meter " + title.toLowerCase() }, el("i")), el("span"));
       return td;
     }));
-    tr.className = r.severity;
+    tr.className = `${r.severity} ${slow.has(r.id) ? "slow" : ""}`;
     columns.forEach(([title, , value], i) => set(tr.cells[i].lastElementChild ?? tr.cells[i], value(r)));
     tr.cells[0].firstChild.href = linkTo(r);
     tr.cells[0].title = r.name;
@@ -251,7 +254,7 @@ function showFleetCharts() {
   // The agents with problems have a color, or else all agents if they are few.
   let flagged = frame.rows.filter((r) => r.severity);
   if (!flagged.length || flagged.length > palette.length) flagged = frame.rows.length <= palette.length ? frame.rows : flagged.slice(0, 3);
-  const colors = new Map(flagged.map((r, i) => [r.id, palette[i]]));
+  const colors = new Map(flagged.map((r, i) => [r.id, (r.severity ? palette : calm)[i]]));
   const rows = frame.rows.filter((r) => agents.has(r.id)).sort((a, b) => colors.has(a.id) - colors.has(b.id) || a.id - b.id);
   const lines = (column, map) => rows.map((r) => ({ name: r.name, color: colors.get(r.id), values: pick(agents.get(r.id), column, map) }));
   fleet.speed.update(times, lines(SPEED, positive));
@@ -280,7 +283,7 @@ function showAgentCharts(row) {
   const line = (name, column, map, more) => ({ name, color: "accent", values: pick(mine, column, map), ...more });
   one.speed.update(times, [line(row.name, SPEED, positive),
     { name: "median of all agents", color: "muted", dash: [4, 4], values: points.map((p) => median(p.agents.map((a) => a[SPEED]))) }]);
-  one.quantiles.update(times, [line("median", P50, positive), line("99th percentile", P99, positive, { color: "series2" })]);
+  one.quantiles.update(times, [line("median", P50, positive), line("99th percentile", P99, positive, { color: "series4" })]);
   one.total.update(times, [line(row.name, TOTAL)]);
   one.errors.update(times, [line(row.name, ERRORS)]);
   one.fill.update(times, [line(row.name, FILL)]);

@@ -63,10 +63,10 @@ function axes(format) {
   ];
 }
 
-// span returns the range of time that is shown: from the first point, for at least a minute.
+// span returns the range of time that is shown: until the newest point, and at least a minute.
 function span(times) {
-  const start = times[0] ?? Date.now() / 1000;
-  return [start, Math.max(times.at(-1) ?? start, start + minute)];
+  const end = times.at(-1) ?? Date.now() / 1000;
+  return [Math.min(times[0] ?? end, end - minute), end];
 }
 
 class Chart {
