@@ -163,7 +163,7 @@ func createDefaultConfig() *Config {
 
 // Unmarshal decodes the configuration. [Config.Validate] checks the values.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := errors.Join(checkValues(conf), checkNotEmpty(conf)); err != nil {
+	if err := errors.Join(checkValues(conf), checkNotEmpty(conf), checkMetrics(conf)); err != nil {
 		return err
 	}
 	if conf.IsSet("discovery::processes") {
@@ -185,6 +185,20 @@ func checkNotEmpty(conf *confmap.Conf) error {
 	for _, key := range []string{"host_name", "pod_uid"} {
 		if value := conf.Get(key); conf.IsSet(key) && (value == nil || value == "") {
 			errs.add("%s: empty: set the environment variable that it comes from, or remove the key", key)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkMetrics names the keys of metrics that aren't under metrics.
+func checkMetrics(conf *confmap.Conf) error {
+	var errs faults
+	for metric, key := range map[string]string{
+		semconv.TransferDuration.Name: "duration", semconv.TransferPostDuration.Name: "duration",
+		semconv.TransferSize.Name: "size", semconv.TransferThroughput.Name: "throughput",
+	} {
+		if conf.IsSet("metrics::" + metric) {
+			errs.add("metrics::%s: set histograms::%s::kind instead: none disables it", metric, key)
 		}
 	}
 	return errors.Join(errs...)
