@@ -61,7 +61,7 @@ const (
 	deadHost = "dead" // of the Collector that is killed
 	// agent is the agent that the test selects. It has layout v4 because older
 	// layouts have fewer metrics.
-	agent = "steady-4"
+	agent = "steady-3"
 )
 
 // TestAllQueriesAndAlertsReturnData runs all queries and alerts on each backend,
