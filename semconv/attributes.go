@@ -31,7 +31,7 @@ func ResourceAttributes() []Attribute {
 		{
 			Key: ServiceName, Type: "string", OpenTelemetry: true,
 			Description: "Name of the service that the agent belongs to.",
-			Note: "From `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` of a discovered process. Otherwise the receiver's `service_name`.",
+			Note: "From `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` of a discovered process. Otherwise `service.name` of the receiver's `resource`.",
 			Examples: []string{ServiceNameNIXL, "inference"},
 		},
 		{

@@ -113,7 +113,7 @@ func (c *Config) checkSources() error {
 	case c.Processes == nil && c.Kubelet == nil:
 		return errors.New("directories: none: list at least one, such as /run/nixl, or set discovery::processes or discovery::kubelet")
 	case c.PodUID != "":
-		return fmt.Errorf("pod_uid: %q has no effect without directories: list one, or remove the key; discovered agents have their own pods", c.PodUID)
+		return fmt.Errorf("resource::k8s.pod.uid: %q has no effect without directories: list one, or remove the key; discovered agents have their own pods", c.PodUID)
 	}
 	return nil
 }

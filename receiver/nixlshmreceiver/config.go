@@ -5,6 +5,7 @@ package nixlshmreceiver
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,14 +32,11 @@ type Config struct {
 	// Discovery finds more directories.
 	Discovery DiscoveryConfig `mapstructure:"discovery"`
 
-	// PodUID is the UID of the pod of the agents in Directories, for a Collector that
-	// runs in the same pod.
-	PodUID string `mapstructure:"pod_uid"`
-
 	// IdentifyBy lists what identifies an agent in a pod or container.
 	IdentifyBy []string `mapstructure:"identify_by"`
 
-	// Resource has attributes that the receiver adds to the resource of every agent.
+	// Resource has attributes that the receiver adds to the resource of every agent. The
+	// attributes of [ownAttributes] replace the receiver's defaults.
 	Resource map[string]string `mapstructure:"resource"`
 
 	// Include and Exclude are patterns of the names of rings and agents.
@@ -51,13 +49,6 @@ type Config struct {
 
 	// Mode defines whether the receiver consumes events or only observes them.
 	Mode ringbuf.Mode `mapstructure:"mode"`
-
-	// HostName is the name of the agents' host. If it is empty, the receiver uses
-	// the Collector's host name, which in a container is a different one.
-	HostName string `mapstructure:"host_name"`
-
-	// ServiceName is the service.name of agents whose environment doesn't set one.
-	ServiceName string `mapstructure:"service_name"`
 
 	// AllowedUIDs are the owners of the rings and stores that are opened. Nil allows
 	// everyone.
@@ -149,7 +140,6 @@ func createDefaultConfig() *Config {
 		Include:              []string{"*"},
 		RunInterval:          engine.DefaultRunInterval,
 		Mode:                 ringbuf.Consume,
-		ServiceName:          semconv.ServiceNameNIXL,
 		MaxRings:             engine.DefaultMaxRings,
 		StaleAfter:           engine.DefaultStaleAfter,
 		Histograms: HistogramsConfig{
@@ -163,7 +153,7 @@ func createDefaultConfig() *Config {
 
 // Unmarshal decodes the configuration. [Config.Validate] checks the values.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := errors.Join(checkValues(conf), checkNotEmpty(conf), checkMetrics(conf)); err != nil {
+	if err := errors.Join(checkValues(conf), checkMetrics(conf)); err != nil {
 		return err
 	}
 	if conf.IsSet("discovery::processes") {
@@ -178,16 +168,18 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	return conf.Unmarshal(c)
 }
 
-// checkNotEmpty rejects empty names. An environment variable that isn't set is empty, and
-// must not make the agents' host the Collector's own.
-func checkNotEmpty(conf *confmap.Conf) error {
-	var errs faults
-	for _, key := range []string{"host_name", "pod_uid"} {
-		if value := conf.Get(key); conf.IsSet(key) && (value == nil || value == "") {
-			errs.add("%s: empty: set the environment variable that it comes from, or remove the key", key)
-		}
+// ownAttributes are the attributes of Resource that the receiver itself sets: the host of
+// the agents, the service of agents whose environment doesn't name one, and the pod of the
+// agents in Directories.
+var ownAttributes = []string{semconv.HostName, semconv.ServiceName, semconv.K8SPodUID}
+
+// others returns the attributes of Resource without [ownAttributes].
+func (c *Config) others() map[string]string {
+	rest := maps.Clone(c.Resource)
+	for _, key := range ownAttributes {
+		delete(rest, key)
 	}
-	return errors.Join(errs...)
+	return rest
 }
 
 // checkMetrics names the keys of metrics that aren't under metrics.
@@ -216,9 +208,9 @@ func (c *Config) tally() tally.Config {
 func (c *Config) engine(report func(notice.Notice)) engine.Config {
 	cfg := engine.Config{
 		Directories: c.Directories,
-		PodUID:      c.PodUID,
+		PodUID:      c.Resource[semconv.K8SPodUID],
 		IdentifyBy:  c.IdentifyBy,
-		Resource:    c.Resource,
+		Resource:    c.others(),
 		Include:     c.Include,
 		Exclude:     c.Exclude,
 		Observe:     c.Mode == ringbuf.Observe,

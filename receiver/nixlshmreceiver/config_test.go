@@ -58,7 +58,6 @@ func TestConfigurationHasDefaults(t *testing.T) {
 	want.InitialDelay = time.Second
 	want.Timeout = 0
 	want.Mode = ringbuf.Consume
-	want.HostName = ""
 	want.AllowedUIDs = nil
 	want.MaxRings = 4096
 	want.StaleAfter = 5 * time.Minute
@@ -92,8 +91,7 @@ func TestEveryKeyIsDecoded(t *testing.T) {
 	want.InitialDelay = 3 * time.Second
 	want.Timeout = 5 * time.Second
 	want.Mode = ringbuf.Observe
-	want.HostName = "node-7"
-	want.Resource = map[string]string{"k8s.cluster.name": "east", "team": "a"}
+	want.Resource = map[string]string{"host.name": "node-7", "k8s.cluster.name": "east", "team": "a"}
 	want.AllowedUIDs = []uint32{0, 1000}
 	want.MaxRings = 12
 	want.StaleAfter = time.Hour
@@ -118,7 +116,7 @@ func TestKeyAloneEnablesDiscovery(t *testing.T) {
 	want.Directories = nil // not the Collector's own
 	want.Discovery = DiscoveryConfig{Processes: defaultProcesses(), Kubelet: defaultKubelet()}
 	want.IdentifyBy = []string{"pod", "rank"}
-	want.ServiceName = "inference"
+	want.Resource = map[string]string{"service.name": "inference"}
 	if d := same(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}

@@ -27,7 +27,7 @@ func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
 		c.Directories = nil
 		c.Discovery.Kubelet = &KubeletConfig{Path: pods, Volumes: []string{"*"}}
 		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
-		c.ServiceName = "inference"
+		c.Resource = map[string]string{"service.name": "inference"}
 	})
 	telemetry := h.withTelemetry()
 	h.startWith(2)
@@ -78,7 +78,7 @@ func TestSidecarsOfTwoReplicasReportDifferentInstances(t *testing.T) {
 	ids := make(map[string]bool)
 	for _, pod := range []string{"uid-1", "uid-2"} {
 		push(t, ring(t, dir, "decode-0", ringbuf.V4, 64), write(100, 9, 3)...)
-		h := newHarness(t, dir, func(c *Config) { c.PodUID = pod })
+		h := newHarness(t, dir, func(c *Config) { c.Resource = map[string]string{"k8s.pod.uid": pod} })
 		h.startWith(1)
 		a := readAgent(t, h.next().ResourceMetrics().At(0))
 		if got := a.resource["k8s.pod.uid"]; got != pod {

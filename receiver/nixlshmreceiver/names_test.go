@@ -54,7 +54,11 @@ func TestConfiguredHostNameReplacesTheCollectors(t *testing.T) {
 	dir := t.TempDir()
 	ring(t, dir, "decode-0", ringbuf.V4, 64)
 	identity := func(own, configured string) (host, instance string) {
-		h := newHarness(t, dir, func(c *Config) { c.HostName = configured })
+		h := newHarness(t, dir, func(c *Config) {
+			if configured != "" {
+				c.Resource = map[string]string{"host.name": configured}
+			}
+		})
 		h.on.hostname = func() (string, error) { return own, nil }
 		r := one(t, h.start().shutdown()).resource
 		return r["host.name"], r["service.instance.id"]
@@ -67,7 +71,7 @@ func TestConfiguredHostNameReplacesTheCollectors(t *testing.T) {
 		t.Error("service.instance.id depends on the name of the pod")
 	}
 	if host, other := identity("pod-9fq4w", ""); host != "pod-9fq4w" || other == instance {
-		t.Errorf("without host_name the host is %s, instance %s", host, other)
+		t.Errorf("without a configured one the host is %s, instance %s", host, other)
 	}
 }
 
@@ -75,7 +79,7 @@ func TestCreationFailsWithoutAHostName(t *testing.T) {
 	h := newHarness(t, t.TempDir())
 	h.on.hostname = func() (string, error) { return "", errors.New("no name") }
 	_, err := newFactory(h.on).CreateMetrics(t.Context(), h.settings, h.cfg, consumertest.NewNop())
-	if err == nil || !strings.Contains(err.Error(), "get the host name: no name; set host_name instead") {
+	if err == nil || !strings.Contains(err.Error(), "get the host name: no name; set host.name of resource instead") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -26,8 +26,6 @@ import (
 var inWords = map[string]string{
 	"directories":                          "none",
 	"discovery::processes::env_attributes": "{LOCAL_RANK: nixl.local_rank}",
-	"host_name":                            "the Collector's host name",
-	"pod_uid":                              "none",
 	"resource":                             "none",
 	"allowed_uids":                         "all",
 	"storage":                              "none",

@@ -64,10 +64,10 @@ func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringRe
 	if r.telemetry, err = newTelemetry(settings.TelemetrySettings); err != nil {
 		return nil, err
 	}
-	hostname := cfg.HostName
+	hostname := cfg.Resource[semconv.HostName]
 	if hostname == "" {
 		if hostname, err = on.hostname(); err != nil {
-			return nil, fmt.Errorf("get the host name: %w; set host_name instead", err)
+			return nil, fmt.Errorf("get the host name: %w; set host.name of resource instead", err)
 		}
 	}
 	watched := cfg.engine(r.notice)

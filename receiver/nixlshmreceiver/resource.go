@@ -4,6 +4,7 @@
 package nixlshmreceiver
 
 import (
+	"cmp"
 	"path/filepath"
 	"sync"
 
@@ -25,7 +26,7 @@ type resources struct {
 }
 
 func newResources(cfg *Config, attributes metadata.ResourceAttributesConfig, hostname string) *resources {
-	return &resources{hostname: valid(hostname), service: cfg.ServiceName, ResourceBuilder: metadata.NewResourceBuilder(attributes)}
+	return &resources{hostname: valid(hostname), service: cmp.Or(cfg.Resource[semconv.ServiceName], semconv.ServiceNameNIXL), ResourceBuilder: metadata.NewResourceBuilder(attributes)}
 }
 
 // forLogs enables the attributes of the process and of its container. Unlike totals, log

@@ -12,7 +12,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // leastInterval is the shortest interval that the receiver accepts.
@@ -41,8 +40,10 @@ func (c *Config) checkEngine() error {
 	if len(c.Include) == 0 {
 		errs.add(`include: an empty list selects no ring: use ["*"] or remove the key to select all rings`)
 	}
-	if c.ServiceName == "" {
-		errs.add("service_name: must not be empty: set a name, or remove the key for %s", semconv.ServiceNameNIXL)
+	for _, key := range ownAttributes { // a variable that isn't set must not change the identity of agents
+		if value, ok := c.Resource[key]; ok && value == "" {
+			errs.add("resource::%s: empty: set the environment variable that it comes from, or remove the key", key)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -334,7 +334,7 @@ func TestConfigurationIsMergedOverTheChartsOwn(t *testing.T) {
 receiver:
   max_rings: 7
   storage: ""
-  budget: {rings: 8}
+  histograms: {size: {kind: none}}
   discovery: {processes: {otel_resource_attributes: ["team.*"]}}
 otlp: {exporter: {sending_queue: {queue_size: 9}}}
 config:
@@ -347,7 +347,7 @@ config:
 	}
 	for path, want := range map[string]any{
 		"receivers nixl_shm max_rings":                                     7.0,
-		"receivers nixl_shm budget rings":                                  8.0,
+		"receivers nixl_shm histograms size kind":                          "none",
 		"receivers nixl_shm storage":                                       "",
 		"receivers nixl_shm collection_interval":                           "10s",
 		"processors k8s_attributes wait_for_metadata":                      true,

@@ -167,6 +167,6 @@ func TestBackendsAddUpWhatDiscoveredAgentsWrote(t *testing.T) {
 // discovering writes the configuration of a Collector that discovers agents.
 func discovering(t *testing.T, hostName, receiver, processor string, backends []backend) (path string) {
 	t.Helper()
-	return exporting(t, fmt.Sprintf("  nixl_shm: {discovery: {processes: {interval: 200ms}}, host_name: %s, metrics: {nixl.events: {enabled: true}}, "+
+	return exporting(t, fmt.Sprintf("  nixl_shm: {discovery: {processes: {interval: 200ms}}, resource: {host.name: %s}, metrics: {nixl.events: {enabled: true}}, "+
 		"initial_delay: 0s, collection_interval: 200ms, %s}\n", hostName, receiver), "nixl_shm", processor, backends)
 }

@@ -166,7 +166,7 @@ receivers:
   nixl_shm:
     directories: [%q]
     collection_interval: 1s
-    host_name: %s
+    resource: {host.name: %s}
     histograms: {duration: {kind: %[3]s}, size: {kind: %[3]s}, throughput: {kind: %[3]s}}
   otlp: {protocols: {grpc: {endpoint: %[4]q}}}
 exporters:

@@ -159,7 +159,7 @@ func storing(t *testing.T, agents map[string]*transfers, backends []backend) (pa
 	t.Helper()
 	receivers, names := "", ""
 	for hostName, a := range agents {
-		receivers += fmt.Sprintf("  nixl_shm/%s:\n    directories: [%q]\n    host_name: %[1]s\n    storage: file_storage\n"+
+		receivers += fmt.Sprintf("  nixl_shm/%s:\n    directories: [%q]\n    resource: {host.name: %[1]s}\n    storage: file_storage\n"+
 			"    initial_delay: 0s\n    collection_interval: 200ms\n", hostName, filepath.Dir(a.Path()))
 		if hostName == "ends" {
 			receivers += "    resource_attributes: {nixl.telemetry.layout: {enabled: true}}\n"

@@ -81,7 +81,7 @@ func TestLargeExportIsSplitIntoRequestsThatServersAccept(t *testing.T) {
 		sample: "otlp-grpc.yaml",
 		overlays: []string{
 			every(time.Second), exportTo("otlp_grpc"), soon("otlp_grpc"),
-			fmt.Sprintf("receivers: {nixl_shm: {host_name: %s}}", strings.Repeat("x", 10_000)),
+			fmt.Sprintf("receivers: {nixl_shm: {resource: {host.name: %s}}}", strings.Repeat("x", 10_000)),
 		},
 		env: []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "STATE_DIRECTORY=" + t.TempDir()},
 	}.start(t)

@@ -34,7 +34,7 @@ func TestTwoCapabilitiesAreEnough(t *testing.T) {
 	run := setup{
 		sample: "agent.yaml",
 		overlays: []string{every(100 * time.Millisecond), soon("otlp_grpc"), `
-receivers: {nixl_shm: {include: ["**"], host_name: node-7, stale_after: 2s}}
+receivers: {nixl_shm: {include: ["**"], resource: {host.name: node-7}, stale_after: 2s}}
 extensions:
   health_check: {endpoint: "127.0.0.1:0"}
 `},

@@ -88,7 +88,6 @@ service:
 {{- define "nixl-otel.receiver" -}}
 {{- if eq .Values.mode "sidecar" }}
 directories: [{{ .Values.sidecar.directory | quote }}]
-pod_uid: ${env:K8S_POD_UID} # two replicas on one node are different agents
 {{- else if eq .Values.mode "kubelet" }}
 directories: []
 discovery:
@@ -103,20 +102,19 @@ discovery:
     env_attributes: {{ toJson .Values.processes.envAttributes }}
 {{- end }}
 identify_by: {{ toJson .Values.identifyBy }}
-service_name: {{ .Values.serviceName | quote }}
-{{- if or .Values.clusterName (eq .Values.mode "sidecar") }}
 resource: # not in a processor: the receiver must see a change
+  service.name: {{ .Values.serviceName | quote }}
+  host.name: ${env:K8S_NODE_NAME} # the pod's own name changes with each rollout
   {{- with .Values.clusterName }}
   k8s.cluster.name: {{ . | quote }}
   {{- end }}
   {{- if eq .Values.mode "sidecar" }}
+  k8s.pod.uid: ${env:K8S_POD_UID} # two replicas on one node are different agents
   k8s.namespace.name: ${env:K8S_NAMESPACE_NAME}
   k8s.pod.name: ${env:K8S_POD_NAME}
   k8s.node.name: ${env:K8S_NODE_NAME}
   k8s.container.name: {{ .Values.sidecar.container | quote }}
   {{- end }}
-{{- end }}
-host_name: ${env:K8S_NODE_NAME} # the pod's own name changes with each rollout
 collection_interval: {{ .Values.collectionInterval }}
 storage: file_storage
 {{- end }}

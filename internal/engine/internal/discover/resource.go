@@ -21,9 +21,6 @@ import (
 // an empty value, such as that of a variable that isn't set, aren't added.
 type Resource map[string]string
 
-// ownKeys are the keys of the receiver's configuration that set one of its own attributes.
-var ownKeys = map[string]string{semconv.ServiceName: "service_name", semconv.HostName: "host_name", semconv.K8SPodUID: "pod_uid"}
-
 // wrongKey returns why the configuration can't add an attribute to agents, or "". Of the
 // attributes that the receiver itself sets, it can add those that are allowed.
 func wrongKey(key string, allowed ...string) string {
@@ -51,8 +48,6 @@ func (r Resource) Check(env map[string]string) error {
 		used += len(key) + len(value)
 		wrong := wrongKey(key, semconv.K8SContainerName)
 		switch {
-		case ownKeys[key] != "":
-			fault("%s: the receiver sets this attribute itself: use %s", key, ownKeys[key])
 		case wrong != "":
 			fault("%s", wrong)
 		case keys[label] != "":
