@@ -65,6 +65,6 @@ package ringbuf
 //
 //   - errors.go, event.go, layout.go, header.go: the format
 //   - memory.go, batch.go: the memory of a ring
-//   - reader.go, restart.go, commit.go, ahead.go, holes.go, observe.go, checksum.go: reading
+//   - reader.go, restart.go, commit.go, holes.go, observe.go, checksum.go: reading
 //   - writer.go: writing
 //   - mapping_linux.go, open.go: files

@@ -104,3 +104,14 @@ func (r *Reader) wroteToTheEnd() bool {
 	}
 	return !bytes.Equal(now[len(now)-len(before):], before)
 }
+
+// peek returns slots that weren't read: in place if they were written, and as a copy
+// otherwise.
+func (r *Reader) peek(slot, n int) ([]byte, error) {
+	at, end := r.offset(slot), r.offset(slot+n)
+	file, ok := r.backing.(fileBacking)
+	if !ok || end <= r.extent.end {
+		return r.mem[at:end], nil
+	}
+	return readAt(file.file(), at, end-at) // read(2) doesn't allocate pages
+}

@@ -56,13 +56,13 @@ type Reader struct {
 
 	extent extent   // see holes.go
 	copy   []uint64 // an observer's copy of slots
-	ahead  ahead    // see ahead.go
 
 	// See checksum.go.
 	seen   uint32
 	seenTo uint64
 	// See observe.go.
 	sampled int64
+	atEnd   int64 // ctime if writePos was 0 when an observer opened the ring
 	tail    []byte
 
 	dev, ino uint64
@@ -110,9 +110,12 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 	}
 	r := &Reader{
 		ring: ringIn(mem, b, l, h.Mask), next: h.ReadPos, committed: h.ReadPos, mode: mode,
-		sampled: state.Changed, dev: state.Dev, ino: state.Ino, ahead: ahead{write: noPosition},
+		sampled: state.Changed, dev: state.Dev, ino: state.Ino,
 	}
 	if mode == Observe {
+		if h.WritePos == 0 {
+			r.atEnd = state.Changed
+		}
 		r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
 		r.rememberTail()
 	}
@@ -150,10 +153,7 @@ func (r *Reader) Committed() uint64 { return r.committed }
 // false, call Read for the events or the error.
 func (r *Reader) Idle() bool {
 	r.idle = false
-	if r.guard(r.runIdle) != nil || !r.idle {
-		return false
-	}
-	return r.ahead.write == r.next || r.guard(r.caughtUp) == nil
+	return r.guard(r.runIdle) == nil && r.idle
 }
 
 func (r *Reader) guardedIdle() {
@@ -184,9 +184,7 @@ func (r *Reader) guardedRead() {
 	s, err := r.look()
 	switch {
 	case err != nil:
-	case s.pending == 0:
-		r.caughtUp()
-	default:
+	case s.pending > 0:
 		s, err = r.verify(s)
 	}
 	r.fill = s.fill
@@ -207,7 +205,6 @@ func (r *Reader) guardedRead() {
 		r.err = r.deliver(n)
 	}
 	r.rememberRun()
-	r.rememberAhead(s.write)
 }
 
 // deliver calls fn with n events, in place, in one batch, or in two if they wrap
@@ -233,7 +230,7 @@ func (r *Reader) moveTo(next uint64) {
 	if r.mode == Observe && next < r.next {
 		r.rememberTail()
 	}
-	r.next, r.ahead.write = next, noPosition
+	r.next = next
 }
 
 // Attended reports whether another process, such as an agent or another consumer,

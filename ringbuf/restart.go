@@ -90,7 +90,7 @@ func (r *Reader) verify(s state) (state, error) {
 	now, err := r.stat()
 	switch {
 	case err != nil:
-	case s.write == 0 && now.Age < settleTime:
+	case s.write == 0 && now.Age < settleTime && now.Changed != r.atEnd:
 		s.pending = 0
 	case r.mode == Observe:
 		err = r.checkObserved(s, now)

@@ -298,18 +298,3 @@ func TestCommitFromZeroKeepsTheEventsOfAFullRingAfterARestart(t *testing.T) {
 		equal(t, "events of the new run", read(t, open(t, w.Path(), Consume)), samples(V4, full, 2*full))
 	}
 }
-
-func TestRestartMayDiscardEventsThatWereWrittenDuringTheLastRead(t *testing.T) {
-	w := newRing(t, V4, 16)
-	push(t, w, 0, 3)
-	r := open(t, w.Path(), Consume)
-	if _, err := r.Read(0, func(Batch) { push(t, w, 3, 5) }); err != nil {
-		t.Fatal(err)
-	}
-	commit(t, r)
-	ok(t, w.Close())
-	create(t, w.Path(), V4, 16)
-	if _, err := tryRead(r, 0); !errors.Is(err, ErrRestarted) || !r.MayHaveDiscarded() {
-		t.Errorf("error %v, may have discarded events: %v, want %v and true", err, r.MayHaveDiscarded(), ErrRestarted)
-	}
-}

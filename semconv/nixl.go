@@ -134,11 +134,6 @@ var (
 		Name: "nixl.telemetry.ring.restarts", Kind: Counter, Number: Int64, Unit: "{restart}",
 		Description: "Agent restarts on this ring.",
 	}
-	RingLossyRestarts = Metric{
-		Name: "nixl.telemetry.ring.lossy_restarts", Kind: Counter, Number: Int64, Unit: "{restart}",
-		Description: "Agent restarts that may have discarded unread events.",
-		Note:        "A restart counts unless the agent certainly wrote nothing after the ring was last read.",
-	}
 	RingForeignReads = Metric{
 		Name: "nixl.telemetry.ring.foreign_reads", Kind: Counter, Number: Int64, Unit: "{read}",
 		Description: "Number of times that another reader took events from this ring.",
@@ -158,6 +153,6 @@ func NIXL() []Metric {
 		TransferLastSize, TransferLastDuration, TransferLastPostDuration,
 		MemoryRegistered, MemoryDeregistered, MemoryUsage, MemoryLastSize,
 		Errors, Events, EventValue, EventLastValue, TelemetryEventsDropped,
-		AgentUp, RingCapacity, RingUtilization, RingSaturations, RingRestarts, RingLossyRestarts, RingForeignReads, RingTornGroups,
+		AgentUp, RingCapacity, RingUtilization, RingSaturations, RingRestarts, RingForeignReads, RingTornGroups,
 	}
 }

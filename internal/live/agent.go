@@ -53,7 +53,7 @@ func NewAgent(s *engine.Snapshot) Agent {
 func newRing(t *tally.Totals) *Ring {
 	return &Ring{
 		Capacity: t.Capacity(), Peak: int(t.Utilization()*float64(max(t.Capacity()-1, 0)) + 0.5),
-		Saturations: t.Saturations(), Restarts: t.Restarts(), LossyRestarts: t.LossyRestarts(),
+		Saturations: t.Saturations(), Restarts: t.Restarts(),
 		TornGroups: t.TornGroups(), ForeignReads: t.ForeignReads(), Misses: t.Misses(),
 	}
 }

@@ -34,14 +34,13 @@ type Agent struct {
 
 // Ring is the state of a ring. Its counters count from Agent.Start.
 type Ring struct {
-	Capacity      int    `json:"capacity"` // slots; a ring holds one event less
-	Peak          int    `json:"peak"`     // most events in the ring since the previous frame
-	Saturations   uint64 `json:"saturations"`
-	Restarts      uint64 `json:"restarts"`
-	LossyRestarts uint64 `json:"lossy_restarts"`
-	TornGroups    uint64 `json:"torn_groups"`
-	ForeignReads  uint64 `json:"foreign_reads"`
-	Misses        uint64 `json:"misses"`
+	Capacity     int    `json:"capacity"` // slots; a ring holds one event less
+	Peak         int    `json:"peak"`     // most events in the ring since the previous frame
+	Saturations  uint64 `json:"saturations"`
+	Restarts     uint64 `json:"restarts"`
+	TornGroups   uint64 `json:"torn_groups"`
+	ForeignReads uint64 `json:"foreign_reads"`
+	Misses       uint64 `json:"misses"`
 }
 
 // Totals are counters. Times are in microseconds.

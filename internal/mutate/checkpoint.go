@@ -13,7 +13,7 @@ var checkpointMutations = []mutation{
 	{
 		"internal/engine/internal/checkpoint/resume.go", "changed slots are another run",
 		"return err == nil && sum == m.Fingerprint, err",
-		"return err == nil, err",
+		"return err == nil && (sum == m.Fingerprint || m.From == 0), err",
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "a checkpoint is of one file",

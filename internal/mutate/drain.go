@@ -152,8 +152,8 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/open.go", "a restart since the checkpoint is counted",
-		"\t\to.countRestart(a, notice.RingRestart, text, !lossless)\n",
-		"\t\t_, _ = text, lossless\n",
+		"\t\to.countRestart(a, notice.RingRestart, text)\n",
+		"\t\t_ = text\n",
 	},
 	{
 		"internal/engine/internal/drain/open.go", "the old file of a replaced ring is drained",
@@ -169,11 +169,6 @@ var ownerMutations = []mutation{
 		"internal/engine/internal/drain/read.go", "without a store, events are committed at once, and otherwise after the save",
 		"if err == nil && !o.saves {",
 		"if err == nil {",
-	},
-	{
-		"internal/engine/internal/drain/read.go", "a restart is reported as lossy if it may be",
-		"text, !a.exit.lossless() && a.reader.MayHaveDiscarded())",
-		"text, a.exit.lossless() && a.reader.MayHaveDiscarded())",
 	},
 	{
 		"internal/engine/internal/drain/exit.go", "a ring with unread events is not complete",

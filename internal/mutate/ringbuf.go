@@ -42,13 +42,13 @@ var ringMutations = []mutation{
 	},
 	{
 		"ringbuf/restart.go", "a write position of 0 is believed only once the file is a second old",
-		"case s.write == 0 && now.Age < settleTime:",
-		"case s.write == 0 && now.Age < 0:",
+		"case s.write == 0 && now.Age < settleTime && now",
+		"case s.write == 0 && now.Age < 0 && now",
 	},
 	{
 		"ringbuf/restart.go", "a write position of 0 is believed once the file is a second old",
-		"case s.write == 0 && now.Age < settleTime:",
-		"case s.write == 0:",
+		"case s.write == 0 && now.Age < settleTime && now",
+		"case s.write == 0 && now",
 	},
 	{
 		"ringbuf/restart.go", "a read position of 0 is a restart",
@@ -89,21 +89,6 @@ var ringMutations = []mutation{
 		"ringbuf/restart.go", "a commit is a compare-and-swap",
 		"return atomic.CompareAndSwapUint64(r.read, r.committed, to), nil",
 		"return atomic.CompareAndSwapUint64(r.read, atomic.LoadUint64(r.read), to), nil",
-	},
-	{
-		"ringbuf/ahead.go", "unread events are discarded by a restart",
-		"if r.mem == nil || r.ahead.write != r.next",
-		"if r.mem == nil || r.ahead.write == noPosition",
-	},
-	{
-		"ringbuf/ahead.go", "slots that an agent writes during a read may be discarded by a restart",
-		"|| atomic.LoadUint64(r.write) != write",
-		"|| atomic.LoadUint64(r.write) > r.mask",
-	},
-	{
-		"ringbuf/ahead.go", "changed slots after the last event are discarded by a restart",
-		"bytes.Equal(now, r.ahead.slots), err",
-		"true || bytes.Equal(now, r.ahead.slots), err",
 	},
 	{
 		"ringbuf/reader.go", "an idle ring has the committed read position",

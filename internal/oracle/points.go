@@ -139,7 +139,7 @@ func (p Points) Ring(o *Oracle, l ringbuf.Layout, capacity, most uint64) {
 	p[metric+"capacity"] = int64(capacity)
 	p[metric+"utilization"] = float64(most) / float64(capacity-1)
 	p[metric+"saturations"] = int64(most / (capacity - 1))
-	p[metric+"restarts"], p[metric+"lossy_restarts"], p[metric+"foreign_reads"] = int64(0), int64(0), int64(0)
+	p[metric+"restarts"], p[metric+"foreign_reads"] = int64(0), int64(0)
 	if l >= ringbuf.V4 {
 		p[metric+"torn_groups"] = o.TornGroups()
 	}

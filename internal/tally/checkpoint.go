@@ -15,7 +15,7 @@ import (
 
 // checkpointVersion is the first byte of the encoded totals. It changes with the
 // format.
-const checkpointVersion = 5
+const checkpointVersion = 6
 
 // Reasons why totals can't be restored.
 var (

@@ -41,7 +41,7 @@ func busyAgent(t testing.TB, shape *Shape) *Agent {
 		}
 		a.Found(17, 256)
 		a.Saturated()
-		a.Restarted(true)
+		a.Restarted()
 	}
 	a.ForeignRead()
 	return a

@@ -88,7 +88,7 @@ func TestMemoryUsageIsKnownOnlyWithoutGaps(t *testing.T) {
 	}
 	start := call(func(a *tally.Agent) { a.Opened(true) })
 	later := call(func(a *tally.Agent) { a.Opened(false) })
-	restart := call(func(a *tally.Agent) { a.Restarted(true) })
+	restart := call(func(a *tally.Agent) { a.Restarted() })
 	foreign := call((*tally.Agent).ForeignRead)
 	miss := call((*tally.Agent).Missed)
 	const unknown = -1
@@ -167,7 +167,7 @@ func TestHealthCountersCountCalls(t *testing.T) {
 	agent.ForeignRead()
 	agent.ForeignRead()
 	for range 3 {
-		agent.Restarted(true)
+		agent.Restarted()
 	}
 	if agent.Saturations() != 1 || agent.ForeignReads() != 2 || agent.Restarts() != 3 {
 		t.Errorf("%d saturations, %d foreign reads, %d restarts", agent.Saturations(), agent.ForeignReads(), agent.Restarts())

@@ -10,15 +10,14 @@ type health struct {
 	seen        int // highest fill since the last Look
 	saturations uint64
 	restarts    uint64
-	lossy       uint64 // restarts that may have discarded unread events
 	foreign     uint64
 	missed      uint64
 	torn        uint64
 }
 
 // stored returns the counters that are part of a checkpoint.
-func (h *health) stored() [5]*uint64 {
-	return [...]*uint64{&h.saturations, &h.restarts, &h.lossy, &h.foreign, &h.torn}
+func (h *health) stored() [4]*uint64 {
+	return [...]*uint64{&h.saturations, &h.restarts, &h.foreign, &h.torn}
 }
 
 // Found records how many events a drain found in the ring.
@@ -33,13 +32,9 @@ func (a *Agent) Found(fill, capacity int) {
 func (a *Agent) Saturated() { a.health.saturations++ }
 
 // Restarted records that the agent has restarted: its memory was released, and an
-// incomplete group stays incomplete. mayHaveLost reports whether the restart may have
-// discarded unread events.
-func (a *Agent) Restarted(mayHaveLost bool) {
+// incomplete group stays incomplete.
+func (a *Agent) Restarted() {
 	a.health.restarts++
-	if mayHaveLost {
-		a.health.lossy++
-	}
 	a.Opened(true)
 	a.groups.restart()
 }
@@ -81,9 +76,6 @@ func (t *Totals) Saturations() uint64 { return t.health.saturations }
 
 // Restarts returns the number of times that the agent restarted.
 func (t *Totals) Restarts() uint64 { return t.health.restarts }
-
-// LossyRestarts returns the number of restarts that may have discarded unread events.
-func (t *Totals) LossyRestarts() uint64 { return t.health.lossy }
 
 // ForeignReads returns the number of times that another process consumed events.
 func (t *Totals) ForeignReads() uint64 { return t.health.foreign }

@@ -104,7 +104,6 @@ func (t *Totals) RingPoints(layout ringbuf.Layout, yield func(*Point)) {
 	p.float(&semconv.RingUtilization, t.Utilization())
 	p.int(&semconv.RingSaturations, int64(t.Saturations()))
 	p.int(&semconv.RingRestarts, int64(t.Restarts()))
-	p.int(&semconv.RingLossyRestarts, int64(t.LossyRestarts()))
 	p.int(&semconv.RingForeignReads, int64(t.ForeignReads()))
 	if layout >= ringbuf.V4 || t.TornGroups() > 0 {
 		p.int(&semconv.RingTornGroups, int64(t.TornGroups()))

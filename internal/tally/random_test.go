@@ -143,7 +143,7 @@ func (g generator) interrupt(t *testing.T, agent *tally.Agent, want *oracle.Orac
 	t.Helper()
 	switch g.IntN(8) {
 	case 0, 1:
-		agent.Restarted(true)
+		agent.Restarted()
 		want.Restarted()
 	case 2:
 		agent.ForeignRead()
@@ -178,7 +178,7 @@ func TestTotalsContinueAfterARestartWithAnotherLayout(t *testing.T) {
 			for i := range events {
 				want.Add(l, events[i])
 			}
-			agent.Restarted(true)
+			agent.Restarted()
 			want.Restarted()
 		}
 	}

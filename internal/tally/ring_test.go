@@ -55,7 +55,7 @@ func (backing) Guard(fn func()) error {
 func (r *ring) feed(a *tally.Agent, events []ringbuf.Event, batches ...int) {
 	r.tb.Helper()
 	for len(events) > 0 {
-		n := min(len(events), r.w.Capacity()-1)
+		n := min(len(events), r.w.Capacity()-2) // a commit to position 0 keeps a slot
 		if len(batches) > 0 {
 			n = min(n, batches[0])
 			batches = batches[1:]

@@ -45,7 +45,7 @@ func TestSnapshotIsIndependentOfTheAgent(t *testing.T) {
 					fresh := agent.Snapshot(nil)
 					reused = agent.Snapshot(reused)
 					r.feed(agent, g.events(300))
-					agent.Restarted(true)
+					agent.Restarted()
 					for name, got := range map[string]*tally.Totals{"new": fresh, "reused": reused} {
 						if d := cmp.Diff(want, pointsOf(got), cmpopts.EquateEmpty()); d != "" {
 							t.Fatalf("%s snapshot (-agent +snapshot)\n%s", name, d)

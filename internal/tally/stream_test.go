@@ -78,7 +78,7 @@ func FuzzState(f *testing.F) {
 			if usage, known := s.Agent.MemoryUsage(); usage < 0 || !known && usage != 0 {
 				t.Errorf("memory usage is %d (known: %v)", usage, known)
 			}
-			s.Agent.Restarted(false)
+			s.Agent.Restarted()
 			if sum := s.Agent.Snapshot(nil).Duration().Sum(); math.IsNaN(sum) || sum < 0 {
 				t.Errorf("sum is %v", sum)
 			}

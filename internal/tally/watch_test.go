@@ -95,7 +95,7 @@ func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramCon
 				agent.Watch(watches...)
 			}
 			if g.IntN(3) == 0 {
-				agent.Restarted(true)
+				agent.Restarted()
 				model.Restarted()
 			}
 		}

@@ -131,7 +131,6 @@ var recorders = map[*semconv.Metric]func(*builder, *tally.Point){
 	&semconv.RingUtilization:        func(b *builder, p *tally.Point) { b.RecordNixlTelemetryRingUtilizationDataPoint(b.ts, p.Float) },
 	&semconv.RingSaturations:        func(b *builder, p *tally.Point) { b.RecordNixlTelemetryRingSaturationsDataPoint(b.ts, p.Int) },
 	&semconv.RingRestarts:           func(b *builder, p *tally.Point) { b.RecordNixlTelemetryRingRestartsDataPoint(b.ts, p.Int) },
-	&semconv.RingLossyRestarts:      func(b *builder, p *tally.Point) { b.RecordNixlTelemetryRingLossyRestartsDataPoint(b.ts, p.Int) },
 	&semconv.RingForeignReads:       func(b *builder, p *tally.Point) { b.RecordNixlTelemetryRingForeignReadsDataPoint(b.ts, p.Int) },
 	&semconv.RingTornGroups:         func(b *builder, p *tally.Point) { b.RecordNixlTelemetryRingTornGroupsDataPoint(b.ts, p.Int) },
 }

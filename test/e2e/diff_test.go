@@ -25,7 +25,6 @@ const (
 	tornGroups  = "nixl.telemetry.ring.torn_groups"
 	memoryUsage = "nixl.memory.usage"
 
-	lossyRestarts = "nixl.telemetry.ring.lossy_restarts"
 	agentUp       = "nixl.agent.up"
 )
 

@@ -195,7 +195,7 @@ func (k *kept) drain(path string) (err error) {
 		err = k.ring.Commit()
 	}
 	if errors.Is(err, ringbuf.ErrRestarted) {
-		k.Restarted(false)
+		k.Restarted()
 		err, k.ring = k.ring.Close(), nil
 	}
 	return err

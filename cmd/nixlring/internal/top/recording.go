@@ -181,7 +181,7 @@ func (s *Recording) apply(rec *recording.Record) {
 	switch rec.State {
 	case recording.Opened:
 		if a.layout != 0 {
-			a.tally.Restarted(false)
+			a.tally.Restarted()
 		}
 		a.about, a.layout, a.up = rec.About, rec.Layout, engine.UpYes
 		a.tally.Found(0, rec.Capacity)

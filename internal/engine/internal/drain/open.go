@@ -56,7 +56,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 	case a.reader != nil:
 		o.replaced(a, now)
 	case m.Agent.Path != a.Path:
-		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring", !a.exit.unread.IsZero())
+		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring")
 	}
 	a.Agent, a.source = m.Agent, m.From
 	o.attach(a, m.Reader, now)
@@ -79,10 +79,11 @@ func (o *owner) replaced(a *agent, now time.Time) {
 	}
 	o.closed(a, errReplaced)
 	// Commit, because the file may still exist under another name and be opened again.
-	lossy := a.commit() != nil || !a.exit.lossless()
-	a.reader.Release()
+	if a.commit() == nil {
+		a.reader.Release()
+	}
 	o.do(closeEffect{a.source, a.detach()})
-	o.countRestart(a, notice.RingReplaced, "another file has replaced the ring; its agent restarted", lossy)
+	o.countRestart(a, notice.RingReplaced, "another file has replaced the ring; its agent restarted")
 }
 
 // loaded is the answer to a loadEffect.
@@ -251,7 +252,7 @@ func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
 		if lossless { // the ring was closed because its agent had exited
 			text = "agent restarted"
 		}
-		o.countRestart(a, notice.RingRestart, text, !lossless)
+		o.countRestart(a, notice.RingRestart, text)
 	case checkpoint.ReadByOther:
 		a.tally.ForeignRead()
 		a.dirty = true

@@ -250,20 +250,16 @@ func (o *owner) restarted(a *agent, now time.Time, err error) {
 		text = "ring file has shrunk, because its agent restarted or the file was truncated"
 	}
 	o.closed(a, err)
-	o.countRestart(a, notice.RingRestart, text, !a.exit.lossless() && a.reader.MayHaveDiscarded())
+	o.countRestart(a, notice.RingRestart, text)
 	o.do(reopenEffect{a.source, a.Agent, a.detach()})
 	a.heard(now) // so that the agent isn't retired before its ring is open again
 }
 
-// countRestart counts and reports a restart. It is lossy if the agent may have written
-// events that weren't read.
-func (o *owner) countRestart(a *agent, kind notice.Kind, text string, lossy bool) {
+// countRestart counts and reports a restart.
+func (o *owner) countRestart(a *agent, kind notice.Kind, text string) {
 	a.exit.wrote()
 	a.resume, a.dirty = nil, true
-	a.tally.Restarted(lossy)
-	if lossy {
-		text += "; events written just before the restart may be lost"
-	}
+	a.tally.Restarted()
 	o.report(a, info(kind, text))
 }
 

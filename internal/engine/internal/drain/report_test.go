@@ -4,8 +4,6 @@
 package drain
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,85 +31,6 @@ func (b *harness) restart() {
 	if !b.reopen {
 		b.t.Fatalf("the restart was not detected; notices are %v", b.notices)
 	}
-}
-
-// When an agent restarts, NIXL resets its ring and discards unread events. The notice
-// mentions this if the agent has written events since the last drain.
-func TestRestartThatMayHaveDiscardedEventsIsReported(t *testing.T) {
-	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
-		for unread := range 9 {
-			for name, before := range map[string]int{"idle since it was opened": 0, "after events": 3, "after a lap": 64 + 3} {
-				t.Run(fmt.Sprintf("%v, %s, %d unread", mode, name, unread), func(t *testing.T) {
-					b := newHarness(t)
-					b.start(mode, false)
-					for range before {
-						b.push(1)
-						b.step()
-						if mode == ringbuf.Observe {
-							b.takeTo(b.reader.Position())
-						}
-					}
-					b.step()
-					b.pushValues(unread, 7)
-					b.restart()
-					totals := b.owner.agents[agentPath].tally
-					if got := totals.LossyRestarts() == 1; totals.Restarts() != 1 || got != (unread > 0) {
-						t.Errorf("%d restarts, %d of them lossy", totals.Restarts(), totals.LossyRestarts())
-					}
-					texts := b.texts(notice.RingRestart)
-					if len(texts) != 1 || strings.Contains(texts[0], "may be lost") != (unread > 0) {
-						t.Errorf("notices are %q", texts)
-					}
-				})
-			}
-		}
-	}
-}
-
-// The agent flushes every 100 ms. It exits at any time, and restarts at once. If it has
-// flushed after the last drain, events are lost.
-func TestImmediateRestartsAreLossyOnlyIfTheyAre(t *testing.T) {
-	const restarts, flush = 200, 100 * time.Millisecond
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
-	written, lost, value := 0, 0, 1
-	var detected, lossy uint64
-	random := rand.New(rand.NewPCG(1, 2))
-	next := b.now
-	a := b.owner.agents[agentPath]
-	for range restarts {
-		end, at := b.now.Add(time.Second+time.Duration(random.Int64N(int64(2*flush)))), b.now
-		for b.now.Before(end) {
-			if at = at.Add(flush + time.Duration(random.Int64N(int64(5*time.Millisecond)))); at.After(end) {
-				at = end
-			}
-			for next.Before(at) {
-				b.now = next
-				next, _ = b.owner.step(b.now, nil)
-			}
-			if b.now = at; at.Before(end) {
-				n := 1 + random.IntN(20)
-				b.pushValues(n, value)
-				written, value = written+n, value+1
-			}
-		}
-		if unread := written - lost - int(b.counted()); unread > 0 {
-			lost += unread
-			lossy++
-		}
-		b.reopen = false
-		b.startAgent(64)
-		b.step(Touched{ID: agentPath})
-		if b.reopen { // positions don't show a restart at position 0
-			detected++
-			b.open(ringbuf.Consume)
-		}
-		next = b.now
-	}
-	if got := a.tally; got.Restarts() != detected || got.LossyRestarts() != lossy || detected < restarts*9/10 || lossy == 0 {
-		t.Errorf("%d restarts, %d of them lossy, want %d and %d", got.Restarts(), got.LossyRestarts(), detected, lossy)
-	}
-	t.Logf("%d of %d restarts discarded %d of %d events", lossy, restarts, lost, written)
 }
 
 // The events are in the totals already.

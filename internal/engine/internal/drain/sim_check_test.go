@@ -261,10 +261,6 @@ func (p *process) checkNotice(n notice.Notice) {
 		if strings.Contains(n.Text, "since the last checkpoint") { // another agent may have started since
 			w.known[path] = p.opened[p.reading[path]]
 		}
-		if n.Kind == notice.RingRestart && !strings.Contains(n.Text, "may be lost") {
-			p.checkLossless(path)
-		}
-		delete(p.lastRun, path) // until the next run is seen
 		w.restarts[path]++
 	case notice.RingForeign:
 		if strings.HasPrefix(n.Text, "another process consumes") {
@@ -304,23 +300,6 @@ func (p *process) checkNotice(n notice.Notice) {
 	}
 	if !ok {
 		w.fail("wrong notice: %v (agent %d has started, %d is known)", n, w.begun[path], w.known[path])
-	}
-}
-
-// checkLossless checks that a restart that is reported as lossless has discarded no event of
-// the run that was last seen. Equal events can't be distinguished from those before, and
-// an event that was in its slot at the last drain already, but not pushed, from none. If one
-// agent makes the file smaller and the next one larger, the missing slots are zero, as before. So may
-// be a slot that a larger header covers.
-func (p *process) checkLossless(path string) {
-	w := p.world
-	if w.plan.values != 0 || w.plan.races || w.taken[path] || w.uncertain() || p.outdated[w.files[path]] || w.files[path].shrunk.After(p.drained[path]) {
-		return
-	}
-	for id, l := range w.lost {
-		if l.path == path && l.why == "restart" && w.stored[id].After(p.drained[path]) && l.watched && w.runs[id] == p.lastRun[path] && !w.counted[path][id] && !w.earlier[id] {
-			w.fail("%s: event %d is lost, but the restart is reported as lossless", path, id)
-		}
 	}
 }
 

@@ -48,7 +48,6 @@ type process struct {
 	asked    time.Time            // when the newest save was requested
 	saving   *batch               // nil once it is answered
 	hangs    bool                 // whether it was reported that the save hangs
-	lastRun  map[string]int       // run of each path's ring at the last drain
 	drained  map[string]time.Time // time of each path's last drain
 	waiting  map[*collect]bool    // collections that aren't answered
 	badSaves int                  // saves that failed
@@ -57,7 +56,6 @@ type process struct {
 	alive    map[*simFile]bool // open files that another process has open, as far as the owner knows
 	exited   map[*simFile]bool // open files that no process has open, as far as the owner knows
 	emptied  map[*simFile]int  // the runs of those that were empty at position 0
-	outdated map[*simFile]bool // those that waited for their checkpoints when the owner was told so
 	begins   map[*simFile]bool // those in which a restart was reported, but no event was read since
 	refuses  map[*simFile]bool // those for which the ring of another container must be refused in this step
 	badLoads int
@@ -68,14 +66,14 @@ type process struct {
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		above0: make(map[*ringbuf.Reader]bool), began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), outdated: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
+		above0: make(map[*ringbuf.Reader]bool), began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
 		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[*simFile]int),
 		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), forgotten: make(map[string]bool), unreported: make(map[*simFile]bool), mustReport: make(map[string]bool),
 		known: make(map[*simFile]int), passed: make(map[*simFile]uint64), newest: make(map[string][]uint64),
-		waiting: make(map[*collect]bool), drained: make(map[string]time.Time), lastRun: make(map[string]int),
+		waiting: make(map[*collect]bool), drained: make(map[string]time.Time),
 	}
 	p.saver = newSimSaver(p)
 	cfg := &Config{
@@ -193,9 +191,6 @@ func (p *process) step() {
 			f.taken = 0
 			if !f.half { // else it can't know yet that another run has begun
 				p.drained[path] = p.world.now
-				if a.reader.Committed() != 0 || len(p.newest[path]) > 0 { // likewise at position 0
-					p.lastRun[path] = f.run
-				}
 			}
 			p.world.checkUsage(path, a)
 		}
@@ -295,8 +290,6 @@ func (p *process) attend() {
 			}
 			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless})
 			p.alive[w.files[a.path]] = open && !w.plan.leaseless
-			// It is applied once the checkpoint is loaded, when another agent may run.
-			p.outdated[a.file] = !open && p.reader(a.path) != r
 			if p.exited[a.file] = !open && !w.plan.leaseless; !open {
 				p.exits[a.file] = a.file.changed
 			}

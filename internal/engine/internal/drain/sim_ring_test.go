@@ -58,7 +58,6 @@ type simFile struct {
 	full    bool           // the ring was full at some time
 	resets  bool           // an agent has called ftruncate, but hasn't reset the header yet
 	before  time.Time      // ctime before that call
-	shrunk  time.Time      // when it last became smaller, or got a larger header
 }
 
 // maxSimFile is the size of the largest file: V1 with 256 slots.
@@ -103,7 +102,6 @@ func (f *simFile) load32(at int) uint64 { return uint64(binary.LittleEndian.Uint
 // truncate sets the file's size, as an agent does when it starts.
 func (f *simFile) truncate(size int) {
 	if size < f.size {
-		f.shrunk = f.world.now
 		clear(f.bytes()[size:])
 		maps.DeleteFunc(f.content, func(at int, _ uint64) bool { return at+8 > size })
 	}

@@ -482,9 +482,6 @@ func (w *world) reset(a *simAgent) {
 		}
 	}
 	a.resized = false
-	if a.lay.header > a.file.lay.header {
-		a.file.shrunk = w.now
-	}
 	if f := a.file; a.lay.layout != f.lay.layout || a.slots != f.slots {
 		w.shows(a)
 	}
@@ -1098,10 +1095,7 @@ func (w *world) reported(l loss) bool {
 		// Losses by a crash are reported before the crash, and other losses afterwards.
 		// Another consumer's positions can cause a loss later.
 		early := l.why == "crash" || n.Kind == notice.RingForeign
-		// A run that starts and ends between two looks at the ring can't be noticed, so a
-		// restart may lose events although its notice excludes that.
-		lossless := l.why == "gone" && (n.Kind == notice.RingReplaced || n.Kind == notice.RingRestart) && !strings.Contains(n.Text, "may be lost")
-		if about && !lossless && slices.Contains(explains[l.why], n.Kind) && (early || !n.at.Before(l.at)) {
+		if about && slices.Contains(explains[l.why], n.Kind) && (early || !n.at.Before(l.at)) {
 			return true
 		}
 	}

@@ -247,26 +247,6 @@ func (ms *NixlTelemetryRingForeignReadsMetricConfig) Unmarshal(parser *confmap.C
 	return nil
 }
 
-// NixlTelemetryRingLossyRestartsMetricConfig provides config for the nixl.telemetry.ring.lossy_restarts metric.
-type NixlTelemetryRingLossyRestartsMetricConfig struct {
-	Enabled          bool `mapstructure:"enabled"`
-	enabledSetByUser bool
-}
-
-func (ms *NixlTelemetryRingLossyRestartsMetricConfig) Unmarshal(parser *confmap.Conf) error {
-	if parser == nil {
-		return nil
-	}
-
-	err := parser.Unmarshal(ms)
-	if err != nil {
-		return err
-	}
-
-	ms.enabledSetByUser = parser.IsSet("enabled")
-	return nil
-}
-
 // NixlTelemetryRingRestartsMetricConfig provides config for the nixl.telemetry.ring.restarts metric.
 type NixlTelemetryRingRestartsMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -449,28 +429,27 @@ func (ms *NixlTransferRequestsMetricConfig) Unmarshal(parser *confmap.Conf) erro
 
 // MetricsConfig provides config for nixl_shm metrics.
 type MetricsConfig struct {
-	NixlAgentUp                    NixlAgentUpMetricConfig                    `mapstructure:"nixl.agent.up"`
-	NixlErrors                     NixlErrorsMetricConfig                     `mapstructure:"nixl.errors"`
-	NixlEventLastValue             NixlEventLastValueMetricConfig             `mapstructure:"nixl.event.last_value"`
-	NixlEventValue                 NixlEventValueMetricConfig                 `mapstructure:"nixl.event.value"`
-	NixlEvents                     NixlEventsMetricConfig                     `mapstructure:"nixl.events"`
-	NixlMemoryDeregistered         NixlMemoryDeregisteredMetricConfig         `mapstructure:"nixl.memory.deregistered"`
-	NixlMemoryLastSize             NixlMemoryLastSizeMetricConfig             `mapstructure:"nixl.memory.last.size"`
-	NixlMemoryRegistered           NixlMemoryRegisteredMetricConfig           `mapstructure:"nixl.memory.registered"`
-	NixlMemoryUsage                NixlMemoryUsageMetricConfig                `mapstructure:"nixl.memory.usage"`
-	NixlTelemetryEventsDropped     NixlTelemetryEventsDroppedMetricConfig     `mapstructure:"nixl.telemetry.events.dropped"`
-	NixlTelemetryRingCapacity      NixlTelemetryRingCapacityMetricConfig      `mapstructure:"nixl.telemetry.ring.capacity"`
-	NixlTelemetryRingForeignReads  NixlTelemetryRingForeignReadsMetricConfig  `mapstructure:"nixl.telemetry.ring.foreign_reads"`
-	NixlTelemetryRingLossyRestarts NixlTelemetryRingLossyRestartsMetricConfig `mapstructure:"nixl.telemetry.ring.lossy_restarts"`
-	NixlTelemetryRingRestarts      NixlTelemetryRingRestartsMetricConfig      `mapstructure:"nixl.telemetry.ring.restarts"`
-	NixlTelemetryRingSaturations   NixlTelemetryRingSaturationsMetricConfig   `mapstructure:"nixl.telemetry.ring.saturations"`
-	NixlTelemetryRingTornGroups    NixlTelemetryRingTornGroupsMetricConfig    `mapstructure:"nixl.telemetry.ring.torn_groups"`
-	NixlTelemetryRingUtilization   NixlTelemetryRingUtilizationMetricConfig   `mapstructure:"nixl.telemetry.ring.utilization"`
-	NixlTransferIo                 NixlTransferIoMetricConfig                 `mapstructure:"nixl.transfer.io"`
-	NixlTransferLastDuration       NixlTransferLastDurationMetricConfig       `mapstructure:"nixl.transfer.last.duration"`
-	NixlTransferLastPostDuration   NixlTransferLastPostDurationMetricConfig   `mapstructure:"nixl.transfer.last.post_duration"`
-	NixlTransferLastSize           NixlTransferLastSizeMetricConfig           `mapstructure:"nixl.transfer.last.size"`
-	NixlTransferRequests           NixlTransferRequestsMetricConfig           `mapstructure:"nixl.transfer.requests"`
+	NixlAgentUp                   NixlAgentUpMetricConfig                   `mapstructure:"nixl.agent.up"`
+	NixlErrors                    NixlErrorsMetricConfig                    `mapstructure:"nixl.errors"`
+	NixlEventLastValue            NixlEventLastValueMetricConfig            `mapstructure:"nixl.event.last_value"`
+	NixlEventValue                NixlEventValueMetricConfig                `mapstructure:"nixl.event.value"`
+	NixlEvents                    NixlEventsMetricConfig                    `mapstructure:"nixl.events"`
+	NixlMemoryDeregistered        NixlMemoryDeregisteredMetricConfig        `mapstructure:"nixl.memory.deregistered"`
+	NixlMemoryLastSize            NixlMemoryLastSizeMetricConfig            `mapstructure:"nixl.memory.last.size"`
+	NixlMemoryRegistered          NixlMemoryRegisteredMetricConfig          `mapstructure:"nixl.memory.registered"`
+	NixlMemoryUsage               NixlMemoryUsageMetricConfig               `mapstructure:"nixl.memory.usage"`
+	NixlTelemetryEventsDropped    NixlTelemetryEventsDroppedMetricConfig    `mapstructure:"nixl.telemetry.events.dropped"`
+	NixlTelemetryRingCapacity     NixlTelemetryRingCapacityMetricConfig     `mapstructure:"nixl.telemetry.ring.capacity"`
+	NixlTelemetryRingForeignReads NixlTelemetryRingForeignReadsMetricConfig `mapstructure:"nixl.telemetry.ring.foreign_reads"`
+	NixlTelemetryRingRestarts     NixlTelemetryRingRestartsMetricConfig     `mapstructure:"nixl.telemetry.ring.restarts"`
+	NixlTelemetryRingSaturations  NixlTelemetryRingSaturationsMetricConfig  `mapstructure:"nixl.telemetry.ring.saturations"`
+	NixlTelemetryRingTornGroups   NixlTelemetryRingTornGroupsMetricConfig   `mapstructure:"nixl.telemetry.ring.torn_groups"`
+	NixlTelemetryRingUtilization  NixlTelemetryRingUtilizationMetricConfig  `mapstructure:"nixl.telemetry.ring.utilization"`
+	NixlTransferIo                NixlTransferIoMetricConfig                `mapstructure:"nixl.transfer.io"`
+	NixlTransferLastDuration      NixlTransferLastDurationMetricConfig      `mapstructure:"nixl.transfer.last.duration"`
+	NixlTransferLastPostDuration  NixlTransferLastPostDurationMetricConfig  `mapstructure:"nixl.transfer.last.post_duration"`
+	NixlTransferLastSize          NixlTransferLastSizeMetricConfig          `mapstructure:"nixl.transfer.last.size"`
+	NixlTransferRequests          NixlTransferRequestsMetricConfig          `mapstructure:"nixl.transfer.requests"`
 }
 
 func DefaultMetricsConfig() MetricsConfig {
@@ -509,9 +488,6 @@ func DefaultMetricsConfig() MetricsConfig {
 			Enabled: true,
 		},
 		NixlTelemetryRingForeignReads: NixlTelemetryRingForeignReadsMetricConfig{
-			Enabled: true,
-		},
-		NixlTelemetryRingLossyRestarts: NixlTelemetryRingLossyRestartsMetricConfig{
 			Enabled: true,
 		},
 		NixlTelemetryRingRestarts: NixlTelemetryRingRestartsMetricConfig{

@@ -62,9 +62,6 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NixlTelemetryRingForeignReads: NixlTelemetryRingForeignReadsMetricConfig{
 						Enabled: true,
 					},
-					NixlTelemetryRingLossyRestarts: NixlTelemetryRingLossyRestartsMetricConfig{
-						Enabled: true,
-					},
 					NixlTelemetryRingRestarts: NixlTelemetryRingRestartsMetricConfig{
 						Enabled: true,
 					},
@@ -149,9 +146,6 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NixlTelemetryRingForeignReads: NixlTelemetryRingForeignReadsMetricConfig{
 						Enabled: false,
 					},
-					NixlTelemetryRingLossyRestarts: NixlTelemetryRingLossyRestartsMetricConfig{
-						Enabled: false,
-					},
 					NixlTelemetryRingRestarts: NixlTelemetryRingRestartsMetricConfig{
 						Enabled: false,
 					},
@@ -200,7 +194,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(NixlAgentUpMetricConfig{}, NixlErrorsMetricConfig{}, NixlEventLastValueMetricConfig{}, NixlEventValueMetricConfig{}, NixlEventsMetricConfig{}, NixlMemoryDeregisteredMetricConfig{}, NixlMemoryLastSizeMetricConfig{}, NixlMemoryRegisteredMetricConfig{}, NixlMemoryUsageMetricConfig{}, NixlTelemetryEventsDroppedMetricConfig{}, NixlTelemetryRingCapacityMetricConfig{}, NixlTelemetryRingForeignReadsMetricConfig{}, NixlTelemetryRingLossyRestartsMetricConfig{}, NixlTelemetryRingRestartsMetricConfig{}, NixlTelemetryRingSaturationsMetricConfig{}, NixlTelemetryRingTornGroupsMetricConfig{}, NixlTelemetryRingUtilizationMetricConfig{}, NixlTransferIoMetricConfig{}, NixlTransferLastDurationMetricConfig{}, NixlTransferLastPostDurationMetricConfig{}, NixlTransferLastSizeMetricConfig{}, NixlTransferRequestsMetricConfig{}, ResourceAttributeConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(NixlAgentUpMetricConfig{}, NixlErrorsMetricConfig{}, NixlEventLastValueMetricConfig{}, NixlEventValueMetricConfig{}, NixlEventsMetricConfig{}, NixlMemoryDeregisteredMetricConfig{}, NixlMemoryLastSizeMetricConfig{}, NixlMemoryRegisteredMetricConfig{}, NixlMemoryUsageMetricConfig{}, NixlTelemetryEventsDroppedMetricConfig{}, NixlTelemetryRingCapacityMetricConfig{}, NixlTelemetryRingForeignReadsMetricConfig{}, NixlTelemetryRingRestartsMetricConfig{}, NixlTelemetryRingSaturationsMetricConfig{}, NixlTelemetryRingTornGroupsMetricConfig{}, NixlTelemetryRingUtilizationMetricConfig{}, NixlTransferIoMetricConfig{}, NixlTransferLastDurationMetricConfig{}, NixlTransferLastPostDurationMetricConfig{}, NixlTransferLastSizeMetricConfig{}, NixlTransferRequestsMetricConfig{}, ResourceAttributeConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}

@@ -169,9 +169,6 @@ var MetricsInfo = metricsInfo{
 	NixlTelemetryRingForeignReads: metricInfo{
 		Name: "nixl.telemetry.ring.foreign_reads",
 	},
-	NixlTelemetryRingLossyRestarts: metricInfo{
-		Name: "nixl.telemetry.ring.lossy_restarts",
-	},
 	NixlTelemetryRingRestarts: metricInfo{
 		Name: "nixl.telemetry.ring.restarts",
 	},
@@ -205,28 +202,27 @@ var MetricsInfo = metricsInfo{
 }
 
 type metricsInfo struct {
-	NixlAgentUp                    metricInfo
-	NixlErrors                     metricInfo
-	NixlEventLastValue             metricInfo
-	NixlEventValue                 metricInfo
-	NixlEvents                     metricInfo
-	NixlMemoryDeregistered         metricInfo
-	NixlMemoryLastSize             metricInfo
-	NixlMemoryRegistered           metricInfo
-	NixlMemoryUsage                metricInfo
-	NixlTelemetryEventsDropped     metricInfo
-	NixlTelemetryRingCapacity      metricInfo
-	NixlTelemetryRingForeignReads  metricInfo
-	NixlTelemetryRingLossyRestarts metricInfo
-	NixlTelemetryRingRestarts      metricInfo
-	NixlTelemetryRingSaturations   metricInfo
-	NixlTelemetryRingTornGroups    metricInfo
-	NixlTelemetryRingUtilization   metricInfo
-	NixlTransferIo                 metricInfo
-	NixlTransferLastDuration       metricInfo
-	NixlTransferLastPostDuration   metricInfo
-	NixlTransferLastSize           metricInfo
-	NixlTransferRequests           metricInfo
+	NixlAgentUp                   metricInfo
+	NixlErrors                    metricInfo
+	NixlEventLastValue            metricInfo
+	NixlEventValue                metricInfo
+	NixlEvents                    metricInfo
+	NixlMemoryDeregistered        metricInfo
+	NixlMemoryLastSize            metricInfo
+	NixlMemoryRegistered          metricInfo
+	NixlMemoryUsage               metricInfo
+	NixlTelemetryEventsDropped    metricInfo
+	NixlTelemetryRingCapacity     metricInfo
+	NixlTelemetryRingForeignReads metricInfo
+	NixlTelemetryRingRestarts     metricInfo
+	NixlTelemetryRingSaturations  metricInfo
+	NixlTelemetryRingTornGroups   metricInfo
+	NixlTelemetryRingUtilization  metricInfo
+	NixlTransferIo                metricInfo
+	NixlTransferLastDuration      metricInfo
+	NixlTransferLastPostDuration  metricInfo
+	NixlTransferLastSize          metricInfo
+	NixlTransferRequests          metricInfo
 }
 
 type metricInfo struct {
@@ -867,58 +863,6 @@ func newMetricNixlTelemetryRingForeignReads(cfg NixlTelemetryRingForeignReadsMet
 	return m
 }
 
-type metricNixlTelemetryRingLossyRestarts struct {
-	data     pmetric.Metric                             // data buffer for generated metric.
-	config   NixlTelemetryRingLossyRestartsMetricConfig // metric config provided by user.
-	capacity int                                        // max observed number of data points added to the metric.
-}
-
-// init fills nixl.telemetry.ring.lossy_restarts metric with initial data.
-func (m *metricNixlTelemetryRingLossyRestarts) init() {
-	m.data.SetName("nixl.telemetry.ring.lossy_restarts")
-	m.data.SetDescription("Agent restarts that may have discarded unread events.")
-	m.data.SetUnit("{restart}")
-	m.data.SetEmptySum()
-	m.data.Sum().SetIsMonotonic(true)
-	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
-}
-
-func (m *metricNixlTelemetryRingLossyRestarts) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64) {
-	if !m.config.Enabled {
-		return
-	}
-	dp := m.data.Sum().DataPoints().AppendEmpty()
-	dp.SetStartTimestamp(start)
-	dp.SetTimestamp(ts)
-	dp.SetIntValue(val)
-}
-
-// updateCapacity saves max length of data point slices that will be used for the slice capacity.
-func (m *metricNixlTelemetryRingLossyRestarts) updateCapacity() {
-	if m.data.Sum().DataPoints().Len() > m.capacity {
-		m.capacity = m.data.Sum().DataPoints().Len()
-	}
-}
-
-// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
-func (m *metricNixlTelemetryRingLossyRestarts) emit(metrics pmetric.MetricSlice) {
-	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
-		m.updateCapacity()
-		m.data.MoveTo(metrics.AppendEmpty())
-		m.init()
-	}
-}
-
-func newMetricNixlTelemetryRingLossyRestarts(cfg NixlTelemetryRingLossyRestartsMetricConfig) metricNixlTelemetryRingLossyRestarts {
-	m := metricNixlTelemetryRingLossyRestarts{config: cfg}
-
-	if cfg.Enabled {
-		m.data = pmetric.NewMetric()
-		m.init()
-	}
-	return m
-}
-
 type metricNixlTelemetryRingRestarts struct {
 	data     pmetric.Metric                        // data buffer for generated metric.
 	config   NixlTelemetryRingRestartsMetricConfig // metric config provided by user.
@@ -1388,35 +1332,34 @@ func newMetricNixlTransferRequests(cfg NixlTransferRequestsMetricConfig) metricN
 // MetricsBuilder provides an interface for scrapers to report metrics while taking care of all the transformations
 // required to produce metric representation defined in metadata and user config.
 type MetricsBuilder struct {
-	config                               MetricsBuilderConfig // config of the metrics builder.
-	startTime                            pcommon.Timestamp    // start time that will be applied to all recorded data points.
-	metricsCapacity                      int                  // maximum observed number of metrics per resource.
-	metricsBuffer                        pmetric.Metrics      // accumulates metrics data before emitting.
-	buildInfo                            component.BuildInfo  // contains version information.
-	resourceAttributeIncludeFilter       map[string]filter.Filter
-	resourceAttributeExcludeFilter       map[string]filter.Filter
-	metricNixlAgentUp                    metricNixlAgentUp
-	metricNixlErrors                     metricNixlErrors
-	metricNixlEventLastValue             metricNixlEventLastValue
-	metricNixlEventValue                 metricNixlEventValue
-	metricNixlEvents                     metricNixlEvents
-	metricNixlMemoryDeregistered         metricNixlMemoryDeregistered
-	metricNixlMemoryLastSize             metricNixlMemoryLastSize
-	metricNixlMemoryRegistered           metricNixlMemoryRegistered
-	metricNixlMemoryUsage                metricNixlMemoryUsage
-	metricNixlTelemetryEventsDropped     metricNixlTelemetryEventsDropped
-	metricNixlTelemetryRingCapacity      metricNixlTelemetryRingCapacity
-	metricNixlTelemetryRingForeignReads  metricNixlTelemetryRingForeignReads
-	metricNixlTelemetryRingLossyRestarts metricNixlTelemetryRingLossyRestarts
-	metricNixlTelemetryRingRestarts      metricNixlTelemetryRingRestarts
-	metricNixlTelemetryRingSaturations   metricNixlTelemetryRingSaturations
-	metricNixlTelemetryRingTornGroups    metricNixlTelemetryRingTornGroups
-	metricNixlTelemetryRingUtilization   metricNixlTelemetryRingUtilization
-	metricNixlTransferIo                 metricNixlTransferIo
-	metricNixlTransferLastDuration       metricNixlTransferLastDuration
-	metricNixlTransferLastPostDuration   metricNixlTransferLastPostDuration
-	metricNixlTransferLastSize           metricNixlTransferLastSize
-	metricNixlTransferRequests           metricNixlTransferRequests
+	config                              MetricsBuilderConfig // config of the metrics builder.
+	startTime                           pcommon.Timestamp    // start time that will be applied to all recorded data points.
+	metricsCapacity                     int                  // maximum observed number of metrics per resource.
+	metricsBuffer                       pmetric.Metrics      // accumulates metrics data before emitting.
+	buildInfo                           component.BuildInfo  // contains version information.
+	resourceAttributeIncludeFilter      map[string]filter.Filter
+	resourceAttributeExcludeFilter      map[string]filter.Filter
+	metricNixlAgentUp                   metricNixlAgentUp
+	metricNixlErrors                    metricNixlErrors
+	metricNixlEventLastValue            metricNixlEventLastValue
+	metricNixlEventValue                metricNixlEventValue
+	metricNixlEvents                    metricNixlEvents
+	metricNixlMemoryDeregistered        metricNixlMemoryDeregistered
+	metricNixlMemoryLastSize            metricNixlMemoryLastSize
+	metricNixlMemoryRegistered          metricNixlMemoryRegistered
+	metricNixlMemoryUsage               metricNixlMemoryUsage
+	metricNixlTelemetryEventsDropped    metricNixlTelemetryEventsDropped
+	metricNixlTelemetryRingCapacity     metricNixlTelemetryRingCapacity
+	metricNixlTelemetryRingForeignReads metricNixlTelemetryRingForeignReads
+	metricNixlTelemetryRingRestarts     metricNixlTelemetryRingRestarts
+	metricNixlTelemetryRingSaturations  metricNixlTelemetryRingSaturations
+	metricNixlTelemetryRingTornGroups   metricNixlTelemetryRingTornGroups
+	metricNixlTelemetryRingUtilization  metricNixlTelemetryRingUtilization
+	metricNixlTransferIo                metricNixlTransferIo
+	metricNixlTransferLastDuration      metricNixlTransferLastDuration
+	metricNixlTransferLastPostDuration  metricNixlTransferLastPostDuration
+	metricNixlTransferLastSize          metricNixlTransferLastSize
+	metricNixlTransferRequests          metricNixlTransferRequests
 }
 
 // MetricBuilderOption applies changes to default metrics builder.
@@ -1438,34 +1381,33 @@ func WithStartTime(startTime pcommon.Timestamp) MetricBuilderOption {
 }
 func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, options ...MetricBuilderOption) *MetricsBuilder {
 	mb := &MetricsBuilder{
-		config:                               mbc,
-		startTime:                            pcommon.NewTimestampFromTime(time.Now()),
-		metricsBuffer:                        pmetric.NewMetrics(),
-		buildInfo:                            settings.BuildInfo,
-		metricNixlAgentUp:                    newMetricNixlAgentUp(mbc.Metrics.NixlAgentUp),
-		metricNixlErrors:                     newMetricNixlErrors(mbc.Metrics.NixlErrors),
-		metricNixlEventLastValue:             newMetricNixlEventLastValue(mbc.Metrics.NixlEventLastValue),
-		metricNixlEventValue:                 newMetricNixlEventValue(mbc.Metrics.NixlEventValue),
-		metricNixlEvents:                     newMetricNixlEvents(mbc.Metrics.NixlEvents),
-		metricNixlMemoryDeregistered:         newMetricNixlMemoryDeregistered(mbc.Metrics.NixlMemoryDeregistered),
-		metricNixlMemoryLastSize:             newMetricNixlMemoryLastSize(mbc.Metrics.NixlMemoryLastSize),
-		metricNixlMemoryRegistered:           newMetricNixlMemoryRegistered(mbc.Metrics.NixlMemoryRegistered),
-		metricNixlMemoryUsage:                newMetricNixlMemoryUsage(mbc.Metrics.NixlMemoryUsage),
-		metricNixlTelemetryEventsDropped:     newMetricNixlTelemetryEventsDropped(mbc.Metrics.NixlTelemetryEventsDropped),
-		metricNixlTelemetryRingCapacity:      newMetricNixlTelemetryRingCapacity(mbc.Metrics.NixlTelemetryRingCapacity),
-		metricNixlTelemetryRingForeignReads:  newMetricNixlTelemetryRingForeignReads(mbc.Metrics.NixlTelemetryRingForeignReads),
-		metricNixlTelemetryRingLossyRestarts: newMetricNixlTelemetryRingLossyRestarts(mbc.Metrics.NixlTelemetryRingLossyRestarts),
-		metricNixlTelemetryRingRestarts:      newMetricNixlTelemetryRingRestarts(mbc.Metrics.NixlTelemetryRingRestarts),
-		metricNixlTelemetryRingSaturations:   newMetricNixlTelemetryRingSaturations(mbc.Metrics.NixlTelemetryRingSaturations),
-		metricNixlTelemetryRingTornGroups:    newMetricNixlTelemetryRingTornGroups(mbc.Metrics.NixlTelemetryRingTornGroups),
-		metricNixlTelemetryRingUtilization:   newMetricNixlTelemetryRingUtilization(mbc.Metrics.NixlTelemetryRingUtilization),
-		metricNixlTransferIo:                 newMetricNixlTransferIo(mbc.Metrics.NixlTransferIo),
-		metricNixlTransferLastDuration:       newMetricNixlTransferLastDuration(mbc.Metrics.NixlTransferLastDuration),
-		metricNixlTransferLastPostDuration:   newMetricNixlTransferLastPostDuration(mbc.Metrics.NixlTransferLastPostDuration),
-		metricNixlTransferLastSize:           newMetricNixlTransferLastSize(mbc.Metrics.NixlTransferLastSize),
-		metricNixlTransferRequests:           newMetricNixlTransferRequests(mbc.Metrics.NixlTransferRequests),
-		resourceAttributeIncludeFilter:       make(map[string]filter.Filter),
-		resourceAttributeExcludeFilter:       make(map[string]filter.Filter),
+		config:                              mbc,
+		startTime:                           pcommon.NewTimestampFromTime(time.Now()),
+		metricsBuffer:                       pmetric.NewMetrics(),
+		buildInfo:                           settings.BuildInfo,
+		metricNixlAgentUp:                   newMetricNixlAgentUp(mbc.Metrics.NixlAgentUp),
+		metricNixlErrors:                    newMetricNixlErrors(mbc.Metrics.NixlErrors),
+		metricNixlEventLastValue:            newMetricNixlEventLastValue(mbc.Metrics.NixlEventLastValue),
+		metricNixlEventValue:                newMetricNixlEventValue(mbc.Metrics.NixlEventValue),
+		metricNixlEvents:                    newMetricNixlEvents(mbc.Metrics.NixlEvents),
+		metricNixlMemoryDeregistered:        newMetricNixlMemoryDeregistered(mbc.Metrics.NixlMemoryDeregistered),
+		metricNixlMemoryLastSize:            newMetricNixlMemoryLastSize(mbc.Metrics.NixlMemoryLastSize),
+		metricNixlMemoryRegistered:          newMetricNixlMemoryRegistered(mbc.Metrics.NixlMemoryRegistered),
+		metricNixlMemoryUsage:               newMetricNixlMemoryUsage(mbc.Metrics.NixlMemoryUsage),
+		metricNixlTelemetryEventsDropped:    newMetricNixlTelemetryEventsDropped(mbc.Metrics.NixlTelemetryEventsDropped),
+		metricNixlTelemetryRingCapacity:     newMetricNixlTelemetryRingCapacity(mbc.Metrics.NixlTelemetryRingCapacity),
+		metricNixlTelemetryRingForeignReads: newMetricNixlTelemetryRingForeignReads(mbc.Metrics.NixlTelemetryRingForeignReads),
+		metricNixlTelemetryRingRestarts:     newMetricNixlTelemetryRingRestarts(mbc.Metrics.NixlTelemetryRingRestarts),
+		metricNixlTelemetryRingSaturations:  newMetricNixlTelemetryRingSaturations(mbc.Metrics.NixlTelemetryRingSaturations),
+		metricNixlTelemetryRingTornGroups:   newMetricNixlTelemetryRingTornGroups(mbc.Metrics.NixlTelemetryRingTornGroups),
+		metricNixlTelemetryRingUtilization:  newMetricNixlTelemetryRingUtilization(mbc.Metrics.NixlTelemetryRingUtilization),
+		metricNixlTransferIo:                newMetricNixlTransferIo(mbc.Metrics.NixlTransferIo),
+		metricNixlTransferLastDuration:      newMetricNixlTransferLastDuration(mbc.Metrics.NixlTransferLastDuration),
+		metricNixlTransferLastPostDuration:  newMetricNixlTransferLastPostDuration(mbc.Metrics.NixlTransferLastPostDuration),
+		metricNixlTransferLastSize:          newMetricNixlTransferLastSize(mbc.Metrics.NixlTransferLastSize),
+		metricNixlTransferRequests:          newMetricNixlTransferRequests(mbc.Metrics.NixlTransferRequests),
+		resourceAttributeIncludeFilter:      make(map[string]filter.Filter),
+		resourceAttributeExcludeFilter:      make(map[string]filter.Filter),
 	}
 	if mbc.ResourceAttributes.ContainerID.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["container.id"] = filter.CreateFilter(mbc.ResourceAttributes.ContainerID.MetricsInclude)
@@ -1621,7 +1563,6 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricNixlTelemetryEventsDropped.emit(ils.Metrics())
 	mb.metricNixlTelemetryRingCapacity.emit(ils.Metrics())
 	mb.metricNixlTelemetryRingForeignReads.emit(ils.Metrics())
-	mb.metricNixlTelemetryRingLossyRestarts.emit(ils.Metrics())
 	mb.metricNixlTelemetryRingRestarts.emit(ils.Metrics())
 	mb.metricNixlTelemetryRingSaturations.emit(ils.Metrics())
 	mb.metricNixlTelemetryRingTornGroups.emit(ils.Metrics())
@@ -1720,11 +1661,6 @@ func (mb *MetricsBuilder) RecordNixlTelemetryRingCapacityDataPoint(ts pcommon.Ti
 // RecordNixlTelemetryRingForeignReadsDataPoint adds a data point to nixl.telemetry.ring.foreign_reads metric.
 func (mb *MetricsBuilder) RecordNixlTelemetryRingForeignReadsDataPoint(ts pcommon.Timestamp, val int64) {
 	mb.metricNixlTelemetryRingForeignReads.recordDataPoint(mb.startTime, ts, val)
-}
-
-// RecordNixlTelemetryRingLossyRestartsDataPoint adds a data point to nixl.telemetry.ring.lossy_restarts metric.
-func (mb *MetricsBuilder) RecordNixlTelemetryRingLossyRestartsDataPoint(ts pcommon.Timestamp, val int64) {
-	mb.metricNixlTelemetryRingLossyRestarts.recordDataPoint(mb.startTime, ts, val)
 }
 
 // RecordNixlTelemetryRingRestartsDataPoint adds a data point to nixl.telemetry.ring.restarts metric.

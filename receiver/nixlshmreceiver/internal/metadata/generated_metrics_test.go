@@ -104,9 +104,6 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordNixlTelemetryRingForeignReadsDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordNixlTelemetryRingLossyRestartsDataPoint(ts, 1)
-			defaultMetricsCount++
-			allMetricsCount++
 			mb.RecordNixlTelemetryRingRestartsDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
@@ -355,20 +352,6 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
 					assert.Equal(t, "Number of times that another reader took events from this ring.", mi.Description())
 					assert.Equal(t, "{read}", mi.Unit())
-					assert.True(t, mi.Sum().IsMonotonic())
-					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
-					dp := mi.Sum().DataPoints().At(0)
-					assert.Equal(t, start, dp.StartTimestamp())
-					assert.Equal(t, ts, dp.Timestamp())
-					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
-					assert.Equal(t, int64(1), dp.IntValue())
-				case "nixl.telemetry.ring.lossy_restarts":
-					assert.False(t, validatedMetrics["nixl.telemetry.ring.lossy_restarts"], "Found a duplicate in the metrics slice: nixl.telemetry.ring.lossy_restarts")
-					validatedMetrics["nixl.telemetry.ring.lossy_restarts"] = true
-					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
-					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Agent restarts that may have discarded unread events.", mi.Description())
-					assert.Equal(t, "{restart}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
 					dp := mi.Sum().DataPoints().At(0)
