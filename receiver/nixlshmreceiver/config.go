@@ -153,7 +153,7 @@ func createDefaultConfig() *Config {
 
 // Unmarshal decodes the configuration. [Config.Validate] checks the values.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := errors.Join(checkValues(conf), checkMetrics(conf)); err != nil {
+	if err := errors.Join(checkUIDs(conf), checkMetrics(conf)); err != nil {
 		return err
 	}
 	if conf.IsSet("discovery::processes") {
