@@ -58,7 +58,7 @@ func (p *Panel) targets(selector string) (list []variants.Dataquery, err error) 
 	for i := range p.Queries {
 		q := &p.Queries[i]
 		b := prometheus.NewDataqueryBuilder().RefId(string(rune('A' + i))).Datasource(source).
-			EditorMode(prometheus.QueryEditorModeCode).Range().Expr(q.promQL(in, Unit{}))
+			EditorMode(prometheus.QueryEditorModeCode).Range().Expr(q.promQL(in))
 		switch p.kind() {
 		case Number, Logs:
 		case Table:

@@ -73,10 +73,6 @@ type Query struct {
 // Unit is the unit of a panel's numbers.
 type Unit struct {
 	Grafana string // Grafana's name; Grafana adds a prefix
-	// VictoriaMetrics' page doesn't scale numbers, so Factor, an operator and a
-	// number, does.
-	Factor string
-	Label  string
 	// Axes reach at least this value. Without it, Grafana scales the axis of zeros to
 	// 100, which is 10,000% for a share.
 	Least float64
@@ -84,21 +80,21 @@ type Unit struct {
 
 // The units.
 var (
-	BytesPerSecond = Unit{Grafana: "Bps", Factor: "/ 1e9", Label: "GB/s"}
-	Bytes          = Unit{Grafana: "decbytes", Factor: "/ 1e6", Label: "MB"}
-	Memory         = Unit{Grafana: "bytes", Factor: "/ 2^30", Label: "GiB"}
-	Milliseconds   = Unit{Grafana: "s", Factor: "* 1e3", Label: "ms"}
-	Microseconds   = Unit{Grafana: "s", Factor: "* 1e6", Label: "µs"}
-	PerSecond      = Unit{Grafana: "cps", Label: "/s", Least: 0.1}
-	Operations     = Unit{Grafana: "ops", Label: "/s", Least: 0.1}
-	Requests       = Unit{Grafana: "reqps", Label: "/s", Least: 0.1}
-	Messages       = Unit{Grafana: "mps", Label: "/s", Least: 0.1}
-	Share          = Unit{Grafana: "percentunit", Factor: "* 100", Label: "%", Least: 0.01}
-	Percent        = Unit{Grafana: "percent", Label: "%", Least: 1}
+	BytesPerSecond = Unit{Grafana: "Bps"}
+	Bytes          = Unit{Grafana: "decbytes"}
+	Memory         = Unit{Grafana: "bytes"}
+	Milliseconds   = Unit{Grafana: "s"}
+	Microseconds   = Unit{Grafana: "s"}
+	PerSecond      = Unit{Grafana: "cps", Least: 0.1}
+	Operations     = Unit{Grafana: "ops", Least: 0.1}
+	Requests       = Unit{Grafana: "reqps", Least: 0.1}
+	Messages       = Unit{Grafana: "mps", Least: 0.1}
+	Share          = Unit{Grafana: "percentunit", Least: 0.01}
+	Percent        = Unit{Grafana: "percent", Least: 1}
 	Time           = Unit{Grafana: "dateTimeFromNow"}
 	Count          = Unit{Grafana: "short", Least: 1}
 	Slots          = Unit{Grafana: "none", Least: 1} // powers of two, not abbreviated
-	Seconds        = Unit{Grafana: "s", Label: "s"}
+	Seconds        = Unit{Grafana: "s"}
 )
 
 // Legends.

@@ -40,11 +40,8 @@ type terms struct {
 }
 
 // promQL returns the query, with its placeholders replaced.
-func (q *Query) promQL(t terms, unit Unit) string {
+func (q *Query) promQL(t terms) string {
 	expr := t.fillIn(current.ReplaceAllString(q.Expr, "$1"))
-	if unit.Factor != "" {
-		expr += " " + unit.Factor
-	}
 	if q.Rank == "" {
 		return expr
 	}
