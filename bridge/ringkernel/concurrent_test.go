@@ -10,8 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // Several goroutines record on one kernel, while others take snapshots, collect,
@@ -109,4 +112,43 @@ func TestConcurrentRegisterReturnsTheSameKernel(t *testing.T) {
 			t.Errorf("sent %d, want 20", n)
 		}
 	})
+}
+
+// Closing a Runtime and collecting take the same locks of the SDK.
+func TestRuntimesOpenAndCloseDuringCollections(t *testing.T) {
+	runtimes := 3000
+	if testing.Short() {
+		runtimes = 300
+	}
+	reader := sdkmetric.NewManualReader()
+	provider := ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	done := make(chan struct{})
+	var collecting, closing sync.WaitGroup
+	for range 4 {
+		collecting.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					collect(t, reader)
+				}
+			}
+		})
+	}
+	for range 2 {
+		closing.Go(func() {
+			for range runtimes / 2 {
+				rt := ringkernel.NewRuntime(provider)
+				for i := range 3 {
+					use(t, rt.Register(kernelID(i)))
+				}
+				rt.Unregister(kernelID(0))
+				must.OK(t, rt.Close())
+			}
+		})
+	}
+	closing.Wait()
+	close(done)
+	collecting.Wait()
 }

@@ -71,8 +71,8 @@
 // A program can read its own telemetry: [Runtime.Telemetry] returns a snapshot of one
 // kernel, [Runtime.Summary] a snapshot of all kernels. Both marshal to JSON with
 // snake_case names. [Runtime.Reset] restarts snapshots at 0, but not counters, because
-// they never decrease. Package report prints summaries. Code that can't keep a *Kernel
-// records with [Runtime.Kernel], which finds it by its ID.
+// they never decrease. A Summary is also readable text: fmt.Print(rt.Summary()). Code that
+// can't keep a *Kernel records with [Runtime.Kernel], which finds it by its ID.
 //
 // # Exemplars
 //
@@ -82,14 +82,24 @@
 //
 // # End of a kernel
 //
-// When a kernel is unregistered, its gauges end. Its counters end a minute later, so
-// that the last counts are exported. If the ID is registered again before that, the
-// counters continue. If it is registered later, they restart at 0; calls of the old
-// *Kernel then record nothing, and OpenTelemetry's error handler gets an error for the
-// first one.
+// [Runtime.Unregister] ends a kernel's gauges. Its counters keep their last values, as
+// those of the SDK do, so no count is lost. They continue if the ID is registered again.
+// The counters of the last 1,000 unregistered kernels are kept; older ones end after a
+// collection has included them.
+//
+// [Runtime.Close] ends all series. To export the last counts, call it after the
+// MeterProvider's ForceFlush or Shutdown.
 //
 // # Limits
 //
+//   - The SDK reports at most 2,000 series per metric, and the sum of the others under
+//     otel.metric.overflow = true. ringkernel.kernel.status has six series per kernel, so
+//     334 kernels reach this limit; 1,000 kernels reach that of ringkernel.queue.size, of
+//     ringkernel.queue.capacity and of ringkernel.messages.dropped, which have a series per
+//     queue; and 2,000 kernels that of the other metrics. To raise it, use
+//     metric.WithCardinalityLimit of the SDK.
+//   - With cumulative temporality, the SDK never ends the series of a histogram. Unregistered
+//     kernels count for its limit, too.
 //   - The calls take no attributes. If you need another dimension with few values,
 //     register a kernel for each value. If it has many values, such as request IDs, add
 //     it to the span instead.
@@ -98,11 +108,8 @@
 //   - With a view that drops ringkernel.kernel.id, the sums of the counters decrease
 //     when a kernel's counters end, as with all observable counters. Backends treat this
 //     as a restart.
-//   - With cumulative temporality, the SDK never ends the series of a histogram. Programs
-//     that use more than 2,000 kernel IDs over time should set the delta temporality, or
-//     raise the SDK's cardinality limit.
-//   - Readers that collect less often than once per minute, next to another reader, can
-//     see the counters of a kernel that was registered again restart without an end.
+//   - A reader that collects rarely, beside another one, can miss the last counts of kernels
+//     if more than 1,000 are unregistered between two of its collections.
 //
 // # Cost
 //

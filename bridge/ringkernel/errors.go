@@ -66,14 +66,16 @@ func (c *errorCounts) find(p *points, name string) *errorCount {
 	return e
 }
 
-// each calls a function with the count and the data point of each type, always in the
-// same order.
-func (c *errorCounts) each(f func(n int64, point []metric.ObserveOption)) {
+// counts returns the counts of all types, always in the same order. Nobody observes them
+// with the lock, because filters of the SDK are the program's code.
+func (c *errorCounts) counts() []errorCount {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	all := make([]errorCount, 0, len(c.order))
 	for _, e := range c.order {
-		f(e.n, e.point)
+		all = append(all, *e)
 	}
+	return all
 }
 
 func (c *errorCounts) load() (n int64, last error) {

@@ -51,7 +51,7 @@ func (r *Runtime) observe(_ context.Context, o metric.Observer) error {
 	now := time.Now()
 	for _, k := range r.collect() {
 		k.observeCounters(o)
-		if k.live {
+		if k.registered.Load() {
 			k.observeGauges(o, now)
 		}
 	}
@@ -62,15 +62,15 @@ func (r *Runtime) observe(_ context.Context, o metric.Observer) error {
 // because a counter must not decrease.
 func (k *Kernel) observeCounters(o metric.Observer) {
 	in, p := &k.runtime.instruments, &k.points
-	o.ObserveInt64(in.received, k.received.value(), p.kernel...)
-	o.ObserveInt64(in.sent, k.sent.value(), p.kernel...)
-	o.ObserveInt64(in.processed, k.processed.value(), p.kernel...)
+	o.ObserveInt64(in.received, k.received.count(), p.kernel...)
+	o.ObserveInt64(in.sent, k.sent.Load(), p.kernel...)
+	o.ObserveInt64(in.processed, k.processed.Load(), p.kernel...)
 	for q := range k.dropped {
-		o.ObserveInt64(in.dropped, k.dropped[q].value(), p.kernel[0], queueOption[q])
+		o.ObserveInt64(in.dropped, k.dropped[q].Load(), p.kernel[0], queueOption[q])
 	}
-	k.errors.each(func(n int64, point []metric.ObserveOption) {
-		o.ObserveInt64(in.errors, n, point...)
-	})
+	for _, e := range k.errors.counts() {
+		o.ObserveInt64(in.errors, e.n, e.point...)
+	}
 }
 
 // observeGauges reports the metrics that only registered kernels have.
@@ -84,8 +84,8 @@ func (k *Kernel) observeGauges(o metric.Observer, now time.Time) {
 		}
 		o.ObserveInt64(in.status, is, p.kernel[0], stateOption[s])
 	}
-	for q := range k.queues {
-		size, capacity := k.queues[q].read()
+	for q, current := 0, k.queues.Load(); q < queues; q++ {
+		size, capacity := current[q].read()
 		if size.known {
 			o.ObserveInt64(in.queueSize, size.value, p.kernel[0], queueOption[q])
 		}

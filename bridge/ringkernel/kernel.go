@@ -5,13 +5,9 @@ package ringkernel
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/otel"
 )
 
 // Kernel records the telemetry of one ring kernel. [Runtime.Register] creates it.
@@ -19,58 +15,55 @@ import (
 // All methods are safe for concurrent use. A nil *Kernel is valid and does nothing.
 // Recording never blocks and ignores cancellation.
 type Kernel struct {
-	// Goroutines that receive, process and send messages don't share cache lines. The
-	// sign of a counter is a flag for the method that increments it: at all of them, that
-	// the kernel is retired; at received, also that the time of the last message is old.
-	// With a flag of its own, each method would take half as long again, because the
-	// compiler couldn't inline it.
-	received  counter
+	// Goroutines that receive, process and send messages don't share cache lines.
+	received  arrivals
 	_         [56]byte
-	sent      counter
-	dropped   [queues]counter
+	sent      atomic.Int64
+	dropped   [queues]atomic.Int64
 	_         [40]byte
-	processed counter
+	processed atomic.Int64
 	latency   latencies
 	_         [32]byte
 
 	runtime *Runtime
 	id      string
-	number  uint64 // in the order of registration
 	points  points
 
-	left     time.Time // when it was unregistered; guarded by the Runtime's lock
-	reported bool      // its counters were collected after that; guarded as well
-	retired  atomic.Bool
-	late     sync.Once // reports a call after that
+	registered atomic.Bool // set with the Runtime's lock
+	exported   bool        // its counters were collected after it was unregistered; guarded by the Runtime's lock
 
 	state       atomic.Uint32
 	ended       atomic.Pointer[time.Time] // nil before it terminates
 	lastMessage gauge                     // when the last message was received, in ns since the epoch
+	expiry      *time.Timer               // marks lastMessage as old
 	baseline    atomic.Pointer[baseline]
-	queues      [queues]queue
+	queues      atomic.Pointer[[queues]queue] // replaced when the kernel is unregistered
 	errors      errorCounts
 }
 
-// counter is a number whose sign is a flag.
-type counter struct{ atomic.Int64 }
+// clockInterval is how often a kernel reads the clock at most: reading it takes several times
+// as long as counting a message.
+const clockInterval = 10 * time.Millisecond
 
-func (c *counter) value() int64 { return c.Load() & math.MaxInt64 }
+// arrivals is a number of messages. While it is negative, the time of the last message is
+// old. With a flag of its own, Received would take half as long again, because the compiler
+// couldn't inline it.
+type arrivals struct{ atomic.Int64 }
 
-// flag sets the flag.
-func (c *counter) flag() { c.Or(math.MinInt64) }
+func (a *arrivals) count() int64 { return a.Load() & math.MaxInt64 }
 
-// unflag clears the flag and reports whether it was set.
-func (c *counter) unflag() bool { return c.And(math.MaxInt64) < 0 }
+// expire makes the next message read the clock.
+func (a *arrivals) expire() { a.Or(math.MinInt64) }
 
-func newKernel(r *Runtime, id string, number uint64) *Kernel {
-	k := &Kernel{runtime: r, id: id, number: number, points: newPoints(r.attributes, id)}
-	k.latency.restart()
-	k.received.flag()
-	k.baseline.Store(&baseline{start: time.Now()})
+func newKernel(r *Runtime, id string) *Kernel {
+	k := &Kernel{runtime: r, id: id, points: newPoints(r.attributes, id)}
+	k.expiry = time.AfterFunc(clockInterval, k.received.expire)
+	k.queues.Store(new([queues]queue))
+	k.restart(time.Now())
 	return k
 }
 
-// restart resets the state and the snapshots of a kernel that is registered again.
+// restart resets the state and the snapshots of a kernel that is registered.
 func (k *Kernel) restart(now time.Time) {
 	k.state.Store(uint32(StateCreated))
 	k.ended.Store(nil)
@@ -89,29 +82,29 @@ func (k *Kernel) ID() string {
 // time of the last message. Call it where the message is put into the queue.
 func (k *Kernel) Received(context.Context) {
 	if k != nil && k.received.Add(1) < 0 {
-		k.openWindow()
+		k.readClock()
 	}
 }
 
-// openWindow sets the time of the last message. It does nothing if the kernel is retired.
-func (k *Kernel) openWindow() {
-	if !k.off() {
+// readClock sets the time of the last message.
+func (k *Kernel) readClock() {
+	if k.received.And(math.MaxInt64) < 0 { // no other goroutine was first
 		k.lastMessage.set(time.Now().UnixNano())
-		k.runtime.window.open(k)
+		k.expiry.Reset(clockInterval)
 	}
 }
 
 // Sent counts a message that the kernel put into its output queue.
 func (k *Kernel) Sent(context.Context) {
-	if k != nil && k.sent.Add(1) < 0 {
-		k.reportLate()
+	if k != nil {
+		k.sent.Add(1)
 	}
 }
 
 // Dropped counts a message that was dropped because the queue q was full.
 func (k *Kernel) Dropped(_ context.Context, q Queue) {
-	if k != nil && q < queues && k.dropped[q].Add(1) < 0 {
-		k.reportLate()
+	if k != nil && q < queues {
+		k.dropped[q].Add(1)
 	}
 }
 
@@ -122,11 +115,8 @@ func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 	if k == nil {
 		return
 	}
-	if k.processed.Add(1) < 0 {
-		k.reportLate()
-		return
-	}
 	latency = max(latency, 0)
+	k.processed.Add(1)
 	k.latency.total.Add(int64(latency))
 	if int64(latency) < k.latency.shortest.Load() || int64(latency) > k.latency.longest.Load() {
 		k.latency.widen(int64(latency))
@@ -137,29 +127,9 @@ func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 // Error counts an error by its type. It does nothing if err is nil. Metrics never
 // contain the text of err; snapshots return err as LastError.
 func (k *Kernel) Error(_ context.Context, err error) {
-	if err != nil && !k.off() {
+	if k != nil && err != nil {
 		k.errors.add(&k.points, k.runtime.errorTypeOf(err), err)
 	}
-}
-
-// retire makes all methods record nothing.
-func (k *Kernel) retire() {
-	k.retired.Store(true)
-	for _, c := range []*counter{&k.received, &k.sent, &k.processed, &k.dropped[InputQueue], &k.dropped[OutputQueue]} {
-		c.flag()
-	}
-}
-
-// off reports whether the kernel records nothing, because telemetry is off or because
-// it was unregistered.
-func (k *Kernel) off() bool { return k == nil || k.retired.Load() && k.reportLate() }
-
-func (k *Kernel) reportLate() bool {
-	k.late.Do(func() {
-		otel.Handle(fmt.Errorf("record for ring kernel %q: it is unregistered, so this and later calls record nothing; "+
-			"register it again and use the new *Kernel", k.id))
-	})
-	return true
 }
 
 // latencies are the latencies since a reset.

@@ -34,16 +34,16 @@ func (q Queue) String() string {
 
 // SetQueueSize sets the number of messages in a queue. Negative numbers count as 0.
 func (k *Kernel) SetQueueSize(q Queue, messages int) {
-	if q < queues && !k.off() {
-		k.queues[q].size.set(int64(messages))
+	if k != nil && q < queues {
+		k.queues.Load()[q].size.set(int64(messages))
 	}
 }
 
 // SetQueueCapacity sets the number of messages that a queue can hold. Negative
 // numbers count as 0.
 func (k *Kernel) SetQueueCapacity(q Queue, messages int) {
-	if q < queues && !k.off() {
-		k.queues[q].capacity.set(int64(messages))
+	if k != nil && q < queues {
+		k.queues.Load()[q].capacity.set(int64(messages))
 	}
 }
 
@@ -54,12 +54,12 @@ func (k *Kernel) SetQueueCapacity(q Queue, messages int) {
 //	k.ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) { return len(in), cap(in) })
 //
 // Snapshots and collections call the function until the kernel is unregistered;
-// [Runtime.Unregister] waits for it. The function must be safe for concurrent use, and
-// must not call methods of the Runtime or of a Kernel. A nil function restores the values
+// [Runtime.Unregister] and a further ObserveQueue wait for it. The function must be safe for
+// concurrent use, and must not call methods of the Runtime or of a Kernel. A nil function restores the values
 // that were set.
 func (k *Kernel) ObserveQueue(q Queue, read func() (size, capacity int)) {
-	if q < queues && !k.off() {
-		k.queues[q].observe(read)
+	if k != nil && q < queues {
+		k.queues.Load()[q].observe(read)
 	}
 }
 
@@ -93,13 +93,6 @@ func (q *queue) read() (size, capacity level) {
 func (q *queue) load() (size, capacity int64) {
 	s, c := q.read()
 	return s.value, c.value
-}
-
-// forget removes the values and the source, which may no longer be valid.
-func (q *queue) forget() {
-	q.observe(nil)
-	q.size.forget()
-	q.capacity.forget()
 }
 
 // gauge is a number, at least 0, that may be unknown.

@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
 // Runtime records the telemetry of the kernels that are registered with it, in
@@ -27,23 +29,21 @@ type Runtime struct {
 	gpuUtilization func() (float64, bool)
 	instruments    instruments
 	registration   metric.Registration
-	window         window
 
-	changing sync.Mutex // held while a kernel is registered or unregistered
-
-	mu       sync.RWMutex       // guards what follows, and Kernel.left and Kernel.reported
-	kernels  map[string]*Kernel // by ID; includes the departed
-	departed []*Kernel          // unregistered kernels whose counters are still reported
-	number   uint64             // of kernels created
+	// mu guards what follows. Nobody holds it while calling the SDK, whose collections take
+	// it, or while a queue function runs.
+	mu           sync.RWMutex
+	kernels      map[string]*Kernel // by ID; includes unregistered ones that are still counted
+	order        []*Kernel          // the same, in the order of registration
+	unregistered int                // number of unregistered ones
 }
 
 const (
-	// afterlife is how long the counters of an unregistered kernel are still reported:
-	// the SDK's default export interval, so that the last counts are exported.
-	afterlife = time.Minute
-	// maxDeparted bounds the memory for unregistered kernels. Beyond it, the series of
-	// the kernel that was unregistered first end.
-	maxDeparted = 1000
+	// maxUnregistered is how many unregistered kernels keep their counters after these were
+	// collected.
+	maxUnregistered = 1000
+	// maxUncollected bounds the memory of a program whose metrics nobody collects.
+	maxUncollected = 100_000
 )
 
 // NewRuntime returns a Runtime without kernels. If the MeterProvider rejects an
@@ -52,34 +52,26 @@ func NewRuntime(opts ...Option) *Runtime {
 	c := newConfig(opts)
 	r := &Runtime{
 		start:          time.Now(),
-		attributes:     c.attributes,
+		attributes:     text.Attributes(c.attributes),
 		errorType:      c.errorType,
 		gpuUtilization: c.gpuUtilization,
 		kernels:        make(map[string]*Kernel),
 	}
-	r.window.init()
 	r.connect(c.provider)
 	return r
 }
 
-// Close ends the series of all kernels and releases the Runtime, which the
-// MeterProvider otherwise keeps. Call it after the MeterProvider's last export. A
-// Runtime that is used until the program ends doesn't have to be closed.
+// Close unregisters all kernels, ends their series, and releases the Runtime, which the
+// MeterProvider otherwise keeps. Counts since the last export aren't exported: call Close
+// after the MeterProvider's ForceFlush or Shutdown. A Runtime that is used until the
+// program ends doesn't have to be closed.
 func (r *Runtime) Close() error {
 	if r == nil {
 		return nil
 	}
-	r.changing.Lock()
-	defer r.changing.Unlock()
 	for _, k := range r.registered() {
-		r.unregister(k.id)
+		r.Unregister(k.id)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, k := range r.kernels {
-		r.retire(k)
-	}
-	r.departed = nil
 	return r.registration.Unregister()
 }
 
@@ -87,8 +79,7 @@ func (r *Runtime) Close() error {
 // valid UTF-8; metrics have U+FFFD in place of other bytes.
 //
 // A kernel that is registered again after [Runtime.Unregister] is in [StateCreated],
-// and its snapshots restart at 0. Within a minute, it is the same *Kernel and its
-// counters continue. Later, it is a new *Kernel whose counters start at 0.
+// and its snapshots restart at 0. Its counters continue.
 //
 // On a nil Runtime, Register returns nil, which is a valid Kernel that does nothing.
 // For an empty ID, it also returns nil and passes an error to OpenTelemetry's error
@@ -104,21 +95,19 @@ func (r *Runtime) Register(id string) *Kernel {
 	if k := r.Kernel(id); k != nil {
 		return k
 	}
-	r.changing.Lock()
-	defer r.changing.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.kernels[id]
 	switch {
 	case k == nil:
-		r.number++
-		k = newKernel(r, id, r.number)
+		k = newKernel(r, id)
 		r.kernels[id] = k
-	case !k.left.IsZero():
-		r.departed = slices.DeleteFunc(r.departed, func(d *Kernel) bool { return d == k })
-		k.left = time.Time{}
+		r.order = append(r.order, k)
+	case !k.registered.Load():
 		k.restart(time.Now())
+		r.unregistered--
 	}
+	k.registered.Store(true)
 	return k
 }
 
@@ -131,51 +120,56 @@ func (r *Runtime) Kernel(id string) *Kernel {
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if k := r.kernels[id]; k != nil && k.left.IsZero() {
+	if k := r.kernels[id]; k != nil && k.registered.Load() {
 		return k
 	}
 	return nil
 }
 
-// Unregister removes a kernel. Snapshots no longer include it, and its gauges end. It
-// waits for running functions of [Kernel.ObserveQueue], which are not called again.
-// Unregister does nothing if the ID is unknown.
+// Unregister removes a kernel. Snapshots no longer include it, and its gauges end. Its
+// counters stay as they are, as those of the SDK do, so that no count is lost. Beyond 1,000
+// unregistered kernels, the counters of the oldest end once a collection has reported them;
+// if no reader collects, those beyond 100,000 are lost. Stop
+// recording before: whether later calls of its *Kernel count is undefined.
 //
-// The kernel's counters are reported for another minute, and at least once, so that no
-// count is lost. Until then, its *Kernel still counts. Later calls of its methods count
-// nothing, and OpenTelemetry's error handler gets an error for the first one.
+// Unregister waits for running functions of [Kernel.ObserveQueue], which are not called
+// again. So the caller must not hold a lock that such a function takes. Unregister does
+// nothing if the ID is unknown.
 func (r *Runtime) Unregister(id string) {
-	if r == nil {
-		return
-	}
-	r.changing.Lock()
-	defer r.changing.Unlock()
-	r.unregister(id)
-}
-
-// unregister is Unregister for a caller that holds changing.
-func (r *Runtime) unregister(id string) {
 	k := r.Kernel(id)
 	if k == nil {
 		return
 	}
 	r.mu.Lock()
-	k.left, k.reported = time.Now(), false
-	r.departed = append(r.departed, k)
-	if len(r.departed) > maxDeparted {
-		r.retire(r.departed[0])
-		r.departed = slices.Delete(r.departed, 0, 1)
+	if !k.registered.CompareAndSwap(true, false) {
+		r.mu.Unlock()
+		return
 	}
+	k.exported = false
+	if r.unregistered++; r.unregistered > maxUncollected {
+		r.forget(true)
+	}
+	old := k.queues.Swap(new([queues]queue))
 	r.mu.Unlock()
-	for q := range k.queues {
-		k.queues[q].forget() // without mu, because it may have to wait
+	for q := range old {
+		old[q].observe(nil) // waits
 	}
 }
 
-// retire ends the series of a departed kernel. The caller holds mu.
-func (r *Runtime) retire(k *Kernel) {
-	k.retire()
-	delete(r.kernels, k.id)
+// forget ends the counters of the unregistered kernels that were registered first, until at
+// most maxUnregistered are left. Unless all may end, it keeps those that weren't collected
+// since they were unregistered. The caller holds mu.
+func (r *Runtime) forget(all bool) {
+	excess := r.unregistered - maxUnregistered
+	r.order = slices.DeleteFunc(r.order, func(k *Kernel) bool {
+		if excess <= 0 || k.registered.Load() || !k.exported && !all {
+			return false
+		}
+		delete(r.kernels, k.id)
+		r.unregistered--
+		excess--
+		return true
+	})
 }
 
 // registered returns all registered kernels, sorted by ID.
@@ -183,7 +177,7 @@ func (r *Runtime) registered() []*Kernel {
 	r.mu.RLock()
 	all := make([]*Kernel, 0, len(r.kernels))
 	for _, k := range r.kernels {
-		if k.left.IsZero() {
+		if k.registered.Load() {
 			all = append(all, k)
 		}
 	}
@@ -192,34 +186,17 @@ func (r *Runtime) registered() []*Kernel {
 	return all
 }
 
-// reported is a kernel that a collection reports.
-type reported struct {
-	*Kernel
-	live bool // it is registered, so its gauges are reported
-}
-
-// collect returns the kernels to report, and retires those whose last counts were
-// reported. The SDK's cardinality limit applies to the series that are observed last, so
-// the order is always that of registration. Otherwise, these series would change, and
-// sums would decrease.
-func (r *Runtime) collect() []reported {
-	now := time.Now()
+// collect returns the kernels to report. The SDK's cardinality limit applies to the series
+// that are observed last, so the order is always that of registration. Otherwise, these
+// series would change, and sums would decrease.
+func (r *Runtime) collect() []*Kernel {
 	r.mu.Lock()
-	r.departed = slices.DeleteFunc(r.departed, func(k *Kernel) bool {
-		ended := k.reported && now.Sub(k.left) >= afterlife
-		if ended {
-			r.retire(k)
-		}
-		k.reported = true
-		return ended
-	})
-	all := make([]reported, 0, len(r.kernels))
-	for _, k := range r.kernels {
-		all = append(all, reported{k, k.left.IsZero()})
+	defer r.mu.Unlock()
+	r.forget(false)
+	for _, k := range r.order {
+		k.exported = true
 	}
-	r.mu.Unlock()
-	slices.SortFunc(all, func(a, b reported) int { return cmp.Compare(a.number, b.number) })
-	return all
+	return slices.Clone(r.order)
 }
 
 // Option configures a [Runtime].

@@ -5,7 +5,9 @@ package ringkernel
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -57,6 +59,29 @@ func (r *Runtime) Summary() Summary {
 		}
 	}
 	return s
+}
+
+// String returns the summary as text, with one line per kernel.
+func (s Summary) String() string {
+	if s.Time.IsZero() {
+		return "=== Telemetry is disabled ===\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "=== Telemetry @ %d ===\n", s.Time.Unix())
+	fmt.Fprintf(&b, "Kernels: %d\n", s.KernelCount)
+	fmt.Fprintf(&b, "Messages: %d\n", s.TotalMessages)
+	fmt.Fprintf(&b, "Throughput: %.1f msg/s\n", s.AggregateThroughput)
+	fmt.Fprintf(&b, "Errors: %d\n", s.TotalErrors)
+	fmt.Fprintf(&b, "Dropped: %d\n", s.TotalDropped)
+	if s.GPUUtilization != nil {
+		fmt.Fprintf(&b, "GPU: %.1f%%\n", 100**s.GPUUtilization)
+	}
+	for _, t := range s.Kernels {
+		fmt.Fprintf(&b, "  %s: %v, %d processed, %.1f msg/s, latency %v avg, %v min, %v max, %d errors\n",
+			t.KernelID, t.State, t.MessagesProcessed, t.Throughput(),
+			t.AverageLatency(), t.MinLatency, t.MaxLatency, t.Errors)
+	}
+	return b.String()
 }
 
 // MarshalJSON returns a JSON object in the format of [Telemetry.MarshalJSON]. Its
@@ -121,11 +146,11 @@ type totals struct {
 
 func (k *Kernel) totals() totals {
 	t := totals{
-		received: k.received.value(), sent: k.sent.value(), processed: k.processed.value(),
+		received: k.received.count(), sent: k.sent.Load(), processed: k.processed.Load(),
 		latency: k.latency.total.Load(),
 	}
 	for q := range k.dropped {
-		t.dropped[q] = k.dropped[q].value()
+		t.dropped[q] = k.dropped[q].Load()
 	}
 	t.errors, _ = k.errors.load()
 	return t
@@ -136,7 +161,7 @@ func (k *Kernel) reset(now time.Time) {
 	k.latency.restart()
 	k.errors.forgetLast()
 	k.lastMessage.forget()
-	k.received.flag() // so that the next message reads the clock
+	k.received.expire()
 	k.baseline.Store(&baseline{start: now, totals: k.totals()})
 }
 
@@ -164,8 +189,9 @@ func (k *Kernel) telemetry(now time.Time) Telemetry {
 		s.EndTime = *ended
 	}
 	s.MessagesDropped = s.InputDropped + s.OutputDropped
-	s.InputSize, s.InputCapacity = k.queues[InputQueue].load()
-	s.OutputSize, s.OutputCapacity = k.queues[OutputQueue].load()
+	queues := k.queues.Load()
+	s.InputSize, s.InputCapacity = queues[InputQueue].load()
+	s.OutputSize, s.OutputCapacity = queues[OutputQueue].load()
 	_, s.LastError = k.errors.load()
 	if shortest := k.latency.shortest.Load(); s.MessagesProcessed > 0 && shortest != math.MaxInt64 {
 		s.MinLatency, s.MaxLatency = time.Duration(shortest), time.Duration(k.latency.longest.Load())

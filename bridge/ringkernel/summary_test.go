@@ -5,6 +5,7 @@ package ringkernel_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +125,43 @@ func TestResetDoesNotAffectCounters(t *testing.T) {
 			if got[series] != want {
 				t.Errorf("%s = %v, want %v", series, got[series], want)
 			}
+		}
+	})
+}
+
+func TestSummaryAsText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		utilization := 0.25
+		w := newWorld(t, ringkernel.WithGPUUtilization(func() (float64, bool) { return utilization, utilization > 0 }))
+		k := w.Register("worker_0")
+		setState(t, k, ringkernel.StateActive)
+		setState(t, w.Register("worker_1"), ringkernel.StateLaunched)
+		for range 26 {
+			k.Processed(t.Context(), 2*time.Millisecond)
+		}
+		k.Error(t.Context(), errors.New("no"))
+		k.Dropped(t.Context(), ringkernel.InputQueue)
+		pass(4 * time.Second)
+		const want = `=== Telemetry @ 946684804 ===
+Kernels: 2
+Messages: 26
+Throughput: 6.5 msg/s
+Errors: 1
+Dropped: 1
+GPU: 25.0%
+  worker_0: active, 26 processed, 6.5 msg/s, latency 2ms avg, 2ms min, 2ms max, 1 errors
+  worker_1: launched, 0 processed, 0.0 msg/s, latency 0s avg, 0s min, 0s max, 0 errors
+`
+		if d := cmp.Diff(want, w.Summary().String()); d != "" {
+			t.Errorf("text (-want +got):\n%s", d)
+		}
+		utilization = 0
+		if text := w.Summary().String(); strings.Contains(text, "GPU") {
+			t.Errorf("without a GPU:\n%s", text)
+		}
+		var disabled *ringkernel.Runtime
+		if text := disabled.Summary().String(); text != "=== Telemetry is disabled ===\n" {
+			t.Errorf("a nil Runtime: %q", text)
 		}
 	})
 }

@@ -31,11 +31,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
-	"github.com/nixl-otel/nixl-otel/bridge/ringkernel/report"
 )
 
 // settings holds the values of the flags.
@@ -93,20 +93,23 @@ func run(ctx context.Context, s settings, w io.Writer) (err error) {
 		rt = ringkernel.NewRuntime()
 	}
 
-	printed := make(chan error, 1)
-	go func() { printed <- report.Print(ctx, w, rt, s.every) }()
+	var printing sync.WaitGroup
+	printing.Go(func() { printSummaries(ctx, w, rt, s.every) })
 	p := newPipeline(rt, s)
 	p.run(ctx)
-	if err := <-printed; err != nil {
-		return err
-	}
-	if err := report.Write(w, rt.Summary()); err != nil {
-		return err
-	}
+	printing.Wait()
+	fmt.Fprint(w, rt.Summary())
 	if last, ok := rt.Telemetry(p.last().telemetry.ID()); ok {
 		_, err = fmt.Fprintf(w, "%s sent %d results\n", last.KernelID, last.MessagesSent)
 	}
 	return err
+}
+
+// printSummaries prints a summary periodically until the context is done.
+func printSummaries(ctx context.Context, w io.Writer, rt *ringkernel.Runtime, every time.Duration) {
+	for wait(ctx, every) {
+		fmt.Fprintf(w, "\n%v", rt.Summary())
+	}
 }
 
 // validate returns an error that names the flag with an invalid value.
