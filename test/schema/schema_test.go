@@ -97,7 +97,7 @@ func TestSchemaAcceptsEnvironmentVariables(t *testing.T) {
 		"max_rings: ${env:RINGS}",
 		"directories: ${env:DIRECTORIES}",
 		"mode: ${env:NIXL_MODE}",
-		"histograms: {duration: {kind: '${env:KIND}', max_size: '${env:SIZE}'}}",
+		"histograms: {duration: {kind: '${env:KIND}'}}",
 		"allowed_uids: ['${env:UID}']",
 		"discovery: {processes: }",
 	} {

@@ -19,7 +19,6 @@
 using namespace interop;
 
 template <typename Event> int consume(const char *path, int32_t version, uint64_t count, uint64_t seed) {
-    using Head = typename Event::Head;
     const int fd = open(path, O_RDWR);
     if (fd < 0) die("open");
     struct stat st;
@@ -27,14 +26,12 @@ template <typename Event> int consume(const char *path, int32_t version, uint64_
     void *memory = mmap(nullptr, static_cast<size_t>(st.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) die("mmap");
 
-    auto *header = static_cast<Head *>(memory);
-    const auto *slots = reinterpret_cast<const Event *>(static_cast<char *>(memory) + sizeof(Head));
+    auto *header = static_cast<Header *>(memory);
+    const auto *slots = reinterpret_cast<const Event *>(static_cast<char *>(memory) + sizeof(Header));
     std::atomic_ref<uint64_t> write_pos(header->write_pos), read_pos(header->read_pos);
     const int32_t found = std::atomic_ref<int32_t>(header->version).load(std::memory_order_acquire);
-    int32_t expected = version;
-    if constexpr (requires { header->expected_version; }) expected = header->expected_version;
-    if (found != version || expected != version || header->mask != header->capacity - 1 ||
-        static_cast<uint64_t>(st.st_size) != sizeof(Head) + header->capacity * sizeof(Event)) {
+    if (found != version || header->expected_version != version || header->mask != header->capacity - 1 ||
+        static_cast<uint64_t>(st.st_size) != sizeof(Header) + header->capacity * sizeof(Event)) {
         std::fprintf(stderr, "unexpected ring: version %d, capacity %llu, %lld bytes\n", found,
                      static_cast<unsigned long long>(header->capacity), static_cast<long long>(st.st_size));
         return 1;

@@ -22,16 +22,15 @@ using namespace interop;
 
 template <typename Event>
 int produce(const char *path, int32_t version, uint64_t capacity, uint64_t count, uint64_t seed, bool drop) {
-    using Head = typename Event::Head;
-    const size_t size = sizeof(Head) + capacity * sizeof(Event);
+    const size_t size = sizeof(Header) + capacity * sizeof(Event);
     const int fd = open(path, O_CREAT | O_RDWR, 0644);
     if (fd < 0) die("open");
     if (ftruncate(fd, static_cast<off_t>(size)) != 0) die("ftruncate");
     void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) die("mmap");
 
-    auto *header = static_cast<Head *>(memory);
-    auto *slots = reinterpret_cast<Event *>(static_cast<char *>(memory) + sizeof(Head));
+    auto *header = static_cast<Header *>(memory);
+    auto *slots = reinterpret_cast<Event *>(static_cast<char *>(memory) + sizeof(Header));
     std::atomic_ref<uint64_t> write_pos(header->write_pos), read_pos(header->read_pos);
     std::atomic_ref<int32_t> ready(header->version);
     write_pos.store(0, std::memory_order_relaxed);
@@ -39,9 +38,9 @@ int produce(const char *path, int32_t version, uint64_t capacity, uint64_t count
     ready.store(0, std::memory_order_relaxed);
     header->capacity = capacity;
     header->mask = capacity - 1;
-    if constexpr (requires { header->expected_version; }) header->expected_version = 0;
+    header->expected_version = 0;
     ready.store(version, std::memory_order_release);
-    if constexpr (requires { header->expected_version; }) header->expected_version = version;
+    header->expected_version = version;
     std::puts("ready");
     std::fflush(stdout);
 
