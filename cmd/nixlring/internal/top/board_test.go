@@ -77,7 +77,7 @@ func TestBoardKeepsFewPointsOfManySamples(t *testing.T) {
 	b := NewBoard(time.Second, 10)
 	for i := range 5000 {
 		b.Add(Sample{At: begin.Add(time.Duration(i) * time.Millisecond), Agents: []Reading{{
-			Path: "/dir/a", Totals: Totals{Out: uint64(i)},
+			ID: "/dir/a", Path: "/dir/a", Totals: Totals{Out: uint64(i)},
 		}}})
 		if i > 0 && math.Abs(b.Rows()[0].Out-1000) > 1e-6 {
 			t.Fatalf("after %d ms: %v B/s", i, b.Rows()[0].Out)

@@ -169,7 +169,7 @@ func (b *Board) noted() map[diagnose.Agent][]diagnose.Finding {
 	found := make(map[diagnose.Agent][]diagnose.Finding)
 	for i := range b.findings {
 		f := &b.findings[i]
-		if f.Kind == diagnose.Failing || !f.Kind.OfTransfers() && f.Kind != diagnose.Idle {
+		if f.Kind == diagnose.Failing || f.Kind == diagnose.SomeFail || !f.Kind.OfTransfers() && f.Kind != diagnose.Idle {
 			continue // the row says more
 		}
 		for _, a := range f.Agents {

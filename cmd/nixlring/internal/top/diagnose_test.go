@@ -55,14 +55,16 @@ func TestStragglerIsFarBelowItsPeers(t *testing.T) {
 		want      string
 	}{
 		{"one of five is slow", same, []int{60, 60, 50, 60, 60}, 100, "/d/c"},
-		{"two of five are slow", same, []int{60, 50, 50, 60, 60}, 100, ""}, // perhaps another generation of hardware
+		{"two of five are slow", same, []int{60, 54, 54, 60, 60}, 100, ""}, // perhaps another generation of hardware
+		{"two of five are far slower", same, []int{60, 50, 50, 60, 60}, 100, "/d/b /d/c"},
 		{"three of five are slow", same, []int{60, 50, 50, 50, 60}, 100, ""},
-		{"nearly as fast", same, []int{60, 60, 58, 60, 60}, 100, ""},
+		{"nearly as fast", same, []int{60, 60, 59, 60, 60}, 100, ""},
 		{"throughput varies widely", same, []int{40, 50, 60, 70, 80}, 100, ""},
 		{"one is fast", same, []int{60, 60, 80, 60, 60}, 100, ""},
 		{"too few transfers", same, []int{60, 60, 50, 60, 60}, 19, ""},
 		{"one of four is slow", same[:4], []int{60, 60, 50, 60}, 100, "/d/c"},
-		{"one of three is slow", same[:3], []int{60, 50, 60}, 100, ""},
+		{"one of three is slow", same[:3], []int{60, 54, 60}, 100, ""},
+		{"one of three is far slower", same[:3], []int{60, 50, 60}, 100, "/d/b"},
 		{"slow agent in another directory", []string{"/d/a", "/d/b", "/e/c", "/d/d", "/d/e"}, []int{60, 60, 50, 60, 60}, 100, ""},
 	} {
 		if got := stragglers(boardOf(tt.paths, tt.buckets, tt.transfers)); got != tt.want {
@@ -101,7 +103,7 @@ func TestBoardRemembersHalfAnHour(t *testing.T) {
 		for i := range agents {
 			r, bytes := &agents[i], uint64(1<<30)
 			if second >= slowFrom {
-				bytes /= 4
+				bytes /= 2
 			}
 			r.Path, r.Name, r.Alive = "/dir/"+string(rune('a'+i)), string(rune('a'+i)), procs.Yes
 			r.ID = r.Path

@@ -68,7 +68,7 @@ func TestRecordingIsPlayedByTheClockUntilItsEnd(t *testing.T) {
 		}
 		board.Add(sample)
 	}
-	if row := board.Row("/run/nixl/a"); row == nil || row.Window.Transfers != 10 {
+	if row := board.Row("0"); row == nil || row.Window.Transfers != 10 {
 		t.Errorf("%+v", row)
 	}
 	if list := s.Slowest("0"); len(list) != 10 || list[0].Took != time.Millisecond {

@@ -55,7 +55,8 @@ func TestStragglerIsMarked(t *testing.T) {
 		for i := range 5 {
 			list = append(list, agent(fmt.Sprintf("decode-%d", i), second, 100))
 		}
-		list[3].Totals.Throughput, list[3].Totals.Took = speeds(40, 100*second), 100*list[3].Totals.Took
+		slow := &list[3].Totals
+		slow.Throughput, slow.Took, slow.Duration = speeds(40, 100*second), 100*slow.Took, times(60, 100*second)
 		return list
 	}})
 	for line := range strings.SplitSeq(text(t, m), "\n") {
@@ -215,7 +216,7 @@ func TestNoteShowsItsNumberInEightyColumns(t *testing.T) {
 		for i := range uint64(5) {
 			a := agent(fmt.Sprintf("worker-%d", i), second, 100)
 			if i == 4 {
-				a.Totals.Took *= 8
+				a.Totals.Took, a.Totals.Duration = 8*a.Totals.Took, times(40, 100*second)
 			}
 			list = append(list, a)
 		}
