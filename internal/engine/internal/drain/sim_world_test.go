@@ -377,7 +377,7 @@ func (w *world) wrote(a *simAgent, id uint64) {
 	w.written[id], w.runs[id] = a.path, a.file.run
 	if live := w.live[a.file]; live != nil {
 		live[a.write] = id
-	} else { // nobody finds the file anymore
+	} else { // nobody finds the file from now on
 		w.loseEvent(a.path, id, "gone", false)
 	}
 	a.file.pushes++
@@ -876,7 +876,7 @@ func (w *world) unlink(a *simAgent) {
 	f.unlinked = true
 	if p == nil || p.open[f] == nil {
 		w.loseGone(f, "gone", false)
-		w.visible[a.path] = min(w.visible[a.path], w.heard[a.path]) // nobody sees it anymore
+		w.visible[a.path] = min(w.visible[a.path], w.heard[a.path]) // nobody sees it from now on
 		w.unwatch(func(l loss) bool { return l.path == a.path })
 	} else {
 		p.inbox = append(p.inbox, Removed{ID: a.path})
