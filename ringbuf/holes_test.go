@@ -41,11 +41,11 @@ func sparseRing(t *testing.T, path string, l Layout, capacity int, h Header) {
 	w, err := Create(path, l, capacity)
 	must.OK(t, err)
 	must.OK(t, w.Close())
-	setPositions(t, path, l, h.WritePos, h.ReadPos)
+	setPositions(t, path, h.WritePos, h.ReadPos)
 }
 
 // setPositions changes the positions in a header with write(2), which allocates no other page.
-func setPositions(t *testing.T, path string, l Layout, write, read uint64) {
+func setPositions(t *testing.T, path string, write, read uint64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	must.OK(t, err)
@@ -139,7 +139,7 @@ func TestHeaderThatClaimsHolesLaterAllocatesNothing(t *testing.T) {
 			}
 			before := allocated(t, path)
 			for _, write := range []uint64{1<<16 - 1, 30000, 200, 50, 0} {
-				setPositions(t, path, V1, write, 0)
+				setPositions(t, path, write, 0)
 				events, err := tryRead(r, 0)
 				if len(events) > 0 || err == nil && write > 100 {
 					t.Errorf("write position %d: %d events, error %v", write, len(events), err)
@@ -161,7 +161,7 @@ func TestRestartInTheFirstLapAllocatesNothing(t *testing.T) {
 		r := open(t, path, mode)
 		advance(t, w, r, 100)
 		before := allocated(t, path)
-		setPositions(t, path, V4, 0, 100)
+		setPositions(t, path, 0, 100)
 		if events, err := tryRead(r, 0); len(events) > 0 {
 			t.Errorf("mode %v: %d events, error %v", mode, len(events), err)
 		}
@@ -183,7 +183,7 @@ func TestHolesThatAreMadeLaterAreFoundInTheNextLap(t *testing.T) {
 	defer f.Close()
 	must.OK(t, unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 4096, V4.FileSize(capacity)-4096))
 	before := allocated(t, path)
-	setPositions(t, path, V4, capacity-2, capacity-1)
+	setPositions(t, path, capacity-2, capacity-1)
 	_, err = tryRead(r, 0)
 	wantHole(t, "read", err)
 	if after := allocated(t, path); after != before {

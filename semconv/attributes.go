@@ -31,8 +31,8 @@ func ResourceAttributes() []Attribute {
 		{
 			Key: ServiceName, Type: "string", OpenTelemetry: true,
 			Description: "Name of the service that the agent belongs to.",
-			Note: "From `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` of a discovered process. Otherwise `service.name` of the receiver's `resource`.",
-			Examples: []string{ServiceNameNIXL, "inference"},
+			Note:        "From `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` of a discovered process. Otherwise `service.name` of the receiver's `resource`.",
+			Examples:    []string{ServiceNameNIXL, "inference"},
 		},
 		{
 			Key: ServiceInstanceID, Type: "string", OpenTelemetry: true,

@@ -120,16 +120,16 @@ func (p *pipeline) do(ctx context.Context, packet session.Packet) {
 	}
 }
 
-// outOfMemory is an error whose name the metrics report as error.type.
-type outOfMemory struct{}
+// memoryError is an error whose name the metrics report as error.type.
+type memoryError struct{}
 
-func (outOfMemory) Error() string     { return "iGPU out of memory" }
-func (outOfMemory) ErrorType() string { return "out_of_memory" }
+func (memoryError) Error() string     { return "iGPU out of memory" }
+func (memoryError) ErrorType() string { return "out_of_memory" }
 
 // work takes some time, and sometimes fails on the iGPU.
 func work(device string) (memory int64, err error) {
 	if device == session.IGPU && rand.IntN(100) == 0 {
-		return 0, outOfMemory{}
+		return 0, memoryError{}
 	}
 	sum := 0.0
 	for range 10_000 {

@@ -82,7 +82,8 @@ func (a *layerAgent) exit() {
 // before.
 func (a *layerAgent) await(h *Engine, what string, done func(drain.Snapshot) bool) {
 	a.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(time.Minute)
+	for range time.Tick(10 * time.Millisecond) {
 		c, err := h.Collect(a.t.Context(), false)
 		must.OK(a.t, err)
 		h.Delivered(c)
@@ -135,7 +136,11 @@ func TestAgentInContainersLayerIsReportedWhileItRuns(t *testing.T) {
 					a.transfer()
 					a.awaitAll(h)
 				}
-				for idle := time.Now(); time.Since(idle) < stale+time.Second; time.Sleep(stale / 10) {
+				idle := time.Now()
+				for now := range time.Tick(stale / 10) {
+					if now.Sub(idle) > stale+time.Second {
+						break
+					}
 					c, err := h.Collect(t.Context(), false)
 					must.OK(t, err)
 					h.Delivered(c)

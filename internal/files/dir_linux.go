@@ -256,3 +256,11 @@ func IDOf(info fs.FileInfo) (id ID) {
 	}
 	return id
 }
+
+// Uptime returns the time of CLOCK_MONOTONIC, which NIXL writes to stores: the time since the
+// machine was started, without the time that it was suspended.
+func Uptime() (time.Duration, error) {
+	var now unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return time.Duration(now.Nano()), err
+}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 )
 
 // unsupported returns the error of every call that opens a file.
@@ -63,3 +64,6 @@ func Lock(f *os.File) error { return unsupported("lock", f.Name()) }
 
 // CheckLocal returns [errors.ErrUnsupported].
 func CheckLocal(f *os.File) (bool, error) { return false, unsupported("open", f.Name()) }
+
+// Uptime returns [errors.ErrUnsupported].
+func Uptime() (time.Duration, error) { return 0, errors.ErrUnsupported }

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"os"
 	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // isLocked reports whether another process holds a lock on a store. The process of a
@@ -24,12 +21,4 @@ func isLocked(f *os.File) (bool, error) {
 		return false, err
 	}
 	return false, syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
-}
-
-// Uptime returns the time of CLOCK_MONOTONIC, which NIXL writes to stores: the time since the
-// machine was started, without the time that it was suspended.
-func Uptime() (time.Duration, error) {
-	var now unix.Timespec
-	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return time.Duration(now.Nano()), err
 }

@@ -8,11 +8,7 @@ package mpstore
 import (
 	"errors"
 	"os"
-	"time"
 )
 
 // isLocked returns [errors.ErrUnsupported].
 func isLocked(*os.File) (bool, error) { return false, errors.ErrUnsupported }
-
-// Uptime returns [errors.ErrUnsupported].
-func Uptime() (time.Duration, error) { return 0, errors.ErrUnsupported }

@@ -22,6 +22,12 @@ type Header struct {
 	Capacity, Mask           uint64
 }
 
+// Drained reports whether a consumer has committed all events. At position 0, a consumer keeps
+// the slot before it.
+func (h Header) Drained() bool {
+	return h.ReadPos == h.WritePos || h.WritePos == 0 && h.ReadPos == h.Mask && h.Mask > 1
+}
+
 // NewHeader returns the header of an empty ring.
 func NewHeader(version int32, capacity uint64) Header {
 	return Header{Version: version, ExpectedVersion: version, Capacity: capacity, Mask: capacity - 1}

@@ -67,6 +67,7 @@ func (c *consumer) drainAll() {
 	c.t.Helper()
 	must.EventuallyTrue(c.t, "empty ring of a stopped agent", func() bool {
 		c.drain()
+		c.r.Release() // the slot that it keeps if the ring ends at position 0
 		h, err := ringbuf.Peek(c.path)
 		return err != nil || h.ReadPos == h.WritePos
 	})

@@ -50,7 +50,7 @@ func (p Phase) outside(up time.Duration) time.Duration {
 		return up
 	}
 	periods, rest := up/p.Every, up%p.Every
-	return periods*(p.Every-p.For) + min(rest, p.Every-p.For)
+	return periods*(p.Every-p.For) + min(rest, p.Every-p.For) //nolint:durationcheck // periods is a number
 }
 
 // when is the inverse of outside.
@@ -58,5 +58,5 @@ func (p Phase) when(outside time.Duration) time.Duration {
 	if p.Every == 0 {
 		return outside
 	}
-	return outside/(p.Every-p.For)*p.Every + outside%(p.Every-p.For)
+	return outside/(p.Every-p.For)*p.Every + outside%(p.Every-p.For) //nolint:durationcheck // the quotient is a number
 }

@@ -128,7 +128,7 @@ func undrained(t *testing.T, rings string) string {
 	paths, err := filepath.Glob(filepath.Join(rings, "*"))
 	must.OK(t, err)
 	for _, path := range paths {
-		if h := ringtest.ReadHeader(t, path); h.ReadPos != h.WritePos {
+		if h := ringtest.ReadHeader(t, path); !h.Drained() {
 			return path + " holds events"
 		}
 	}

@@ -66,7 +66,7 @@ func (a *transfers) write(t *testing.T, n int) {
 func (a *transfers) drained(t *testing.T) {
 	t.Helper()
 	must.Eventually(t, func() string {
-		if h := ringtest.ReadHeader(t, a.Path()); h.ReadPos != h.WritePos {
+		if h := ringtest.ReadHeader(t, a.Path()); !h.Drained() {
 			return fmt.Sprintf("the ring is read up to %d of %d", h.ReadPos, h.WritePos)
 		}
 		return ""

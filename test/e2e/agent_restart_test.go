@@ -86,7 +86,7 @@ func (a *agent) restart(t *testing.T, layout ringbuf.Layout) {
 func (a *agent) drained(t *testing.T) {
 	t.Helper()
 	must.Eventually(t, func() string {
-		if h := ringtest.ReadHeader(t, a.Path()); h.ReadPos != h.WritePos {
+		if h := ringtest.ReadHeader(t, a.Path()); !h.Drained() {
 			return fmt.Sprintf("the ring is read up to %d of %d", h.ReadPos, h.WritePos)
 		}
 		return ""

@@ -25,7 +25,7 @@ const (
 	tornGroups  = "nixl.telemetry.ring.torn_groups"
 	memoryUsage = "nixl.memory.usage"
 
-	agentUp       = "nixl.agent.up"
+	agentUp = "nixl.agent.up"
 )
 
 // diff returns a line for each value that differs, except for the series in but. It always excludes

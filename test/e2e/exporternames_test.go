@@ -37,7 +37,7 @@ func TestScaleExporterNamesMatchNIXLsExporter(t *testing.T) {
 	dir := t.TempDir()
 	w, err := ringbuf.Create(filepath.Join(dir, "promA"), ringbuf.V4, 1024)
 	must.OK(t, err)
-	t.Cleanup(func() { w.Close() })
+	t.Cleanup(func() { _ = w.Close() })
 	_, err = w.PushBatch(operations(t, string(log)))
 	must.OK(t, err)
 	scrape := filepath.Join(served, "v1.4.0_prometheus_scrape.txt")

@@ -11,8 +11,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
-const micros = 1e6 // per second
-
 // wantEvents returns the series of a ring with these events. The ring was full if they fill
 // it exactly; more events were read in parts.
 func wantEvents(l ringbuf.Layout, events []ringbuf.Event, capacity int) otlpfile.Series {

@@ -28,6 +28,7 @@ int produce(const char *path, int32_t version, uint64_t capacity, uint64_t count
     if (ftruncate(fd, static_cast<off_t>(size)) != 0) die("ftruncate");
     void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) die("mmap");
+    close(fd); // as NIXL does
 
     auto *header = static_cast<Header *>(memory);
     auto *slots = reinterpret_cast<Event *>(static_cast<char *>(memory) + sizeof(Header));

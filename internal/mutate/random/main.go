@@ -92,7 +92,7 @@ func run(ctx context.Context, out io.Writer, pkg string, n int, seed uint64) err
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { _ = os.RemoveAll(scratch) }()
 	j := judge{root, scratch, all}
 	counts := map[verdict]int{}
 	for _, m := range mutants {
@@ -161,7 +161,7 @@ func packages(ctx context.Context, root string) ([]goPackage, error) {
 		return nil, fmt.Errorf("list modules: %w", err)
 	}
 	var all []goPackage
-	for _, path := range strings.Fields(string(modules)) {
+	for path := range strings.FieldsSeq(string(modules)) {
 		if slices.Contains([]string{"internal/tools/go.mod", "test/backends/go.mod"}, path) {
 			continue // they only pin tools
 		}

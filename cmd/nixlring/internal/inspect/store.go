@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -79,7 +80,7 @@ func (r *Report) readStore() error {
 // idle returns how long ago a store was updated, or a negative number if that was before the
 // machine was started.
 func idle(f *procs.Store) time.Duration {
-	uptime, err := mpstore.Uptime()
+	uptime, err := files.Uptime()
 	if err != nil {
 		return 0
 	}

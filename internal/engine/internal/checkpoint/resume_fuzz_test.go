@@ -123,7 +123,7 @@ func (l life) run(t *testing.T) (got, want uint64, decided bool) {
 			binary.LittleEndian.PutUint64(p.memory[8:], uint64(l.taken))
 			// A position between From and To looks like that of the same run.
 			taken, mask := uint64(l.taken), uint64(l.capacity-1)
-			decided = (taken-m.From)&mask > (m.To-m.From)&mask && !(m.To == 0 && taken == mask)
+			decided = (taken-m.From)&mask > (m.To-m.From)&mask && (m.To != 0 || taken != mask)
 		}
 		want = uint64(l.committed + l.held + l.after - l.taken)
 	} else {

@@ -46,11 +46,11 @@ func TestUnreadableDirectoryHasItsOwnAdvice(t *testing.T) {
 		x.advance(time.Hour)
 		d.walk()
 		d.walk()
-		list := x.noticesOf(d, notice.DirectoryMissing)
+		list := x.noticesOf(notice.DirectoryMissing)
 		if len(list) != 1 || !strings.Contains(list[0].Text, step.want) || strings.Contains(list[0].String(), "(not a directory)") {
 			t.Errorf("notices = %v, want one with %q", list, step.want)
 		}
-		if list := x.noticesOf(d, notice.NotifyOff); len(list) != 0 {
+		if list := x.noticesOf(notice.NotifyOff); len(list) != 0 {
 			t.Errorf("notices = %v", list)
 		}
 	}
@@ -60,7 +60,7 @@ func TestIncludeThatMatchesNothingIsReportedOnce(t *testing.T) {
 	x := newFixture(t)
 	d := x.directory(func(c *Config) { c.Include, c.Exclude = []string{"decode-.*"}, []string{"*.log"} })
 	x.round(d)
-	if list := x.noticesOf(d, notice.PatternsUnmatched); len(list) != 0 {
+	if list := x.noticesOf(notice.PatternsUnmatched); len(list) != 0 {
 		t.Errorf("in an empty directory: notices = %v", list)
 	}
 	x.ring("decode-0", ringbuf.V4, 16)
@@ -69,7 +69,7 @@ func TestIncludeThatMatchesNothingIsReportedOnce(t *testing.T) {
 		x.round(d)
 		x.advance(time.Hour)
 	}
-	list := x.noticesOf(d, notice.PatternsUnmatched)
+	list := x.noticesOf(notice.PatternsUnmatched)
 	if len(list) != 1 || !strings.Contains(list[0].Text, "include (decode-.*) matches none of the 2 files") {
 		t.Errorf("notices = %v", list)
 	}
@@ -80,7 +80,7 @@ func TestIncludeThatMatchesExcludedFilesIsNotReported(t *testing.T) {
 	touch(t, x.path("a.log"), "")
 	d := x.directory(func(c *Config) { c.Include, c.Exclude = []string{"a*"}, []string{"*.log"} })
 	x.round(d)
-	if list := x.noticesOf(d, notice.PatternsUnmatched); len(list) != 0 {
+	if list := x.noticesOf(notice.PatternsUnmatched); len(list) != 0 {
 		t.Errorf("notices = %v", list)
 	}
 }
@@ -108,7 +108,7 @@ func TestRingsOnADiskAreReportedOncePerDirectory(t *testing.T) {
 			x.round(d)
 			x.advance(time.Hour)
 		}
-		if list := x.noticesOf(d, notice.DirectoryOnDisk); len(list) != want {
+		if list := x.noticesOf(notice.DirectoryOnDisk); len(list) != want {
 			t.Errorf("%s: notices = %v, want %d", dir, list, want)
 		}
 	}

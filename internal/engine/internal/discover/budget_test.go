@@ -55,7 +55,7 @@ func TestRingsBeyondTheBudgetOfAPodAreRefused(t *testing.T) {
 	if refused := x.overBudget(); len(refused) != 3 {
 		t.Errorf("refused %v", refused)
 	}
-	reported := x.noticesFrom(notice.BudgetReached)
+	reported := x.noticesOf(notice.BudgetReached)
 	if len(reported) != 1 || reported[0].Pod != "uid-1" || !strings.Contains(reported[0].String(), "pod uid-1 uses its whole budget of 2 rings") ||
 		!strings.Contains(reported[0].String(), "uses its whole budget") {
 		t.Errorf("reported %v", reported)
@@ -131,7 +131,7 @@ func TestFilesBeyondTheBudgetAreNotRecorded(t *testing.T) {
 	if refused := x.overBudget(); !slices.Contains(refused, volume) {
 		t.Errorf("refused %v, want %s", refused, volume)
 	}
-	reported := x.noticesFrom(notice.DirectoryCut)
+	reported := x.noticesOf(notice.DirectoryCut)
 	if len(reported) == 0 || !strings.Contains(reported[0].String(), "pod uid-1 uses its whole budget of 100 files") {
 		t.Errorf("reported %v", reported)
 	}

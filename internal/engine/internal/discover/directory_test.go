@@ -171,7 +171,7 @@ func TestHangIsReported(t *testing.T) {
 	if err := d.State().Missing; err != nil {
 		t.Errorf("state = %v afterwards", err)
 	}
-	if reported := x.noticesOf(d, notice.DirectoryHangs); len(reported) != 1 || reported[0].Path != x.dir {
+	if reported := x.noticesOf(notice.DirectoryHangs); len(reported) != 1 || reported[0].Path != x.dir {
 		t.Errorf("notices = %v", reported)
 	}
 }

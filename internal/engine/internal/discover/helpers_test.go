@@ -56,11 +56,7 @@ func (x *fixture) report(n notice.Notice) {
 }
 
 // noticesOf returns the notices of a kind.
-func (x *fixture) noticesOf(d *Directory, k notice.Kind) []notice.Notice {
-	return x.noticesFrom(k)
-}
-
-func (x *fixture) noticesFrom(k notice.Kind) (list []notice.Notice) {
+func (x *fixture) noticesOf(k notice.Kind) (list []notice.Notice) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, n := range x.notices {

@@ -127,7 +127,7 @@ func TestExitedAgentsAreAskedToGiveWayAtTheLimit(t *testing.T) {
 	if n := count[drain.Crowded](x.owner); n != 1 {
 		t.Errorf("%d messages, want one for all rings", n)
 	}
-	if n := len(x.noticesOf(d, notice.RingLimit)); n != 3 {
+	if n := len(x.noticesOf(notice.RingLimit)); n != 3 {
 		t.Errorf("%d notices, want 3", n)
 	}
 	x.owner.retire(x.path("exited"))
@@ -147,7 +147,7 @@ func TestFilesThatArentRingsArentRefusedAtTheLimit(t *testing.T) {
 	if s := d.State(); len(s.Refused) != 0 {
 		t.Errorf("refused = %+v", s.Refused)
 	}
-	if list := x.noticesOf(d, notice.RingLimit); len(list) != 0 {
+	if list := x.noticesOf(notice.RingLimit); len(list) != 0 {
 		t.Errorf("notices = %v", list)
 	}
 }

@@ -79,7 +79,11 @@ func TestRingIsDrainedWhileItsProcessIsSought(t *testing.T) {
 	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, "LOCAL_RANK=1"}
 	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env, Maps: dir + "/decode"})
 	x.look()
-	for _, l := range x.watcher.cfg.Finder.(*processes).lastDirs {
+	finder, ok := x.watcher.cfg.Finder.(*processes)
+	if !ok {
+		t.Fatalf("the finder is a %T", x.watcher.cfg.Finder)
+	}
+	for _, l := range finder.lastDirs {
 		l.mapped.pacer.mu.Lock() // a scan for another directory takes long
 		defer l.mapped.pacer.mu.Unlock()
 	}

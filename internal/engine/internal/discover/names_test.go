@@ -39,7 +39,7 @@ func TestRenamedRingKeepsItsAgent(t *testing.T) {
 				if s := d.State(); s.Open != 1 || len(s.Refused) != 0 {
 					t.Errorf("state = %+v", s)
 				}
-				reported := x.noticesOf(d, notice.RingRenamed)
+				reported := x.noticesOf(notice.RingRenamed)
 				if len(reported) != 1 || reported[0].Path != renamed || !strings.Contains(reported[0].Text, ring.Path()) {
 					t.Errorf("notices = %v", reported)
 				}
@@ -109,7 +109,7 @@ func TestRingsThatSwapNamesKeepTheirAgents(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"a": 2, "b": 4}, x.round(d)); diff != "" {
 		t.Error(diff)
 	}
-	if reported := x.noticesOf(d, notice.RingRefused); len(reported) != 0 {
+	if reported := x.noticesOf(notice.RingRefused); len(reported) != 0 {
 		t.Errorf("notices = %v", reported)
 	}
 }
@@ -160,7 +160,7 @@ func TestRingInTwoDirectoriesIsOneAgent(t *testing.T) {
 		if got := x.round(second); len(x.owner.open) != 1 || got["agent"] != 1 {
 			t.Errorf("%v: %d rings are open, %v", mode, len(x.owner.open), got)
 		}
-		if reported := x.noticesOf(second, notice.RingRenamed); len(reported) != 1 {
+		if reported := x.noticesOf(notice.RingRenamed); len(reported) != 1 {
 			t.Errorf("%v: notices = %v", mode, reported)
 		}
 	}

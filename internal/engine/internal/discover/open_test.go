@@ -97,7 +97,7 @@ func TestPartlyRestartedRingIsNotOpened(t *testing.T) {
 			if got := x.owner.drain()["agent"]; got != 8 {
 				t.Errorf("counted %d events, want 8", got)
 			}
-			if refused := x.noticesOf(d, notice.RingRefused); len(refused) != 0 {
+			if refused := x.noticesOf(notice.RingRefused); len(refused) != 0 {
 				t.Errorf("notices = %v", refused)
 			}
 		})
@@ -231,7 +231,7 @@ func TestRingBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
 	x.advance(time.Second)
 	x.round(d)
 	s := d.State()
-	if reported := x.noticesOf(d, notice.RingLimit); s.Open != 2 || len(s.Refused) != 1 || len(reported) != 1 {
+	if reported := x.noticesOf(notice.RingLimit); s.Open != 2 || len(s.Refused) != 1 || len(reported) != 1 {
 		t.Errorf("state = %+v, notices = %v", s, reported)
 	}
 	for path := range x.owner.open {

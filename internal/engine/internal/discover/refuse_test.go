@@ -69,7 +69,7 @@ func TestRefusalHasReason(t *testing.T) {
 			if got := s.Refused[ring.Path()]; got.Reason != want || got.Err == nil || len(s.Refused) != 1 {
 				t.Errorf("refused = %+v", s.Refused)
 			}
-			if reported := append(x.noticesOf(d, notice.RingRefused), x.noticesOf(d, notice.RingLimit)...); len(reported) != 1 || reported[0].Level < slog.LevelWarn {
+			if reported := append(x.noticesOf(notice.RingRefused), x.noticesOf(notice.RingLimit)...); len(reported) != 1 || reported[0].Level < slog.LevelWarn {
 				t.Errorf("notices = %v", reported)
 			}
 			remove(t, ring.Path())
@@ -109,10 +109,10 @@ func TestFileThatIsNotARingIsReportedOnceAndIgnored(t *testing.T) {
 	if got := x.round(d); got["whole"] != 3 || len(got) != 1 {
 		t.Errorf("totals are %v", got)
 	}
-	if n := len(x.noticesOf(d, notice.NotRing)); n != 4 {
+	if n := len(x.noticesOf(notice.NotRing)); n != 4 {
 		t.Errorf("%d NotRing notices, want 4: %v", n, x.notices)
 	}
-	if n := len(x.noticesOf(d, notice.RingRefused)); n != 1 {
+	if n := len(x.noticesOf(notice.RingRefused)); n != 1 {
 		t.Errorf("%d RingRefused notices, want 1: %v", n, x.notices)
 	}
 	if s := d.State(); len(s.Refused) != 1 {
@@ -165,14 +165,14 @@ func TestRingThatIsLockedForAMomentIsNotRefused(t *testing.T) {
 	must.OK(t, err)
 	d := x.directory(nil)
 	x.round(d)
-	if s := d.State(); len(s.Refused) != 0 || len(x.noticesOf(d, notice.RingRefused)) != 0 {
-		t.Errorf("refused = %+v, notices = %v", s.Refused, x.noticesOf(d, notice.RingRefused))
+	if s := d.State(); len(s.Refused) != 0 || len(x.noticesOf(notice.RingRefused)) != 0 {
+		t.Errorf("refused = %+v, notices = %v", s.Refused, x.noticesOf(notice.RingRefused))
 	}
 	must.OK(t, r.Close())
 	x.advance(d.untilDue())
 	d.wakeDue()
-	if got := x.round(d)["agent"]; got != 1 || len(x.noticesOf(d, notice.RingRefused)) != 0 {
-		t.Errorf("counted %d events, want 1; notices = %v", got, x.noticesOf(d, notice.RingRefused))
+	if got := x.round(d)["agent"]; got != 1 || len(x.noticesOf(notice.RingRefused)) != 0 {
+		t.Errorf("counted %d events, want 1; notices = %v", got, x.noticesOf(notice.RingRefused))
 	}
 }
 
@@ -238,10 +238,10 @@ func TestFilesOfOtherProgramsAreNotRefusedRings(t *testing.T) {
 	if s := d.State(); len(s.Refused) != 0 {
 		t.Errorf("refused = %+v", s.Refused)
 	}
-	if list := x.noticesOf(d, notice.RingRefused); len(list) != 0 {
+	if list := x.noticesOf(notice.RingRefused); len(list) != 0 {
 		t.Errorf("notices = %v", list)
 	}
-	if list := x.noticesOf(d, notice.NotRing); len(list) != 1 {
+	if list := x.noticesOf(notice.NotRing); len(list) != 1 {
 		t.Errorf("notices = %v, want one, for podman's file", list)
 	}
 	touch(t, x.path("libpod_lock"), "") // an agent of this name starts

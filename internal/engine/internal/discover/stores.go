@@ -72,7 +72,7 @@ func newStores(t *tracker, cfg StoreConfig) *stores {
 		cfg.Identify = func(a drain.Agent, _ int64) drain.Agent { return a }
 	}
 	if cfg.Uptime == nil {
-		cfg.Uptime = mpstore.Uptime
+		cfg.Uptime = files.Uptime
 	}
 	return &stores{tracker: t, cfg: cfg, files: make(map[string]*storeFile)}
 }

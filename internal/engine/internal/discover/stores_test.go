@@ -110,7 +110,7 @@ func TestInvalidStoreIsRefusedWithOneNotice(t *testing.T) {
 	x.round(d)
 	x.wantStores(map[string]values{"agent": {Bytes: 1, Up: drain.UpYes}})
 	wantRefusals(t, d, map[string]string{path: "invalid"})
-	reported := x.noticesOf(d, notice.MPStoreRefused)
+	reported := x.noticesOf(notice.MPStoreRefused)
 	if len(reported) != 1 || reported[0].Path != path || !strings.Contains(reported[0].String(), "file has 1000 bytes") {
 		t.Errorf("notices = %v", reported)
 	}
@@ -158,7 +158,7 @@ func TestTruncatedStoreIsRefused(t *testing.T) {
 	x.wantStores(map[string]values{"agent": {Bytes: 3, Up: drain.UpNo}})
 	x.round(d)
 	wantRefusals(t, d, map[string]string{w.Path(): "invalid"})
-	if reported := x.noticesOf(d, notice.MPStoreRefused); len(reported) != 1 {
+	if reported := x.noticesOf(notice.MPStoreRefused); len(reported) != 1 {
 		t.Errorf("notices = %v", reported)
 	}
 }
@@ -209,7 +209,7 @@ func TestStoreBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
 	x.round(d)
 	x.wantStores(map[string]values{"first": {Up: drain.UpNo}})
 	wantRefusals(t, d, map[string]string{second.Path(): "limit"})
-	if reported := x.noticesOf(d, notice.MPStoreLimit); len(reported) != 1 {
+	if reported := x.noticesOf(notice.MPStoreLimit); len(reported) != 1 {
 		t.Errorf("notices = %v", reported)
 	}
 	// A new process of the agent takes the place of the previous one.

@@ -81,7 +81,7 @@ func TestMissingDirectoryIsReportedUntilCreated(t *testing.T) {
 		if got := x.round(d)["agent"]; got != times || d.State().Missing != nil {
 			t.Errorf("%d events are counted, want %d; state = %+v", got, times, d.State())
 		}
-		if len(x.noticesOf(d, notice.DirectoryMissing)) != times || len(x.noticesOf(d, notice.DirectoryFound)) != times {
+		if len(x.noticesOf(notice.DirectoryMissing)) != times || len(x.noticesOf(notice.DirectoryFound)) != times {
 			t.Errorf("notices = %v", x.notices)
 		}
 		must.OK(t, os.RemoveAll(dir))
@@ -140,7 +140,7 @@ func TestWalkIsLimited(t *testing.T) {
 	d.skipped = true
 	d.reportWalk(nil)
 	d.reportWalk(nil)
-	if reported := x.noticesOf(d, notice.DirectoryCut); len(reported) != 1 || reported[0].Path != x.dir {
+	if reported := x.noticesOf(notice.DirectoryCut); len(reported) != 1 || reported[0].Path != x.dir {
 		t.Errorf("notices = %v", reported)
 	}
 }

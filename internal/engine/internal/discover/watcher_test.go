@@ -175,13 +175,13 @@ func TestFailedSearchIsReportedAndKeepsDirectories(t *testing.T) {
 	if s := x.watcher.State(); s.Open != 1 || s.Missing == nil || !strings.Contains(s.Missing.Error(), x.dir) {
 		t.Errorf("state = %+v", s)
 	}
-	reported := x.noticesFrom(notice.DiscoveryFailed)
+	reported := x.noticesOf(notice.DiscoveryFailed)
 	if len(reported) != 1 || reported[0].Path != x.dir || reported[0].Err == nil {
 		t.Errorf("reported %+v, want the failure once", reported)
 	}
 	rename(t, x.dir+"-away", x.dir)
 	x.look()
-	if reported := x.noticesFrom(notice.DiscoveryWorks); len(reported) != 1 || x.watcher.State().Missing != nil {
+	if reported := x.noticesOf(notice.DiscoveryWorks); len(reported) != 1 || x.watcher.State().Missing != nil {
 		t.Errorf("reported %+v, want the recovery once", reported)
 	}
 }

@@ -144,7 +144,7 @@ func (a *simAgent) push() {
 		if w.resumes(a) {
 			often = 2 // a resume compares the times
 		}
-		if w.IntN(often) == 0 { // a commit from position 0 may be under way; see young
+		if w.IntN(often) == 0 { // a commit from position 0 may be under way
 			f.changed = w.now // the first store to a page, also after a write-back
 		}
 	})

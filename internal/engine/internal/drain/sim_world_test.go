@@ -308,7 +308,7 @@ func (w *world) rush(a *simAgent) {
 	if w.halfway() || a.starting || a.paused > 0 || a.file.broken > 0 || a.file != w.files[a.path] {
 		return
 	}
-	if w.plan.restarts && !(w.racing && w.mayCommitFromZero(a)) && w.IntN(2) == 0 && a.file.slots == a.slots && a.file.lay.layout == a.lay.layout {
+	if w.plan.restarts && (!w.racing || !w.mayCommitFromZero(a)) && w.IntN(2) == 0 && a.file.slots == a.slots && a.file.lay.layout == a.lay.layout {
 		n := min(a.pushed, int(a.slots)-1)
 		if p := w.process; p != nil && p.open[a.file] != nil && w.IntN(2) == 0 {
 			n = int(p.open[a.file].Position())
@@ -366,10 +366,6 @@ func (w *world) burst(a *simAgent) {
 		a.do(0)
 	}
 }
-
-// young reports whether a commit from position 0 can't distinguish an agent that reaches the end of
-// the ring at the same time from one that restarts; see ARCHITECTURE.md, "Known gaps".
-func (w *world) young(f *simFile) bool { return w.now.Sub(f.changed) < time.Second }
 
 // Agents call the following methods.
 

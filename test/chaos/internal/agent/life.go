@@ -142,8 +142,7 @@ func decode(tb testing.TB, path string, from, to uint64) ledger.Ledger {
 // Drained reports whether all events of the ring are committed.
 func (l *Life) Drained(tb testing.TB) bool {
 	tb.Helper()
-	h := ringtest.ReadHeader(tb, l.Path)
-	return h.ReadPos == h.WritePos
+	return ringtest.ReadHeader(tb, l.Path).Drained()
 }
 
 // String returns the name and the layout of the ring.
