@@ -129,11 +129,15 @@ func (b *Board) keep() {
 	}
 }
 
-// diagnose computes the findings. Speeds are those of the window, so that they equal the displayed ones.
+// diagnose computes the findings. Speeds are those of the window, so that they equal the displayed ones,
+// or those since the sample before if that is longer ago.
 func (b *Board) diagnose() {
 	b.keep()
-	at := b.sample.At
-	windows, rings := diagnose.Live(b.window, at.Sub(b.recent[0].At)), b.Rings()
+	at, window := b.sample.At, b.window
+	if n := len(b.recent); n > 1 {
+		window = max(window, at.Sub(b.recent[n-2].At))
+	}
+	windows, rings := diagnose.Live(window, at.Sub(b.recent[0].At)), b.Rings()
 	b.findings = diagnose.AddRings(diagnose.Now(b.recent, windows), rings)
 	b.checks = diagnose.Checks(b.recent, rings, windows)
 	since := make(map[diagnose.Key]time.Time, len(b.findings))

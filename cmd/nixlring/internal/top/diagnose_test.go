@@ -18,7 +18,10 @@ import (
 // boardOf returns a board with two samples of agents. All transfers of an agent have the
 // throughput of its bucket.
 func boardOf(paths []string, buckets []int, transfers uint64) *Board {
-	b := NewBoard(5*time.Second, 3)
+	return fill(NewBoard(5*time.Second, 3), paths, buckets, transfers)
+}
+
+func fill(b *Board, paths []string, buckets []int, transfers uint64) *Board {
 	for second := range 2 {
 		s := Sample{At: begin.Add(time.Duration(second) * time.Second)}
 		for i, p := range paths {
@@ -81,6 +84,14 @@ func TestStragglerHasAProblem(t *testing.T) {
 	}
 	if ratio := r.Speed / b.Row("/d/a").Speed; math.Abs(ratio-0.1) > 1e-3 {
 		t.Errorf("ratio of the speeds is %v", ratio)
+	}
+}
+
+// With --once, top takes two samples, slightly more than a window apart.
+func TestSamplesFartherApartThanTheWindowAreJudged(t *testing.T) {
+	b := fill(NewBoard(time.Second-time.Millisecond, 3), []string{"/d/a", "/d/b", "/d/c", "/d/d"}, []int{60, 60, 50, 60}, 100)
+	if got := stragglers(b); got != "/d/c" {
+		t.Errorf("%q is a straggler", got)
 	}
 }
 
