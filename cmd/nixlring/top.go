@@ -71,8 +71,8 @@ requires root, or isn't possible in a container.
 SPEED is the mean throughput: the bytes of the transfers divided by the sum of
 their times. A straggler is far slower than the agents in its directory with
 similar sizes, as for the alert NIXLStraggler. This requires at least four agents
-with 20 transfers in the window. Agents with problems come first; nixlring why
-explains the problems.
+with 20 transfers in the window, or three if it has less than 22% of their speed.
+Agents with problems come first; nixlring why explains the problems.
 
 Rates and quantiles cover the last --window. Quantiles are interpolated
 within the buckets of a histogram, which has 8 to 10 buckets per decade.

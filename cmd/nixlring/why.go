@@ -47,8 +47,8 @@ It finds
 
   - agents that are far slower than their peers: the agents in the same directory
     or, if it is set, with the same OTEL_SERVICE_NAME, and with transfers of a
-    similar size. This requires at least four agents with 20 transfers each. Size
-    and load don't matter;
+    similar size. This requires at least four agents with 20 transfers each, or
+    three if one has less than 22% of their speed. Size and load don't matter;
   - agents that hang while their peers continue, or are idle;
   - agents that spend most of their time posting, and small transfers that wait
     behind large ones;

@@ -69,7 +69,7 @@ type tracker struct {
 	records   map[string]*record // by path
 	scheduled map[string]*record // records to check before the next walk, by path
 	nextDue   time.Time          // when the first of them is due; zero if there is none
-	stopped   bool               // nothing is opened any more
+	stopped   bool               // nothing is opened from now on
 	ctx       context.Context    // ends with the directory's goroutine
 
 	onDisk bool // it was reported that rings are on a disk

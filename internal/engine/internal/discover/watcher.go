@@ -139,7 +139,7 @@ func (w *Watcher) search(ctx context.Context) {
 	}
 }
 
-// update starts to watch new directories, and abandons those that aren't found any more.
+// update starts to watch new directories, and abandons those that are no longer found.
 func (w *Watcher) update(found map[string]Location) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

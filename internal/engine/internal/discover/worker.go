@@ -97,7 +97,7 @@ func (w *Worker) Stopped() bool {
 }
 
 // Submit submits a function to the worker's goroutine. It reports false if the
-// goroutine doesn't accept any more.
+// goroutine no longer accepts one.
 func (w *Worker) Submit(fn func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -50,7 +50,7 @@ type Removed struct{ ID string }
 // immediately, so that a restart is detected sooner.
 type Touched struct{ ID string }
 
-// Gone reports that no process needs a ring any more: its container was removed, or its
+// Gone reports that a ring is no longer needed: its container was removed, or its
 // agent has exited and the open ring keeps a volume in use. The ring is closed as soon as
 // its events are counted and, with a store, stored, unless a process opens it first.
 type Gone struct {
