@@ -97,7 +97,7 @@ func newAgent(name string, opts []Option) (*Agent, error) {
 		}
 		a.root = newSeries(attributes)
 		a.series, a.all = a.root, []*series{a.root}
-		a.instruments, a.registration = newInstruments(c.provider, a.observe)
+		a.register()
 	}
 	return a, nil
 }

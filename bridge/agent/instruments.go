@@ -31,9 +31,10 @@ type instruments struct {
 	lastDuration, lastPost metric.Float64ObservableGauge
 }
 
-// newInstruments creates the instruments, and registers the callback of the observable ones.
-func newInstruments(p metric.MeterProvider, observe metric.Callback) (*instruments, metric.Registration) {
-	m := scope.NewMeter(p)
+// register creates the instruments, and then registers the callback of the observable ones.
+// A collection can call it at once, so all that it reads must be set before.
+func (c *core) register() {
+	m := scope.NewMeter(c.provider)
 	i := &instruments{
 		io:           m.Counter(semconv.TransferIO),
 		requests:     m.Counter(semconv.TransferRequests),
@@ -54,9 +55,9 @@ func newInstruments(p metric.MeterProvider, observe metric.Callback) (*instrumen
 		lastDuration: m.ObservableFloatGauge(semconv.TransferLastDuration),
 		lastPost:     m.ObservableFloatGauge(semconv.TransferLastPostDuration),
 	}
-	r := m.Observe(observe, i.up, i.usage, i.lastSize, i.lastMemory, i.lastDuration, i.lastPost)
+	c.instruments = i
+	c.registration = m.Observe(c.observe, i.up, i.usage, i.lastSize, i.lastMemory, i.lastDuration, i.lastPost)
 	if err := m.Err(); err != nil { // the agent goes on without them
 		otel.Handle(fmt.Errorf("report metrics of an agent: %w", err))
 	}
-	return i, r
 }

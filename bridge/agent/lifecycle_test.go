@@ -5,6 +5,7 @@ package agent_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +101,30 @@ func TestClosedAgentsAreBounded(t *testing.T) {
 		}
 		time.Sleep(time.Hour) // synctest
 	})
+}
+
+// A collection can begin while an agent is created.
+func TestAgentsAreCreatedAndClosedDuringCollections(t *testing.T) {
+	b := newBackend()
+	stop := make(chan struct{})
+	var collectors sync.WaitGroup
+	for range 4 {
+		collectors.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = b.reader.Collect(ctx, new(metricdata.ResourceMetrics))
+				}
+			}
+		})
+	}
+	for range 200 {
+		closeAgent(t, b.agent(t))
+	}
+	close(stop)
+	collectors.Wait()
 }
 
 // The agent and its provider can be closed in either order.
