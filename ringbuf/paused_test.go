@@ -159,6 +159,27 @@ func TestWrappedRingOpensOnceItsFileIsASecondOld(t *testing.T) {
 	}
 }
 
+// An observer commits nothing, so it needn't wait for the ring that it opens. It waits if the
+// file changes before the read, because that may be an agent that starts.
+func TestObserverReadsAWrappedRingThatItOpensAtOnce(t *testing.T) {
+	for _, changes := range []bool{false, true} {
+		p, w := plainRing(t, V4, 8)
+		c := p.reader(t, Consume)
+		fill(t, w, 1, 5)
+		drain(t, c)
+		fill(t, w, 5, 9)
+		p.touch()
+		r, want := p.reader(t, Observe), span(5, 9)
+		if changes {
+			p.touch()
+			want = nil
+		}
+		if got, err := values(r); !slices.Equal(got, want) || err != nil {
+			t.Errorf("file changes %t: read %d, want %d (%v)", changes, got, want, err)
+		}
+	}
+}
+
 // If ctime has changed, the ring is read once ctime is a second old.
 func TestRingThatWrapsToZeroIsRead(t *testing.T) {
 	for _, mode := range []Mode{Consume, Observe} {

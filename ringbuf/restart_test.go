@@ -298,3 +298,38 @@ func TestCommitFromZeroKeepsTheEventsOfAFullRingAfterARestart(t *testing.T) {
 		equal(t, "events of the new run", read(t, open(t, w.Path(), Consume)), samples(V4, full, 2*full))
 	}
 }
+
+// Agents with a larger and with the same capacity start between the loads of a position and of the
+// capacity. The position is beyond the last slot of the ring that was opened, but the ring isn't broken.
+func TestStartsBetweenLoadsBreakNoRing(t *testing.T) {
+	p, _ := plainRing(t, V4, 8)
+	c := p.reader(t, Consume)
+	var apart [64]uint64 // on other cache lines, so that more starts fall between the loads
+	c.words.read, c.words.capacity = &apart[16], &apart[48]
+	*c.words.capacity = 8
+	var stop atomic.Bool
+	var agents sync.WaitGroup
+	agents.Go(func() {
+		for !stop.Load() {
+			for _, slots := range []uint64{16, 8} {
+				atomic.StoreUint64(c.words.write, 0)
+				atomic.StoreUint64(c.words.capacity, slots)
+				atomic.StoreUint64(c.words.read, 0)
+				atomic.StoreUint64(c.words.write, slots-4)
+			}
+		}
+	})
+	const want = 2_000_000 // looks during a start
+	for looks, starts := 0, 0; starts < want && looks < 10_000_000; looks++ {
+		_, err := c.load()
+		if errors.Is(err, ErrInvalid) {
+			t.Error(err)
+			break
+		}
+		if err != nil {
+			starts++
+		}
+	}
+	stop.Store(true)
+	agents.Wait()
+}

@@ -10,12 +10,15 @@ var foundBy = map[string]string{
 	"a consumer opens a ring in the ambiguous state only once its file is a second old": "TestWrappedRingOpensOnceItsFileIsASecondOld",
 	"at position 0, changed slots show a restart":                                       "TestAgentPausedDuringRestart",
 	"a read position that another consumer moved backward skips nothing":                "TestForeignReaderMovesBackward",
+	"a position beyond the last slot is loaded again":                                   "TestStartsBetweenLoadsBreakNoRing",
+	"an observer reads a wrapped ring that it opens at once":                            "TestObserverReadsAWrappedRingThatItOpensAtOnce",
 
 	// checkpoint
 	"events that an agent writes while the slots are compared are not skipped": "TestEventsThatARestartedAgentWritesDuringResumeAreNotSkipped",
-	"a checkpoint is of one file":                                "TestResumeCountsEveryEventOnce",
-	"a ring that is opened again is committed only after a save": "TestResumeCountsEveryEventOnce",
-	"a new save keeps a forgotten checkpoint":                    "TestForgottenKeyIsRemovedWithItsQueuedSaves",
-	"the sweep waits for stale_after":                            "TestOnlyUnusedKeysAreSwept",
-	"an index that was not read is not overwritten":              "TestUnreadableIndexIsNotOverwritten",
+	"only events that were written before the comparison are skipped":          "TestEventsThatAreWrittenDuringResumeAreNotSkipped",
+	"a checkpoint is of one file":                                              "TestResumeCountsEveryEventOnce",
+	"a ring that is opened again is committed only after a save":               "TestResumeCountsEveryEventOnce",
+	"a new save keeps a forgotten checkpoint":                                  "TestForgottenKeyIsRemovedWithItsQueuedSaves",
+	"the sweep waits for stale_after":                                          "TestOnlyUnusedKeysAreSwept",
+	"an index that was not read is not overwritten":                            "TestUnreadableIndexIsNotOverwritten",
 }

@@ -20,4 +20,9 @@ var observerMutations = []mutation{
 		"case wrapped && !r.wroteToTheEnd(), !wrapped && r.checksum(0, r.seenTo) != r.seen:",
 		"case wrapped && false:",
 	},
+	{
+		"ringbuf/restart.go", "an observer reads a wrapped ring that it opens at once",
+		"now.Age < settleTime && now.Changed != r.atEnd:",
+		"now.Age < settleTime:",
+	},
 }

@@ -16,6 +16,11 @@ var ringMutations = []mutation{
 		"\tif false {\n\t\treturn state{}, ErrRestarted",
 	},
 	{
+		"ringbuf/restart.go", "a position beyond the last slot is loaded again",
+		"\tconst tries = 100\n",
+		"\tconst tries = 1\n",
+	},
+	{
 		"ringbuf/restart.go", "another read position is a restart or another consumer",
 		"\tif s.read != r.committed {\n\t\treturn state{}",
 		"\tif false {\n\t\treturn state{}",
