@@ -158,7 +158,12 @@ func (m *mutation) test(ctx context.Context, root, dir string) (string, error) {
 	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", binary, "./internal/engine/internal/drain").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("doesn't compile: %w\n%s", err, out)
 	}
-	out, err := simulate(ctx, binary)
+	if seed := seedOf[m.rule]; seed != 0 {
+		if _, err := simulate(ctx, binary, fmt.Sprint("-sim.seed=", seed)); err != nil {
+			return fmt.Sprint("seed ", seed), nil
+		}
+	}
+	out, err := simulate(ctx, binary, fmt.Sprint("-sim.seeds=", *seeds))
 	switch seed := firstSeed(out); {
 	case err == nil && !*tests:
 		return "", nil
@@ -171,10 +176,10 @@ func (m *mutation) test(ctx context.Context, root, dir string) (string, error) {
 	}
 }
 
-func simulate(ctx context.Context, binary string) ([]byte, error) {
+func simulate(ctx context.Context, binary, which string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	return exec.CommandContext(ctx, binary, "-test.run=^TestSimulation$", "-test.timeout=5m", "-sim.races", fmt.Sprint("-sim.seeds=", *seeds)).CombinedOutput()
+	return exec.CommandContext(ctx, binary, "-test.run=^TestSimulation$", "-test.timeout=5m", "-sim.races", which).CombinedOutput()
 }
 
 var (
