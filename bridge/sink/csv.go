@@ -80,6 +80,7 @@ func (c *CSV) open() (err error) {
 			err = errors.Join(err, f.Close())
 		}
 	}()
+	defer lock(f)() // another program must not write the header meanwhile
 	info, err := f.Stat()
 	switch {
 	case err != nil:

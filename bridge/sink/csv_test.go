@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +52,35 @@ func read(t *testing.T, path string) string {
 	b, err := os.ReadFile(path)
 	must.OK(t, err)
 	return string(b)
+}
+
+// Programs that open an empty file at once write the header only once.
+func TestConcurrentOpensWriteOneHeader(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("files are only locked on Linux and macOS")
+	}
+	dir := t.TempDir()
+	for i := range 500 {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		start := make(chan struct{})
+		var opens sync.WaitGroup
+		for range 2 {
+			opens.Go(func() {
+				<-start
+				c, err := sink.OpenCSV(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = c.Close()
+			})
+		}
+		close(start)
+		opens.Wait()
+		if got := read(t, path); got != header {
+			t.Fatalf("file %d: %q", i, got)
+		}
+	}
 }
 
 func TestEachEventIsARowWhenWriteReturns(t *testing.T) {
