@@ -118,7 +118,8 @@ const maxDerived = 1000
 // The receiver a doesn't record these values as well, so the sum over all
 // attributes is the total. Recording costs the same as without attributes. With
 // itself takes a lock and looks up the set; if possible, call it once per peer.
-// The same set returns the same agent.
+// The same set returns the same agent. In keys and values, U+FFFD replaces what isn't
+// valid UTF-8.
 //
 // The two agents share the ring and the sinks, whose events have no attributes.
 // Closing one closes both. After 1000 sets, otel.metric.overflow = true replaces
@@ -131,6 +132,10 @@ func (a *Agent) With(attributes attribute.Set) *Agent {
 	defer a.mu.Unlock()
 	if known := a.derived[derivation{a.series, attributes.Equivalent()}]; known != nil {
 		return known
+	}
+	attributes = attribute.NewSet(text.Attributes(attributes.ToSlice())...)
+	if known := a.derived[derivation{a.series, attributes.Equivalent()}]; known != nil {
+		return known // the set wasn't valid UTF-8
 	}
 	switch {
 	case a.closed.Load():
