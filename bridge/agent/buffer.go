@@ -28,8 +28,9 @@ type buffer struct {
 	staging  sync.Mutex // guards what follows; held only to copy events
 	events   []ringbuf.Event
 	dropped  uint64 // because the buffer was full, since the last flush
-	allDrops uint64 // because the buffer was full, in total
+	allDrops uint64 // because the buffer was full or closed, in total
 	capacity int
+	closed   bool // the last flush has begun
 
 	flushing sync.Mutex // guards what follows
 	spare    []ringbuf.Event
@@ -83,6 +84,11 @@ func (b *buffer) stage(events ...ringbuf.Event) {
 	}
 	b.staging.Lock()
 	defer b.staging.Unlock()
+	if b.closed { // meanwhile: the SDK has counted the operation
+		b.allDrops += uint64(len(events))
+		b.agent.drop(context.Background(), uint64(len(events)))
+		return
+	}
 	if len(b.events)+len(events) > b.capacity {
 		b.dropped += uint64(len(events))
 		b.allDrops += uint64(len(events))
@@ -117,10 +123,14 @@ func (b *buffer) report(err error) {
 }
 
 // flush pushes the staged events, followed by the number of dropped events.
-func (b *buffer) flush() error {
+func (b *buffer) flush() error { return b.flushAnd(false) }
+
+// flushAnd also closes the buffer for further events if last is true.
+func (b *buffer) flushAnd(last bool) error {
 	b.flushing.Lock()
 	defer b.flushing.Unlock()
 	b.staging.Lock()
+	b.closed = b.closed || last
 	events, dropped := b.events, b.dropped
 	b.events, b.dropped = b.spare[:0], 0
 	b.staging.Unlock()
@@ -165,7 +175,7 @@ func (b *buffer) fill(events []ringbuf.Event) {
 func (b *buffer) close() error {
 	close(b.stop)
 	b.stopped.Wait()
-	err := b.flush()
+	err := b.flushAnd(true)
 	b.flushing.Lock()
 	defer b.flushing.Unlock()
 	if b.ring != nil {
@@ -179,7 +189,7 @@ func (b *buffer) close() error {
 // Staged events aren't included.
 type RingTelemetry struct {
 	Written        uint64 // written to the ring
-	DroppedStaging uint64 // dropped because the staging buffer was full
+	DroppedStaging uint64 // dropped because the staging buffer was full, or the agent was just being closed
 	DroppedRing    uint64 // dropped because the ring was full (no reader, or a slow one) or its file is broken
 	Unsupported    uint64 // dropped because the ring's layout can't carry them
 }
