@@ -171,24 +171,26 @@ func (a *Agent) Flush() error {
 // Close flushes staged events, closes the ring, and stops recording: later calls
 // do nothing. The ring file stays, as a NIXL agent's does.
 //
-// The agent can be closed before or after the MeterProvider is shut down. For 5
-// minutes after Close, as long as the receiver reports an exited agent, nixl.agent.up
-// is 0, and nixl.memory.usage and the last values stay as they are. Then these series
-// end. An agent created with the same name ends them at once and continues the
-// counters and the histograms.
+// The agent can be closed before or after the MeterProvider is shut down. With Close,
+// the series of nixl.agent.up, nixl.memory.usage and the last values of transfers and
+// memory end. The counters and the histograms stay in the SDK, and so does
+// nixl.event.last_value. An agent created with the same name continues them.
 //
-// Close waits for the sinks, so a sink must not call it. Close the sinks after
-// the agent. Further calls return the result of the first one.
+// Close waits for the sinks and for a running collection, so neither a sink nor a
+// callback of the MeterProvider must call it. Close the sinks after the agent. Further calls return the result of the first one.
 func (a *Agent) Close() error {
 	if a == nil {
 		return nil
 	}
 	a.closing.Do(func() {
+		a.closed.Store(true) // first, so that later events are neither counted nor staged
 		var err error
 		if a.buffer != nil {
 			err = a.buffer.close()
 		}
-		a.closed.Store(true)
+		if a.root != nil {
+			a.zeros.Do(a.addZeros)
+		}
 		a.release()
 		if err != nil {
 			a.closeErr = fmt.Errorf("close agent %s: %w", a.name, err)

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
 // checkName rejects a name that isn't valid as a ring's file name. It applies to
@@ -25,44 +26,17 @@ func checkName(name string) error {
 	return nil
 }
 
-// claims holds the agents of this process.
+// claims holds the open agents of this process.
 var claims struct {
-	mu        sync.Mutex
-	open      []*core
-	lingering []lingering // closed, oldest first
+	mu   sync.Mutex
+	open []*core
 }
-
-// lingering is a closed agent that is still reported.
-type lingering struct {
-	*core
-	timer *time.Timer
-}
-
-const (
-	// reportClosed is how long a closed agent is reported: as long as the receiver
-	// reports an exited agent.
-	reportClosed = 5 * time.Minute
-	// maxLingering bounds the memory for closed agents.
-	maxLingering = 500
-)
 
 // claim adds the agent to the open ones, and opens its buffer, unless an open agent
-// writes to the same ring or to the same series. The series of a closed agent that the
-// new one continues end.
+// writes to the same ring or to the same series.
 func (c *core) claim(cfg *config) error {
 	claims.mu.Lock()
-	err := c.open(cfg)
-	var ended lingering
-	if i := slices.IndexFunc(claims.lingering, func(l lingering) bool { return c.sameSeries(l.core) }); i >= 0 && err == nil {
-		ended = claims.lingering[i]
-		claims.lingering = slices.Delete(claims.lingering, i, i+1)
-	}
-	claims.mu.Unlock()
-	ended.end()
-	return err
-}
-
-func (c *core) open(cfg *config) error {
+	defer claims.mu.Unlock()
 	var path string
 	var file os.FileInfo // nil if the ring doesn't exist; nobody writes to it then
 	if cfg.ring {
@@ -97,45 +71,20 @@ func otherWay(way string) error {
 
 // sameSeries reports whether two agents report the same series.
 func (c *core) sameSeries(o *core) bool {
-	return c.provider != nil && o.provider != nil && reflect.TypeOf(c.provider).Comparable() && c.provider == o.provider &&
-		c.nameInResource == o.nameInResource && (c.nameInResource || c.name == o.name)
+	return c.provider != nil && o.provider != nil && c.nameInResource == o.nameInResource &&
+		(c.nameInResource || text.Valid(c.name) == text.Valid(o.name)) && scope.Same(c.provider, o.provider)
 }
 
-// release removes a closed agent from the open ones. Its series end after a while.
+// release ends the observed series of a closed agent and removes it from the open ones.
+// It must not unregister the callback under a lock, because the SDK waits for a running
+// collection, and thus for its callbacks.
 func (c *core) release() {
-	claims.mu.Lock()
-	claims.open = slices.DeleteFunc(claims.open, func(o *core) bool { return o == c })
-	var ended lingering
 	if c.registration != nil {
-		claims.lingering = append(claims.lingering, lingering{c, time.AfterFunc(reportClosed, c.forget)})
+		if err := c.registration.Unregister(); err != nil {
+			otel.Handle(fmt.Errorf("agent %s: end its series: %w", c.name, err))
+		}
 	}
-	if len(claims.lingering) > maxLingering {
-		ended = claims.lingering[0]
-		claims.lingering = slices.Delete(claims.lingering, 0, 1)
-	}
-	claims.mu.Unlock()
-	ended.end()
-}
-
-// forget ends the series of a closed agent.
-func (c *core) forget() {
 	claims.mu.Lock()
-	claims.lingering = slices.DeleteFunc(claims.lingering, func(l lingering) bool { return l.core == c })
-	claims.mu.Unlock()
-	c.unregister()
-}
-
-func (l lingering) end() {
-	if l.core != nil {
-		l.timer.Stop()
-		l.unregister()
-	}
-}
-
-// unregister ends the agent's observed series. The caller must not hold claims.mu,
-// because the SDK waits for a running collection.
-func (c *core) unregister() {
-	if err := c.registration.Unregister(); err != nil {
-		otel.Handle(fmt.Errorf("agent %s: end its series: %w", c.name, err))
-	}
+	defer claims.mu.Unlock()
+	claims.open = slices.DeleteFunc(claims.open, func(o *core) bool { return o == c })
 }

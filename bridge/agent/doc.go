@@ -36,11 +36,17 @@
 //
 // The metrics are instruments of the SDK. Views, temporality, cardinality limits,
 // aggregations and exemplars of the MeterProvider apply to them. nixl.agent.up is 1
-// while the agent is open, and then 0 for 5 minutes.
+// while the agent is open. It ends with [Agent.Close], as the other gauges do; the
+// counters and the histograms stay in the SDK.
 //
 // [Agent.With] adds attributes to all data points, such as semconv.PeerAgentName
 // and semconv.BackendName. Each set of attributes has its own series, so don't add
 // attributes with many values, such as request IDs.
+//
+// Each agent has a series of nixl.errors for each of the 12 types, so from 167 agents
+// on, their series reach the SDK's default limit of 2,000 per instrument, and the SDK
+// counts the errors of further ones without their attributes. Raise it with
+// sdkmetric.WithCardinalityLimit.
 //
 // # Identity
 //
@@ -61,10 +67,10 @@
 //
 // A transfer through a MeterProvider costs what the SDK's two counters and four
 // histograms cost. To a ring, it costs less than one of these histograms. No call
-// allocates, except in a sampled span. docs/performance.md has the figures. An agent,
-// and each set of attributes passed to [Agent.With], takes 6 KB, in addition to the
-// SDK's series. A ring or sinks add two buffers for staged events: 0.5 MB with NIXL's
-// default of 4096 slots.
+// allocates, except in a sampled span. bridge/README.md in the repository has the
+// figures. An agent, and each set of attributes passed to [Agent.With], takes 6 KB, in
+// addition to the SDK's series. A ring or sinks add two buffers for staged events:
+// 0.5 MB with NIXL's default of 4096 slots.
 //
 // docs/go.md in the repository shows how to install this package.
 package agent

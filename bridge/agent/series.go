@@ -72,18 +72,17 @@ func (s *series) point(more ...attribute.KeyValue) point {
 	return point{[]metric.AddOption{o}, []metric.RecordOption{o}, []metric.ObserveOption{o}}
 }
 
-// observe is the agent's callback. A closed agent observes the same values, except that
-// it is no longer up.
+// observe is the agent's callback. A closed agent observes nothing, also in a collection
+// that began before its callback was unregistered.
 func (c *core) observe(_ context.Context, o metric.Observer) error {
+	if c.closed.Load() {
+		return nil
+	}
 	c.zeros.Do(c.addZeros)
 	c.mu.Lock()
 	all := c.all // the elements never change
 	c.mu.Unlock()
-	var up int64 = 1
-	if c.closed.Load() {
-		up = 0
-	}
-	o.ObserveInt64(c.instruments.up, up, c.root.agent.observe...)
+	o.ObserveInt64(c.instruments.up, 1, c.root.agent.observe...)
 	for _, s := range all {
 		s.observeLast(c.instruments, o)
 	}
@@ -91,8 +90,8 @@ func (c *core) observe(_ context.Context, o metric.Observer) error {
 }
 
 // addZeros starts the errors and the drops at 0, so that an alert can fire on the first
-// one. It runs at the first collection, because the global MeterProvider may be set
-// after the agent is created.
+// one. It runs at the first collection or when the agent is closed, because the global
+// MeterProvider may be set after the agent is created.
 func (c *core) addZeros() {
 	for i := range c.root.errors {
 		c.instruments.errors.Add(context.Background(), 0, c.root.errors[i].add...)
