@@ -36,8 +36,8 @@
 //
 // The metrics are instruments of the SDK. Views, temporality, cardinality limits,
 // aggregations and exemplars of the MeterProvider apply to them. nixl.agent.up is 1
-// while the agent is open. It ends with [Agent.Close], as the other gauges do; the
-// counters and the histograms stay in the SDK.
+// while the agent is open. It ends with [Agent.Close], as nixl.memory.usage and the
+// last values of transfers and memory do; the other series stay in the SDK.
 //
 // [Agent.With] adds attributes to all data points, such as semconv.PeerAgentName
 // and semconv.BackendName. Each set of attributes has its own series, so don't add
