@@ -29,7 +29,7 @@ func validate(t *testing.T, config string) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	must.OK(t, os.WriteFile(file, []byte(config), 0o600))
 	cmd := exec.CommandContext(t.Context(), collector(t), "validate", "--config="+file)
-	cmd.Env = []string{"K8S_NODE_NAME=node", "OTLP_HEADER_0=secret"}
+	cmd.Env = []string{"K8S_NODE_NAME=node", "K8S_NAMESPACE_NAME=default", "K8S_POD_NAME=pod", "K8S_POD_UID=uid", "OTLP_HEADER_0=secret"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s\nconfiguration:\n%s", err, out, config)
 	}
