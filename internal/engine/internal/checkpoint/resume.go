@@ -91,7 +91,7 @@ func (m *Mark) compare(r *ringbuf.Reader, pending int) (Outcome, error) {
 		}
 		return Resumed, nil
 	case at == m.From:
-		return m.finish(r)
+		return m.finish(r, pending)
 	case at == 0:
 		return Restarted, nil
 	case m.overtaken(r, pending):
@@ -109,8 +109,13 @@ func (m *Mark) overtaken(r *ringbuf.Reader, pending int) bool {
 	return m.From < m.Capacity && m.To < m.Capacity && held < m.held(m.From) && held <= pending
 }
 
-// finish skips the events between From and To, if they are still the same.
-func (m *Mark) finish(r *ringbuf.Reader) (Outcome, error) {
+// finish skips the events between From and To, if they are still the same. They are in the
+// ring from the first look on. Fewer events mean that others follow the position, for example
+// because a lap was committed that no checkpoint knows.
+func (m *Mark) finish(r *ringbuf.Reader, pending int) (Outcome, error) {
+	if m.held(m.From) > pending {
+		return Restarted, nil
+	}
 	same := func() (bool, error) {
 		if m.From != 0 {
 			return true, nil
