@@ -131,9 +131,6 @@ func (a *simAgent) push() {
 	})
 	add(release, func() {
 		w.wrote(a, id)
-		if lapped := w.lapped[f]; lapped != nil && lapped(slot) && w.resumes(a) {
-			w.loseEvent(a.path, id, "crash", false) // it is written during the resume
-		}
 		a.write, a.filled = next, false
 		f.store(a.lay.writePos, next)
 		// After a restart, a reader stores 1 for a moment during a commit from 0.

@@ -31,12 +31,11 @@ type world struct {
 	agents []*simAgent
 
 	observers map[*simFile]*simObserver
-	raced     int                                 // number of times that an agent ran during a call of a reader
-	opening   bool                                // a reader opens a ring
-	racing    bool                                // an agent runs during a call of a reader
-	lapped    map[*simFile]func(slot uint64) bool // slots whose events a resume skips; see resuming
-	doomed    bool                                // the Collector crashes soon
-	store     map[string]stored                   // content of the storage extension
+	raced     int               // number of times that an agent ran during a call of a reader
+	opening   bool              // a reader opens a ring
+	racing    bool              // an agent runs during a call of a reader
+	doomed    bool              // the Collector crashes soon
+	store     map[string]stored // content of the storage extension
 
 	process *process // nil while the Collector is down
 
@@ -147,7 +146,7 @@ func newWorld(seed uint64) *world {
 		written: make(map[uint64]string), values: make(map[uint64]uint64), runs: make(map[uint64]int), stored: make(map[uint64]time.Time), live: make(map[*simFile]map[uint64]uint64),
 		begun: make(map[string]int), visible: make(map[string]int), heard: make(map[string]int),
 		restarts: make(map[string]uint64), taken: make(map[string]bool), gone: make(map[string]uint64),
-		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), usage: make(map[string]usage), known: make(map[string]int), lapped: make(map[*simFile]func(uint64) bool), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
+		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), usage: make(map[string]usage), known: make(map[string]int), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
 	}
 	for i := range w.plan.agents {
 		path := fmt.Sprintf("/rings/agent-%d", i)
@@ -409,7 +408,6 @@ func (w *world) unnoticed(a *simAgent, id uint64) {
 //
 // Another consumer can also stop at the stored position a lap later, before equal events.
 func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
-	delete(w.lapped, f)
 	if w.plan.values != 0 && w.taken[f.path] && f.slots == c.Capacity && f.load(f.lay.readPos) == c.From {
 		for slot, id := range w.live[f] {
 			if (slot-c.From)&(f.slots-1) < (c.To-c.From)&(f.slots-1) && !w.counted[f.path][id] {
@@ -420,12 +418,8 @@ func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
 	// After commits without checkpoints, or by another consumer, the position may be one of a later lap.
 	if at := f.load(f.lay.readPos); at != 0 && (w.uncertain() || w.taken[f.path]) && f.slots == c.Capacity {
 		held := (c.To - at) & (f.slots - 1)
-		if held > (c.To-c.From)&(f.slots-1) {
-			held = 0
-		}
-		w.lapped[f] = func(slot uint64) bool { return (slot-at)&(f.slots-1) < held }
 		for slot, id := range w.live[f] {
-			if w.lapped[f](slot) && !w.counted[f.path][id] {
+			if held <= (c.To-c.From)&(f.slots-1) && (slot-at)&(f.slots-1) < held && !w.counted[f.path][id] {
 				why := "crash"
 				if !w.uncertain() {
 					why = "foreign"
