@@ -37,11 +37,10 @@ func startFleet(t *testing.T, unread bool, set func(*simulate.FleetConfig)) (dir
 	if !unread {
 		consuming.Go(func() { consume(ctx, paths(fleet), cfg.Agent.RunInterval, 0) })
 		// A consumer whose lock isn't seen by the first scan of locks would be a foreign one for two seconds.
-		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-			if found, _ := procs.FS("/proc").Consumers(paths(fleet)...); len(found) == cfg.Agents {
-				break
-			}
-		}
+		must.EventuallyTrue(t, "consumer of all rings", func() bool {
+			found, _ := procs.FS("/proc").Consumers(paths(fleet)...)
+			return len(found) == cfg.Agents
+		})
 	}
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
