@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -93,6 +94,9 @@ func (c Config) withDefaults() (Config, error) {
 	require(!slices.ContainsFunc(c.Sinks, func(s sink.Sink) bool { return nils.Is(s) }), "a sink is nil")
 	if len(c.Directories) == 0 {
 		c.Directories = []string{env.Dir()}
+	}
+	for _, dir := range c.Directories {
+		require(filepath.IsAbs(dir), "directory %q: it must be an absolute path", dir)
 	}
 	if c.RunInterval == 0 {
 		var err error
