@@ -36,6 +36,11 @@ var checkpointMutations = []mutation{
 		"if still, err := same(); err != nil && !still {",
 	},
 	{
+		"internal/engine/internal/checkpoint/resume.go", "only events that were written before a resume are skipped",
+		"m.held(m.From) > pending",
+		"false",
+	},
+	{
 		"internal/engine/internal/checkpoint/resume.go", "only events that were written before the comparison are skipped",
 		"held < m.held(m.From) && held <= pending",
 		"held < m.held(m.From)",
