@@ -15,8 +15,8 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/process"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // lsFlags is the command line of nixlring ls.
@@ -114,7 +114,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 
 // notRing returns the error for a file on the command line that isn't a ring.
 func notRing(e *listing.Entry) error {
-	path := render.Printable(e.Path)
+	path := units.Printable(e.Path)
 	if recorder.Is(e.Path) {
 		return fmt.Errorf("%s: is a recording; use nixlring why or nixlring replay", path)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -82,8 +81,8 @@ func writeListText(w io.Writer, list []listing.Entry, now time.Time) error {
 		if e.Store != nil {
 			layout, alive = semconv.LayoutStore, e.Alive.String()
 		}
-		t.add(render.Printable(e.Path), layout, capacity, pending, fill, alive,
-			strconv.FormatUint(uint64(e.Owner), 10), units.Age(now.Sub(e.Modified)), render.Printable(note(e)))
+		t.add(units.Printable(e.Path), layout, capacity, pending, fill, alive,
+			strconv.FormatUint(uint64(e.Owner), 10), units.Age(now.Sub(e.Modified)), units.Printable(note(e)))
 	}
 	return t.write(w)
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // output is the value of --output.
@@ -163,7 +163,7 @@ func sayWarning(say io.Writer, n notice.Notice) {
 	}
 	text := n.String()
 	if n.Kind == notice.RingFull {
-		text = render.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
+		text = units.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
 	}
 	fmt.Fprintln(say, text)
 }

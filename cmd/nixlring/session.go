@@ -13,7 +13,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 func newSession(w world) *cobra.Command {
@@ -82,7 +82,7 @@ func runAnalyze(w world, path string, all bool, format string) error {
 		return err
 	}
 	if r.Summary.TotalPackets == 0 { // the text report contains this warning
-		fmt.Fprintf(w.err, "there are no packets in %s\n", render.Printable(r.Path))
+		fmt.Fprintf(w.err, "there are no packets in %s\n", units.Printable(r.Path))
 	}
 	return writeJSON(w.out, newAnalyzed(r))
 }
@@ -130,10 +130,10 @@ func runRecover(w world, path string, force bool) error {
 		return explainSession(path, err)
 	}
 	s := &r.Summary
-	fmt.Fprintf(w.out, "%s: %s, %d failed; tokens and contention events are unknown\n", render.Printable(s.JSONSummary),
+	fmt.Fprintf(w.out, "%s: %s, %d failed; tokens and contention events are unknown\n", units.Printable(s.JSONSummary),
 		plural(int(s.TotalPackets), "packet", "packets"), s.FailedPackets)
 	for _, row := range r.Skipped {
-		fmt.Fprintf(w.err, "line %d of %s was skipped: %s\n", row.Line, render.Printable(r.Path), row.Reason)
+		fmt.Fprintf(w.err, "line %d of %s was skipped: %s\n", row.Line, units.Printable(r.Path), row.Reason)
 	}
 	if n := r.SkippedRows - int64(len(r.Skipped)); n > 0 {
 		fmt.Fprintf(w.err, "%d more rows were skipped\n", n)

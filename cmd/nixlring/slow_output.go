@@ -10,7 +10,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -81,7 +80,7 @@ func (w *slowWriter) one(t *slowTransfer) error {
 	}
 	return w.line(time.UnixMicro(int64(min(t.Micros, math.MaxInt64))).Format("2006-01-02 15:04:05.000000"), t.Direction,
 		units.Bytes(t.Bytes), units.Duration(t.Duration), units.Duration(t.Post), units.Throughput(float64(t.Throughput)), t.Cause,
-		render.Printable(t.Agent))
+		units.Printable(t.Agent))
 }
 
 // summarize prints what was observed.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -154,10 +153,10 @@ func writeTopText(w io.Writer, rows []*top.Row) error {
 		for _, p := range r.Problems {
 			notes = append(notes, p.Text)
 		}
-		t.add(render.Printable(r.Name), units.Throughput(r.Out), units.Throughput(r.In), units.Rate(r.Transfers),
+		t.add(units.Printable(r.Name), units.Throughput(r.Out), units.Throughput(r.In), units.Rate(r.Transfers),
 			dash(top.Duration(r.P50)), dash(top.Duration(r.P99)), dash(top.Duration(r.PostP50)), dash(top.Duration(r.PostP99)),
 			dash(units.Throughput(r.ThroughputP10)), dash(units.Throughput(r.ThroughputP50)), dash(units.Throughput(r.Speed)), units.Rate(r.Errors), memory, fmt.Sprintf("%.0f%%", 100*r.Fill),
-			r.Layout, r.Alive.String(), dash(render.Printable(r.ReaderName())), strings.Join(notes, ", "))
+			r.Layout, r.Alive.String(), dash(units.Printable(r.ReaderName())), strings.Join(notes, ", "))
 	}
 	return t.write(w)
 }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // watchFlags selects the agents that a command watches. The commands that watch agents have
@@ -141,4 +141,4 @@ func (f *watchFlags) checkDir() error {
 }
 
 // where returns where agents are watched, as part of a sentence.
-func (f *watchFlags) where(name string) string { return "in " + render.Printable(name) }
+func (f *watchFlags) where(name string) string { return "in " + units.Printable(name) }

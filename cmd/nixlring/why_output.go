@@ -10,7 +10,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -29,14 +28,14 @@ func (v *verdict) write(w world, quiet bool) error {
 	case v.Agents == v.Exited: // rings that exited agents left empty aren't opened
 		fmt.Fprintf(say, "Nothing to watch: no agent %s is running.", v.where)
 		if v.Directory != "" {
-			fmt.Fprintf(say, " To see its rings, run: nixlring ls %s", render.Printable(v.Directory))
+			fmt.Fprintf(say, " To see its rings, run: nixlring ls %s", units.Printable(v.Directory))
 		}
 		fmt.Fprintln(say)
 	default:
 		fmt.Fprintf(say, "%s: %s\n", v.headline(), watched)
 	}
 	if v.Warning != "" {
-		fmt.Fprintf(say, "Warning: %s\n", render.Printable(v.Warning))
+		fmt.Fprintf(say, "Warning: %s\n", units.Printable(v.Warning))
 	}
 	if v.Agents > v.Exited && len(v.Unjudged) > 0 {
 		fmt.Fprintln(say, "Not judged:")
@@ -80,7 +79,7 @@ func (v *verdict) headline() string {
 func wrapped(first, rest, text string) string {
 	const width = 76
 	var b strings.Builder
-	for i, part := range strings.Split(ansi.Wordwrap(render.Printable(text), width, ""), "\n") {
+	for i, part := range strings.Split(ansi.Wordwrap(units.Printable(text), width, ""), "\n") {
 		if i > 0 {
 			first = rest
 		}

@@ -1,7 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package units formats numbers for display, with three digits and a suitable unit, and texts as JSON.
+// Package units formats numbers for display, with three digits and a suitable unit, and texts for JSON and
+// for terminals.
 package units
 
 import (
@@ -30,6 +31,17 @@ func Text(s string) string {
 		s = s[n:]
 	}
 	return b.String()
+}
+
+// Printable returns a text that is safe to print on a terminal: quoted if it contains control characters
+// or invalid UTF-8.
+func Printable(s string) string {
+	for _, r := range s {
+		if !strconv.IsPrint(r) || r == '\uFFFD' {
+			return strconv.QuoteToGraphic(s)
+		}
+	}
+	return s
 }
 
 // scaled formats a number with three digits and the largest suitable unit.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // WriteText writes the report as text.
@@ -20,7 +20,7 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, render.Printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(t, "%s\t%s\n", name, units.Printable(fmt.Sprintf(format, args...)))
 	}
 	kind := "Ring"
 	switch {

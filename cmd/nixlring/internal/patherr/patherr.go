@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // Kind is what a command expects at a path.
@@ -59,10 +59,10 @@ func Explain(k Kind, path string, err error) error {
 	case err == nil, errors.As(err, &known), errors.As(err, &permission): // already explained
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		text := fmt.Sprintf("%s: no such %s; %s", render.Printable(path), kinds[k].noun, kinds[k].todo)
+		text := fmt.Sprintf("%s: no such %s; %s", units.Printable(path), kinds[k].noun, kinds[k].todo)
 		return &problem{text, err}
 	case errors.Is(err, fs.ErrPermission):
-		return &problem{render.Printable(path) + ": " + forbidden(path), err}
+		return &problem{units.Printable(path) + ": " + forbidden(path), err}
 	default:
 		return err
 	}
@@ -75,7 +75,7 @@ func forbidden(path string) string {
 	info, err := os.Stat(at)
 	for err != nil && at != filepath.Dir(at) {
 		at = filepath.Dir(at)
-		what = render.Printable(at)
+		what = units.Printable(at)
 		info, err = os.Stat(at)
 	}
 	if err != nil {
@@ -93,7 +93,7 @@ func Directory(k Kind, path string) error {
 	case err != nil:
 		return Explain(k, path, err)
 	case !info.IsDir():
-		return fmt.Errorf("%s: is a file; specify the directory of the rings", render.Printable(path))
+		return fmt.Errorf("%s: is a file; specify the directory of the rings", units.Printable(path))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -166,7 +167,7 @@ func (p *Printer) print(r *ring, b ringbuf.Batch) {
 			continue
 		}
 		if p.cfg.Headings && len(p.cfg.Paths) > 1 && p.from != r {
-			p.buf = fmt.Appendf(p.buf, "==> %s <==\n\n", render.Printable(r.path))
+			p.buf = fmt.Appendf(p.buf, "==> %s <==\n\n", units.Printable(r.path))
 		}
 		p.from = r
 		p.buf = p.cfg.Format(p.buf, &shown)

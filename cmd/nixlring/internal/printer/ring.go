@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -33,7 +33,7 @@ func (p *Printer) open(r *ring) (err error) {
 	p.noted = make(map[string]bool)
 	layout := r.reader.Layout()
 	fmt.Fprintf(p.cfg.Notes, "%s: layout %v, capacity %d events, %s\n",
-		render.Printable(r.path), layout, r.reader.Capacity(), doing[p.cfg.Mode])
+		units.Printable(r.path), layout, r.reader.Capacity(), doing[p.cfg.Mode])
 	if layout != ringbuf.V1 && !p.timed {
 		p.timed = true
 		fmt.Fprintf(p.cfg.Notes, "Rings of layout v2 and later have no timestamps: times are when events were read.\n")

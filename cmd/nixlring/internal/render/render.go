@@ -70,7 +70,7 @@ func AppendBlock(b []byte, e *Event) []byte {
 	b = append(b, "\nCategory: "...)
 	b = append(b, e.Category.String()...)
 	b = append(b, "\nEvent: "...)
-	b = append(b, Printable(e.Name)...)
+	b = append(b, units.Printable(e.Name)...)
 	b = append(b, "\nValue: "...)
 	b = strconv.AppendUint(b, e.Value, 10)
 	return append(b, "\n===========================\n\n"...)
@@ -82,7 +82,7 @@ func AppendLine(b []byte, e *Event) []byte { return append(appendColumns(b, e), 
 // AppendRingLine is like [AppendLine], but adds the path of the ring.
 func AppendRingLine(b []byte, e *Event) []byte {
 	b = append(appendColumns(b, e), "  "...)
-	b = append(b, Printable(e.Ring)...)
+	b = append(b, units.Printable(e.Ring)...)
 	return append(b, '\n')
 }
 
@@ -90,7 +90,7 @@ func AppendRingLine(b []byte, e *Event) []byte {
 // value, so that all lines are aligned.
 func appendColumns(b []byte, e *Event) []byte {
 	b = e.Time().AppendFormat(b, "2006-01-02 15:04:05.000000")
-	return fmt.Appendf(b, "  %-11s  %-31s  %20d", e.Metric, Printable(e.Name), e.Value)
+	return fmt.Appendf(b, "  %-11s  %-31s  %20d", e.Metric, units.Printable(e.Name), e.Value)
 }
 
 // jsonEvent is an event as JSON. The field names are those of the CSV and are stable. The
@@ -124,17 +124,6 @@ func AppendCSV(b []byte, e *Event) []byte {
 	return sink.AppendCSV(b, &sink.Event{
 		Time: e.Time(), Category: e.Category, Name: strings.ToValidUTF8(e.Name, "\uFFFD"), Value: e.Value,
 	})
-}
-
-// Printable returns a name that is safe to print on a terminal: quoted if it contains control
-// characters or invalid UTF-8.
-func Printable(s string) string {
-	for _, r := range s {
-		if !strconv.IsPrint(r) || r == '\uFFFD' {
-			return strconv.QuoteToGraphic(s)
-		}
-	}
-	return s
 }
 
 // Formats returns the names of the formats.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -36,7 +36,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 // text is encoded without characters that don't print.
 type text string
 
-func (t text) MarshalJSON() ([]byte, error) { return json.Marshal(render.Printable(string(t))) }
+func (t text) MarshalJSON() ([]byte, error) { return json.Marshal(units.Printable(string(t))) }
 
 // hello is what a browser needs before the first frame.
 type hello struct {

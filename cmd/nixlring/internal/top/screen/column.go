@@ -12,7 +12,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -150,9 +149,9 @@ func of(format func(float64) (string, paint), number func(*top.Row) float64) fun
 
 func nameCell(r *top.Row, _ int) (string, paint) {
 	if r.Alive == procs.No {
-		return render.Printable(r.Name), dim
+		return units.Printable(r.Name), dim
 	}
-	return render.Printable(r.Name), strong
+	return units.Printable(r.Name), strong
 }
 
 func throughput(v float64) (string, paint) {
@@ -236,9 +235,9 @@ func aliveCell(r *top.Row, _ int) (string, paint) {
 func readerCell(r *top.Row, _ int) (string, paint) {
 	switch name := r.ReaderName(); r.Reader {
 	case top.Locked:
-		return render.Printable(name), plain
+		return units.Printable(name), plain
 	case top.Foreign, top.Stalled, top.Nobody:
-		return render.Printable(name), warn
+		return units.Printable(name), warn
 	default:
 		return "-", dim
 	}

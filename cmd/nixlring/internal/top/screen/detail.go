@@ -9,7 +9,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -45,7 +44,7 @@ func (m *Model) detail() string {
 	}
 	b.WriteString(strings.Join(lines, "\n"))
 	b.WriteString(strings.Repeat("\n", body-len(lines)+1))
-	m.line(&b, dim.in(" for processes and advice, run: nixlring inspect "+render.Printable(r.Path)), "")
+	m.line(&b, dim.in(" for processes and advice, run: nixlring inspect "+units.Printable(r.Path)), "")
 	m.keys(&b, [][2]string{
 		{"esc", "all agents"},
 		{"↑↓", "other agent"},
@@ -61,12 +60,12 @@ func (m *Model) detail() string {
 func (m *Model) facts(b *strings.Builder, r *top.Row) {
 	sep := dim.in(" · ")
 	parts := []string{
-		strong.in(render.Printable(r.Name)),
+		strong.in(units.Printable(r.Name)),
 		"layout " + r.Layout,
 		fmt.Sprintf("ring of %s events", units.Count(uint64(max(r.Capacity, 0)))),
 	}
 	if name := r.ReaderName(); name != "" {
-		reader := "read by " + render.Printable(name)
+		reader := "read by " + units.Printable(name)
 		if r.Lock.Name != "" {
 			reader += fmt.Sprintf(" (pid %d)", r.Lock.PID)
 		}
@@ -85,7 +84,7 @@ func (m *Model) facts(b *strings.Builder, r *top.Row) {
 	m.line(b, " "+strings.Join(append(parts, last), sep), "")
 	if identity := r.Identity(); len(identity) > 0 {
 		for i := range identity {
-			identity[i] = render.Printable(identity[i])
+			identity[i] = units.Printable(identity[i])
 		}
 		m.line(b, " "+strings.Join(identity, sep), "")
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -54,7 +53,7 @@ func (m *Model) table() string {
 
 // head draws the first line: the directory, and how rates are measured.
 func (m *Model) head(b *strings.Builder) {
-	left := " " + strong.in("nixlring top") + "  " + render.Printable(m.cfg.Name)
+	left := " " + strong.in("nixlring top") + "  " + units.Printable(m.cfg.Name)
 	right := fmt.Sprintf("rates over %v · every %v · ", m.cfg.Window, m.cfg.Interval)
 	if at := m.board.At(); !at.IsZero() {
 		right += at.Format("15:04:05")
@@ -198,15 +197,15 @@ func (m *Model) empty(b *strings.Builder, body int) (lines int) {
 func (m *Model) status(b *strings.Builder) {
 	switch {
 	case m.typing:
-		b.WriteString(" filter: " + render.Printable(m.filter) + marked.in(" ") + "\n")
+		b.WriteString(" filter: " + units.Printable(m.filter) + marked.in(" ") + "\n")
 		return
 	case m.board.Warning() != "":
-		m.line(b, " "+warn.in(render.Printable(m.board.Warning())), "")
+		m.line(b, " "+warn.in(units.Printable(m.board.Warning())), "")
 		return
 	}
 	left := " top doesn't consume events; press ? for its limits"
 	if unseen := m.board.Unseen(); unseen != "" {
-		left = " ALIVE is unknown: " + render.Printable(unseen)
+		left = " ALIVE is unknown: " + units.Printable(unseen)
 	}
 	if m.filter != "" || m.problems {
 		left = fmt.Sprintf(" %d of %d agents", len(m.rows), m.board.Sum().Agents)
