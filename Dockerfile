@@ -1,7 +1,7 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The full Collector and nixlring, static, and nothing else. `make image` builds it.
+# The full Collector and nixlring, static, and nothing else. Build it with `docker build --tag otelcol-nixl .`
 # The build runs on the builder's own architecture and cross-compiles.
 FROM --platform=$BUILDPLATFORM golang:1.26.8-bookworm AS build
 WORKDIR /src

@@ -8,8 +8,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# Command-line variables of `make run` and `make demo`.
-export DIR SIMULATE SCENARIO PORT AGENTS FUZZTIME SEEDS SEED FIRST CONTAINER_LIVES
+# Variables of the command line that scripts and tests read.
+export DIR SIMULATE SCENARIO PORT AGENTS CONTAINER_LIVES CONTAINER_JOBS HOSTILE CHAOS_SEED BENCH_SECONDS
 
 COLLECTOR := dist/otelcol-nixl
 # From builder-full.yaml: for clusters, gateways and Kafka.
@@ -42,23 +42,13 @@ nixlring: ## Build the tool for operators, bin/nixlring
 	@mkdir -p bin # go builds there, so that it can replace a program that is running
 	@GOTMPDIR=$(abspath bin) CGO_ENABLED=0 go build -C cmd/nixlring -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o $(abspath bin/nixlring) .
 
-.PHONY: image
-image: ## Build a container image of the full Collector and nixlring: make image [IMAGE=otelcol-nixl:TAG] [DOCKER=podman]
-	@version=$$(scripts/version.sh); image=$${IMAGE:-otelcol-nixl:$${version//+/-}}; \
-	  $${DOCKER:-docker} build --build-arg VERSION="$$version" --tag "$$image" . && echo "$$image"
-
-.PHONY: snapshot
-snapshot: ## Build the files of a release in bin/release, only for this architecture
-	@mkdir -p bin && sed "s/goarch: .*/goarch: [$$(go env GOARCH)]/" .goreleaser.yaml >bin/goreleaser.yaml
-	@VERSION=$$(scripts/version.sh) $(RELEASER) release --config=bin/goreleaser.yaml --snapshot --clean --skip=sbom
-
 .PHONY: run
 run: build nixlring ## Run the Collector on a directory: make run [DIR=...] [SIMULATE=4] [SCENARIO=...] [PORT=9464]
-	@scripts/run.sh
+	@scripts/run.sh run
 
 .PHONY: demo
 demo: nixlring ## Show simulated agents in a browser: make demo [SCENARIO=straggler] [PORT=...] [AGENTS=8]
-	@scripts/demo.sh
+	@scripts/run.sh demo
 
 ##@ Test
 
@@ -100,81 +90,89 @@ sim: ## Simulate agents, stores and crashes: make sim [SEEDS=100000] [FIRST=1] [
 ifdef BRANCHES
 	@go test -overlay bin/sim/overlay.json -count=1 -timeout 0 -covermode=count -coverprofile=bin/sim/branches \
 	  -coverpkg=./ringbuf,./internal/engine/internal/checkpoint,./internal/engine/internal/drain \
-	  ./internal/engine/internal/drain -run '^TestSimulation' -sim.races -sim.seeds=$${SEEDS:-1000} >/dev/null
+	  ./internal/engine/internal/drain -run '^TestSimulation' -sim.races -sim.seeds=$(or $(SEEDS),1000) >/dev/null
 	@sed -n 's#^[^:]*/nixl-otel/\(.*\) [0-9]* \([0-9]*\)$$#\2 \1#p' bin/sim/branches | grep -Ev '/(loop|saver|holes|mapping_linux|open)\.go' | \
 	  sort -n | awk '{printf "%10d %s\n", $$1, $$2}'
 else
 	go test -overlay bin/sim/overlay.json -count=1 -timeout 0 ./internal/engine/internal/drain -run '^TestSimulation$$' -v -sim.races \
-	  -sim.seeds=$${SEEDS:-100000} -sim.first=$${FIRST:-1} -sim.seed=$${SEED:-0}
+	  -sim.seeds=$(or $(SEEDS),100000) -sim.first=$(or $(FIRST),1) -sim.seed=$(or $(SEED),0)
 endif
 
 # The root directory must not change while this runs.
 .PHONY: mutate
-mutate: ## Apply bugs to the core, one at a time, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]
-	go run ./internal/mutate -seeds=$${SEEDS:-20000} -every=$${EVERY:-1} -only="$${ONLY:-}"
-
-.PHONY: mutate-random
-mutate-random: ## Apply random bugs to packages, and print those that no test finds: make mutate-random [PKG=bridge/session] [N=30] [SEED=1]
-	@go run ./internal/mutate/random -pkg="$${PKG:-}" -n=$${N:-30} -seed=$${SEED:-1}
+mutate: ## Apply bugs to the core, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]; random ones: PKG=bridge/session [N=30] [SEED=1]
+ifdef PKG
+	@go run ./internal/mutate/random -pkg="$(PKG)" -n=$(or $(N),30) -seed=$(or $(SEED),1)
+else
+	go run ./internal/mutate -seeds=$(or $(SEEDS),20000) -every=$(or $(EVERY),1) -only="$(ONLY)"
+endif
 
 .PHONY: chaos
 chaos: build ## Kill the Collector repeatedly and make its backend fail: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]; all at the same time: MINUTES=10
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$${CHAOS_KILLS:-300} CHAOS_DURATION=$${CHAOS_DURATION:-3m} $(if $(MINUTES),CHAOS_SOAK=$(MINUTES)m) \
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_KILLS=$(or $(CHAOS_KILLS),300) CHAOS_DURATION=$(or $(CHAOS_DURATION),3m) $(if $(MINUTES),CHAOS_SOAK=$(MINUTES)m) \
 	  go -C test test -count=1 -v -timeout 0 ./chaos $(if $(MINUTES),-run '^TestSoak$$')
 
 .PHONY: FORCE
 bin/victoria-%: FORCE # backends for logs and metrics
 	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath $@) \
 	  github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-$*
-
-.PHONY: scale-test
-scale-test: build build-full bin/victoria-logs ## Test the configurations for many hosts, with gateways and a logs backend
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) VICTORIA_LOGS=$(abspath bin/victoria-logs) \
-	  go -C test test -count=1 -run '^TestScale' ./e2e
+bin/prom%: FORCE # prometheus and promtool
+	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -tags=remove_all_sd -ldflags='-s -w' \
+	  -o $(abspath $@) github.com/prometheus/prometheus/cmd/prom$*
 
 .PHONY: container-test
 container-test: build ## Test the discovery of agents in real containers; needs root, podman and runc [CONTAINER_LIVES=200 CONTAINER_JOBS=20 HOSTILE=10m]
 	NIXL_CONTAINER_TEST=1 OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 $(if $(HOSTILE),-timeout=1h) ./containers/...
 
+# Inputs that fail are stored in testdata/fuzz of the package: commit them, so that `go test` runs them.
 .PHONY: fuzz
-fuzz: ## Fuzz all code that reads external data: make fuzz [FUZZTIME=30s]
-	@scripts/fuzz.sh
+fuzz: ## Fuzz all code that reads external data: make fuzz [FUZZTIME=30s] [PKG=./ringbuf]
+	@failed=; for m in $(CODE); do for d in $$(go -C $$m list -f '{{.Dir}}' $(or $(PKG),./...)); do \
+	  for t in $$(cat $$d/*_test.go 2>/dev/null | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p'); do echo "fuzz $$t of $$d"; \
+	    TMPDIR=/dev/shm go test -C $$d -run='^$$' -fuzz="^$$t\$$" -fuzztime=$(or $(FUZZTIME),30s) -fuzzminimizetime=10x . || failed=1; \
+	done; done; done; [[ -z $$failed ]]
 
 .PHONY: dashboards-test
-dashboards-test: build nixlring bin/victoria-metrics ## Test queries, alerts and sums on real backends, and the page of nixlring web
-	@scripts/test-dashboards.sh
+dashboards-test: build nixlring bin/victoria-metrics bin/prometheus bin/promtool ## Test queries, alerts and sums on real backends, and the page of nixlring web
+	@CHROMIUM=$$(command -v chromium || command -v chromium-browser || command -v google-chrome) || echo "no Chromium: the page isn't tested"; \
+	  export CHROMIUM OTELCOL_NIXL=$(abspath $(COLLECTOR)) NIXLRING=$(abspath bin/nixlring) VICTORIA_METRICS=$(abspath bin/victoria-metrics) \
+	  PROMETHEUS=$(abspath bin/prometheus) PROMTOOL=$(abspath bin/promtool); \
+	  go -C test test -count=1 -p 1 -parallel 4 -timeout 20m ./dashboards ./web
 
 .PHONY: bench
 bench: build ## Run all benchmarks and compare them with their goals: make bench [BENCH_SECONDS=60] [ARGS="-docs FILE" or -short]
 	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report $(ARGS)
 
 .PHONY: validate
-validate: build build-full ## Check the sample configurations, the chart, the Kubernetes examples and the systemd units
+validate: build build-full bin/victoria-logs ## Check the sample configurations and the chart, and test gateways, load balancing and a logs backend
 	@for f in $$(ls examples/collector/*.yaml | grep -v nixl-exporter-names); do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
 	@for f in examples/collector/*.yaml examples/collector/scale/*.yaml; do \
 	  echo "validate $$f, full"; $(FULL) validate --config="$$f"; done
 	OTELCOL_NIXL_FULL=$(abspath $(FULL)) go -C test test -count=1 ./chart
-	@scripts/validate-units.sh
+	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) VICTORIA_LOGS=$(abspath bin/victoria-logs) \
+	  go -C test test -count=1 -run '^TestScale' ./e2e
 
 .PHONY: kube-test
 kube-test: build-full ## Test the chart in the cluster of KUBECONFIG, a cluster only for this test; needs helm, kubectl
 	@scripts/kube-test.sh
 
 .PHONY: release-test
-release-test: snapshot ## Make a release in a temporary repository and use it, and install the packages in a copy of this system; needs root
+release-test: ## Build a release in bin/release for this architecture, use it in a temporary repository, and install the packages in a copy of this system; needs root
+	@mkdir -p bin && sed "s/goarch: .*/goarch: [$$(go env GOARCH)]/" .goreleaser.yaml >bin/goreleaser.yaml
+	@VERSION=$$(scripts/version.sh) $(RELEASER) release --config=bin/goreleaser.yaml --snapshot --clean --skip=sbom
 	@scripts/test-package.sh
 	@scripts/test-release.sh
 
 ##@ Change
 
 .PHONY: generate
-generate: ## Update the generated files; with CHECK=1, fail if one is stale or a go.mod isn't tidy
-ifdef CHECK
-	@$(call each,$(MODULES),go -C $$m mod tidy -diff)
-	@scripts/generate-check.sh
-else
-	@$(call each,$(CODE),go -C $$m generate ./...)
-endif
+generate: ## Update the generated files and go.mod files, and format the code; with CHECK=1, fail if that changes anything
+	@before=$$(git status --porcelain; git diff); \
+	$(call each,$(CODE),go -C $$m generate ./...); \
+	$(call each,$(MODULES),go -C $$m mod tidy); \
+	$(call each,$(CODE),go -C $$m $(LINT) fmt ./...); \
+	[[ -z "$(CHECK)" || $$before == "$$(git status --porcelain; git diff)" ]] || \
+	  { git diff --stat; echo "generated files were stale: commit what make generate has changed" >&2; exit 1; }
 
 .PHONY: lint
 lint: ## Lint the code, the language of all files, the workflows and releases, and type-check for other systems
@@ -187,15 +185,10 @@ lint: ## Lint the code, the language of all files, the workflows and releases, a
 	  $(call each,. bridge/gpu cmd/nixlring,go -C $$m vet ./...); done; \
 	  echo windows/386; GOOS=windows GOARCH=386 go -C receiver/nixlshmreceiver vet ./...
 
-.PHONY: tidy
-tidy: ## Tidy every go.mod, and format the code
-	@$(call each,$(MODULES),go -C $$m mod tidy)
-	@$(call each,$(CODE),go -C $$m $(LINT) fmt ./...)
-
 .PHONY: ci
 ci: ## Run all checks that a change must pass
 	@for step in "generate CHECK=1" lint build validate test-race "mutate SEEDS=1000 EVERY=12" "bench ARGS=-short" \
-	    e2e scale-test dashboards-test release-test; do \
+	    e2e dashboards-test release-test; do \
 	  echo "=== $$step"; start=$$SECONDS; \
 	  $(MAKE) --no-print-directory $$step; \
 	  echo "=== $$step took $$((SECONDS - start)) s"; done

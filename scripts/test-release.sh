@@ -17,7 +17,7 @@ exec 2> >(grep -v '^go: downloading ' >&2)
 die() { printf 'test-release: %s\n' "$*" >&2; exit 1; }
 
 mkdir "$work/nixl-otel"
-scripts/copy-tree.sh "$work/nixl-otel"
+git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cT - 2>/dev/null | tar -xC "$work/nixl-otel"
 (
   cd "$work/nixl-otel"
   sed -i "s/^## Unreleased$/## ${version#v}/" CHANGELOG.md

@@ -296,7 +296,7 @@ func TestReleaseWithoutDestinationIsRejected(t *testing.T) {
 	}
 }
 
-// The default image is the one that `make image` builds at a tag. The release
+// The default image is the one that the Dockerfile builds at a tag. The release
 // script changes the version of both.
 func TestChartHasTheVersionOfTheCollector(t *testing.T) {
 	t.Parallel()

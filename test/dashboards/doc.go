@@ -14,7 +14,6 @@
 //	VICTORIA_METRICS  VictoriaMetrics
 //	PROMETHEUS        Prometheus
 //	PROMTOOL          promtool
-//	DASHBOARD_LINTER  Grafana's dashboard-linter
 //
 // A test is skipped if one of its variables isn't set.
 package dashboards

@@ -10,7 +10,7 @@
 // Without this variable, the tests are skipped, or fail if CI=true. The live test simulates agents for
 // NIXL_E2E_LIVE (default: 30s, or 10s with -short).
 //
-// The tests of the samples for many hosts, TestScale…, need the full Collector. `make scale-test` builds
+// The tests of the samples for many hosts, TestScale…, need the full Collector. `make validate` builds
 // it and sets OTELCOL_NIXL_FULL. Without this variable, the tests are skipped.
 //
 // The tests use the sample configurations in examples/collector. Each test adds a second configuration

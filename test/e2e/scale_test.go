@@ -21,7 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// needFull skips a test of the samples for many hosts unless `make scale-test` has built the full
+// needFull skips a test of the samples for many hosts unless `make validate` has built the full
 // Collector.
 func needFull(t *testing.T) {
 	t.Helper()
