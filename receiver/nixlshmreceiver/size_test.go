@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// docs/scale.md has these figures.
+// docs/cost.md has these figures.
 func TestDefaultMetricsHaveAtMost40PointsPerAgent(t *testing.T) {
 	const agents = 8
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 2))
