@@ -11,10 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/inspect"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
-	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 func newInspect(w world) *cobra.Command {
@@ -67,14 +66,13 @@ func runInspect(ctx context.Context, w world, path string, watch time.Duration, 
 	if err != nil {
 		return err
 	}
-	r, err := inspect.Inspect(ctx, inspect.Config{
+	r, err := ringfile.Inspect(ctx, ringfile.Config{
 		Path: path, Proc: w.proc, For: watch, RunInterval: interval, EUID: os.Geteuid(), Now: w.now,
 	})
 	if err != nil {
 		return patherr.Explain(patherr.Ring, path, err)
 	}
 	if format == "json" {
-		r.Path = units.Text(r.Path)
 		err = writeJSON(w.out, r)
 	} else {
 		err = r.WriteText(w.out, w.now())

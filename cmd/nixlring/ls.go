@@ -8,13 +8,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -36,14 +39,14 @@ func newLs(w world) *cobra.Command {
 exporter, and those that can't be read. It doesn't consume events.
 
 PENDING is the number of events in the ring. FILL is PENDING as a share of the
-ring's capacity; at 100% the agent loses events. OWNER is a uid; a consumer must
-run as this user or as root. ALIVE shows whether the agent is running, whether or
-not a consumer has its ring open; ? means that finding out requires root, or isn't
-possible in a container. For a store, it shows whether a process holds the lock on
-the store. AGE is the time since the file system noted a change of the file; it
-can be too high, because agents write through a memory mapping.
-NOTES is why a file can't be read, or a note on a readable file. For details, run
-nixlring inspect.
+ring's capacity; at 100% the agent loses events. IN USE shows whether an agent or
+a consumer has the ring open for writing, or a process holds the lock on the
+store; ? means that finding out requires the file's owner or root, or isn't
+possible on this file system. OWNER is a uid; a consumer must run as this user or
+as root. AGE is the time since the file system noted a change of the file; it can
+be too high, because agents write through a memory mapping. NOTES is why a file
+can't be read, or a note on a readable file. For details, such as which processes
+use a ring, run nixlring inspect.
 
 Each process of an agent has its own store, with the layout prometheus_mp_v1. A
 store has no capacity, and any number of consumers can read it. NOTES names the
@@ -77,55 +80,36 @@ With --require: 3 no ring and no store found.`,
 }
 
 func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
-	var list []listing.Entry
+	list := []*ringfile.Entry{} // never null in JSON
 	var wrong []error
 	hidden, found := 0, 0
-	err := listing.Walk(ctx, dirs, f.recursive, func(e listing.Entry) {
+	err := ringfile.List(ctx, dirs, f.recursive, os.Geteuid(), func(e *ringfile.Entry) {
 		switch {
-		case e.Other && !f.all && !e.Asked:
-			hidden++
-			return
 		case !e.Other:
 			found++
-		case e.Asked:
-			wrong = append(wrong, notRing(&e))
+		case e.Given:
+			wrong = append(wrong, notRing(e))
+		case !f.all:
+			hidden++
+			return
 		}
 		list = append(list, e)
 	})
-	unseen := listing.FindAlive(w.proc, list)
-	err = errors.Join(err, f.write(w, list), errors.Join(wrong...))
-	if hidden > 0 && f.output.value == "text" {
-		fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is neither a ring nor a store", "other files are neither rings nor stores"))
+	if f.output.value == "json" {
+		err = errors.Join(err, writeJSON(w.out, list), errors.Join(wrong...))
+	} else {
+		err = errors.Join(err, writeList(w.out, list, w.now()), errors.Join(wrong...))
+		if hidden > 0 {
+			fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is neither a ring nor a store", "other files are neither rings nor stores"))
+		}
+		if found == 0 && err == nil {
+			fmt.Fprintf(w.err, "no ring in %s\n%s", strings.Join(dirs, ", "), howToStart(dirs[0]))
+		}
 	}
-	if unseen != "" && f.output.value == "text" {
-		fmt.Fprintf(w.err, "? in ALIVE: %s\n", unseen)
-	}
-	if found > 0 || err != nil {
-		return err
-	}
-	if f.output.value == "text" {
-		fmt.Fprintf(w.err, "no ring in %s\n%s", strings.Join(dirs, ", "), howToStart(dirs[0]))
-	}
-	if f.require {
+	if f.require && found == 0 && err == nil {
 		return errNoRing
 	}
-	return nil
-}
-
-// notRing returns the error for a file on the command line that isn't a ring.
-func notRing(e *listing.Entry) error {
-	path := units.Printable(e.Path)
-	if recorder.Is(e.Path) {
-		return fmt.Errorf("%s: is a recording; use nixlring why or nixlring replay", path)
-	}
-	return fmt.Errorf("%s: %s; specify rings or directories of rings", path, e.Reason())
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return err
 }
 
 // howToStart explains how to get rings in a directory.
@@ -138,13 +122,30 @@ The directory must exist. To try without an agent: nixlring simulate %[4]s
 `, process.EnvEnable, process.EnvExporter, process.EnvDir, dir)
 }
 
-func (f *lsFlags) write(w world, list []listing.Entry) error {
-	now := time.Now()
-	switch {
-	case f.output.value == "json":
-		return writeListJSON(w.out, list, now)
-	case len(list) == 0:
+// notRing returns the error for a file on the command line that isn't a ring.
+func notRing(e *ringfile.Entry) error {
+	path := units.Printable(string(e.Path))
+	if recorder.Is(string(e.Path)) {
+		return fmt.Errorf("%s: is a recording; use nixlring why or nixlring replay", path)
+	}
+	return fmt.Errorf("%s: %s; specify rings or directories of rings", path, e.Problem)
+}
+
+func writeList(w io.Writer, list []*ringfile.Entry, now time.Time) error {
+	if len(list) == 0 {
 		return nil
 	}
-	return writeListText(w.out, list, now)
+	t := newTable("PATH", "LAYOUT", ">CAPACITY", ">PENDING", ">FILL", "IN USE", ">OWNER", ">AGE", "NOTES")
+	for _, e := range list {
+		capacity, pending, fill, use := "-", "-", "-", "-"
+		if e.Ring {
+			capacity, pending, fill = strconv.Itoa(e.Capacity), strconv.Itoa(*e.Pending), fmt.Sprintf("%.0f%%", 100**e.Fill)
+		}
+		if e.Layout != "" {
+			use = e.InUse.String()
+		}
+		t.add(units.Printable(string(e.Path)), cmp.Or(e.Layout, "-"), capacity, pending, fill, use, fmt.Sprint(e.Owner),
+			units.Age(now.Sub(e.Modified)), units.Printable(cmp.Or(e.Problem, strings.Join(e.Notes, "; "))))
+	}
+	return t.write(w)
 }

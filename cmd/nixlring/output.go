@@ -123,6 +123,13 @@ func (t *table) alignRight(column int) {
 	}
 }
 
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // notes returns the writer for messages that aren't part of the result.
 func notes(w world, quiet bool) io.Writer {
 	if quiet {

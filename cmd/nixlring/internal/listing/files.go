@@ -1,6 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package listing finds the files of directories.
 package listing
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package listing
+package ringfile
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ import (
 // Real agents take far less than a second.
 const startingFor = time.Minute
 
-// foreign reports whether a file that isn't a readable ring or store is unrelated to
-// telemetry, as most files in /tmp are.
-func foreign(path string, err error, info fs.FileInfo) bool {
+// unrelated reports whether a file that isn't a readable ring or store has nothing to do with
+// telemetry, like most files in /tmp.
+func unrelated(path string, err error, info fs.FileInfo) bool {
 	switch {
 	case errors.Is(err, ringbuf.ErrNotReady): // comes first, because the error may also be an ErrNotRing
 		return !unready(path, info)

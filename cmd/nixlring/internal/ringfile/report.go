@@ -1,0 +1,135 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ringfile
+
+import (
+	"context"
+	"io/fs"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Config configures [Inspect].
+type Config struct {
+	Path        string
+	Proc        string        // mount point of procfs
+	For         time.Duration // how long to watch the ring; 0 for not at all
+	RunInterval time.Duration // the agent's run interval
+	EUID        int           // this process's effective user ID
+	Now         func() time.Time
+}
+
+// Report holds the details of one file. The JSON field names are stable.
+type Report struct {
+	Entry
+	File   File       `json:"file"`
+	Header *Header    `json:"header,omitempty"`
+	Failed []string   `json:"failed_checks,omitempty"` // of the header
+	Drops  uint64     `json:"reported_dropped,omitempty"`
+	Oldest *time.Time `json:"oldest,omitempty"` // time of the oldest event; only layout v1
+	Newest *time.Time `json:"newest,omitempty"`
+	Burst  *Burst     `json:"burst,omitempty"`  // if the ring was watched
+	Totals *Totals    `json:"totals,omitempty"` // of a readable store
+	Users  *Users     `json:"users,omitempty"`  // of a ring
+	Advice []string   `json:"advice"`
+
+	err error // why the file is neither a readable ring nor a readable store
+}
+
+// File describes the file.
+type File struct {
+	Size      int64  `json:"size"`
+	Mode      string `json:"mode"`
+	Group     uint32 `json:"owner_gid"`
+	Device    string `json:"device"` // major:minor in hexadecimal
+	Inode     uint64 `json:"inode"`
+	EventSize int    `json:"event_size,omitempty"` // bytes of an event in a readable ring
+
+	mode fs.FileMode
+}
+
+func describe(info fs.FileInfo) File {
+	id := files.IDOf(info)
+	return File{Size: info.Size(), Mode: info.Mode().String(), Device: files.Device(id.Dev), Inode: id.Ino, mode: info.Mode()}
+}
+
+// Header is the ring's header.
+type Header struct {
+	WritePos        uint64 `json:"write_pos"`
+	ReadPos         uint64 `json:"read_pos"`
+	Version         int32  `json:"version"`
+	ExpectedVersion int32  `json:"expected_version"`
+	Capacity        uint64 `json:"capacity"`
+	Mask            uint64 `json:"mask"`
+}
+
+// Inspect returns a report on a file. A file that is neither a ring nor a store is not an error; the report
+// contains the reason. Inspect returns an error if the file doesn't exist.
+func Inspect(ctx context.Context, cfg Config) (*Report, error) {
+	r, err := look(cfg.Path, cfg.EUID)
+	if err != nil {
+		return nil, err
+	}
+	if !r.named() && !r.foreign() {
+		if h, _ := ringbuf.Peek(cfg.Path); h != (ringbuf.Header{}) {
+			r.Header = &Header{h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask}
+			r.Failed = failedChecks(&h, r.File.Size)
+		}
+		if r.Ring && cfg.For > 0 {
+			r.Burst = watch(ctx, cfg)
+		}
+		users := FindUsers(cfg.Proc, cfg.Path)
+		r.Users = &users
+	}
+	r.advise(cfg.EUID)
+	return r, nil
+}
+
+// failedChecks validates a header.
+func failedChecks(h *ringbuf.Header, size int64) (failed []string) {
+	known, fits := false, false
+	for _, l := range ringbuf.Layouts() {
+		if l.Version() == h.Version {
+			known = true
+			fits = fits || h.Capacity < 1<<32 && size == l.FileSize(h.Capacity)
+		}
+	}
+	for _, c := range []struct {
+		what string
+		ok   bool
+	}{
+		{"version is from 1 to 4", known},
+		{"expected version equals version", h.ExpectedVersion == h.Version},
+		{"capacity is a power of two, 2 or more", h.Capacity >= 2 && bits.OnesCount64(h.Capacity) == 1},
+		{"mask is capacity minus 1", h.Mask == h.Capacity-1},
+		{"positions are less than capacity", h.WritePos < h.Capacity && h.ReadPos < h.Capacity},
+		{"file size fits capacity", fits},
+	} {
+		if !c.ok {
+			failed = append(failed, c.what)
+		}
+	}
+	return failed
+}
+
+// addEvents adds the events in a ring.
+func (r *Report) addEvents(b ringbuf.Batch) {
+	for i := range b.Len() {
+		e := b.Event(i)
+		if !e.Named && e.Type == ringbuf.TypeEventsDropped && b.Layout() >= ringbuf.V4 {
+			r.Drops += e.Value
+		}
+		if b.Layout() == ringbuf.V1 {
+			at := time.UnixMicro(int64(min(e.TimestampMicros, math.MaxInt64)))
+			if r.Oldest == nil {
+				r.Oldest = &at
+			}
+			r.Newest = &at
+		}
+	}
+}

@@ -1,0 +1,159 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ringfile
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/nixl-otel/nixl-otel/internal/units"
+)
+
+// adviceWidth is the width of advice in a terminal of 80 columns.
+const adviceWidth = 68
+
+// WriteText writes the report as text.
+func (r *Report) WriteText(w io.Writer, now time.Time) error {
+	t := &text{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+	switch {
+	case r.named():
+		t.line("Store", "%s", r.Path)
+	case r.foreign():
+		t.line("File", "%s", r.Path)
+	default:
+		t.line("Ring", "%s", r.Path)
+	}
+	if r.Problem != "" {
+		t.line("Problem", "%s", r.Problem)
+	}
+	if !r.foreign() {
+		f := &r.File
+		t.line("File", "%d bytes, %s, uid %d, gid %d, inode %d on device %s", f.Size, f.Mode, r.Owner, f.Group, f.Inode, f.Device)
+		t.line("Modified", "%v ago, according to the file system", now.Sub(r.Modified).Round(time.Second))
+	}
+	t.header(r)
+	if r.Ring {
+		t.ring(r)
+	}
+	if r.Burst != nil {
+		t.burst(r.Burst)
+	}
+	if r.Store != nil {
+		t.store(r, now)
+	}
+	if r.Users != nil {
+		t.users(r)
+	}
+	name := "Advice"
+	for _, advice := range r.Advice {
+		for line := range strings.SplitSeq(ansi.Wordwrap(advice, adviceWidth, ""), "\n") {
+			t.line(name, "%s", line)
+			name = ""
+		}
+	}
+	return t.out.Flush()
+}
+
+// text writes lines with a name.
+type text struct{ out *tabwriter.Writer }
+
+func (t *text) line(name, format string, args ...any) {
+	fmt.Fprintf(t.out, "%s\t%s\n", name, units.Printable(fmt.Sprintf(format, args...)))
+}
+
+func (t *text) header(r *Report) {
+	h := r.Header
+	if h == nil {
+		return
+	}
+	t.line("Header", "write_pos %d, read_pos %d, version %d, expected_version %d, capacity %d, mask %#x",
+		h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask)
+	for _, what := range r.Failed {
+		t.line("Check", "FAILED: %s", what)
+	}
+	if len(r.Failed) == 0 {
+		t.line("Checks", "all passed: version, expected version, capacity, mask, positions, file size")
+	}
+}
+
+func (t *text) ring(r *Report) {
+	t.line("Layout", "%s, %d bytes per event", r.Layout, r.File.EventSize)
+	t.line("Fill", "%d of %d events (%.0f%%)", *r.Pending, r.Capacity-1, 100**r.Fill)
+	if r.Oldest != nil {
+		const form = "2006-01-02 15:04:05.000000"
+		t.line("Events", "from %s to %s", r.Oldest.Format(form), r.Newest.Format(form))
+	}
+}
+
+func (t *text) burst(b *Burst) {
+	t.line("Watched", "%.1f s: %d events, at most %d within a run interval; at most %d in the ring at once",
+		b.Seconds, b.Events, b.Most, b.PeakFill)
+	if b.Missed {
+		t.line("", "some events were missed: they were consumed and overwritten between two polls")
+	}
+	if b.Restarts > 0 {
+		t.line("", "restarts of the agent: %d", b.Restarts)
+	}
+}
+
+func (t *text) store(r *Report, now time.Time) {
+	s, all := r.Store, r.Totals
+	t.line("Layout", "%s, a store of NIXL's prometheus_mp exporter", r.Layout)
+	t.line("Agent", "%s", s.Agent)
+	t.line("Process", "%d (in its own PID namespace), instance %d, on host %s", s.PID, s.Instance, s.Host)
+	if s.LocalRank != "" {
+		t.line("Local rank", "%s", s.LocalRank)
+	}
+	t.line("Started", "%s, %s ago", s.Start.Format(time.DateTime), units.Age(now.Sub(s.Start)))
+	t.line("State", "%s", [...]string{
+		Unknown: "unknown: the file system doesn't report who holds the lock on the store",
+		No:      "exited: no process holds the lock on the store",
+		Yes:     "running: a process holds the lock on the store",
+	}[r.InUse])
+	t.line("Transmitted", "%s", all.Transmit)
+	t.line("Received", "%s", all.Receive)
+	t.line("Memory", "%s registered, %s deregistered", units.Memory(all.Registered), units.Memory(all.Deregistered))
+	t.line("Transfers", "%s", &all.Transfers)
+	t.line("Posts", "%s", &all.Posts)
+	t.line("Errors", "%s", all.errorText())
+	t.line("Dropped", "%s events", units.Count(uint64(all.Dropped)))
+}
+
+func (t *text) users(r *Report) {
+	name := "Mapped by"
+	for _, p := range r.Users.Mapped {
+		how := "reads"
+		if p.Writes > 0 {
+			how = "reads and writes"
+		}
+		t.line(name, "%v, %s", p, how)
+		name = ""
+	}
+	switch {
+	case r.Users.Unseen != "":
+		t.line(name, "possibly others: %s", r.Users.Unseen)
+	case len(r.Users.Mapped) == 0:
+		t.line(name, "no process")
+	}
+	if r.Users.Consumer != nil {
+		t.line("Consumer", "%v holds the consumer lock", r.Users.Consumer)
+	}
+	if r.Ring {
+		t.line("In use", "%s", [...]string{
+			Unknown: "unknown: requires the file's owner or root, and a file system with leases, unlike overlayfs",
+			No:      "no: no process has it open for writing",
+			Yes:     "yes: an agent or a consumer has it open for writing",
+		}[r.InUse])
+		t.line("Agent", "%s", [...]string{
+			Unknown: "unknown: a process that can't be inspected may have the ring open",
+			No:      "exited",
+			Yes:     "running",
+		}[r.Users.Running])
+	}
+}

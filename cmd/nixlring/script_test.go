@@ -1,0 +1,312 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
+	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// TestScripts runs the scripts in testdata/script. Each contains its input, the commands, and their whole
+// output. go test -run TestScripts -update writes the actual output to the scripts.
+//
+// A script runs its commands with "exec transcript FILE", which runs the commands in the lines of FILE that begin
+// with "$ ", and prints them with their output. Lines of standard error begin with "2> ".
+func TestScripts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must.OK(t, os.WriteFile(file, nil, 0o600))
+	if ringfile.OpenForWriting(file) == ringfile.Unknown {
+		t.Skip("the file system doesn't support leases")
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"), UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TZ", "UTC")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"age": setAge, "fixture": copyFixture, "procfs": makeProcfs, "ring": makeRing, "store": makeStore, "truncate": truncate,
+		},
+	})
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(leakChecked{m}, map[string]func(){"nixlring": scripted, "transcript": transcript})
+}
+
+type leakChecked struct{ *testing.M }
+
+func (m leakChecked) Run() int {
+	code := m.M.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// scripted is the program in scripts. PROC is the mount point of procfs.
+func scripted() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(runScripted(ctx, os.Stdout, os.Stderr, os.LookupEnv, os.Args[1:]))
+}
+
+func runScripted(ctx context.Context, out, errs io.Writer, env func(string) (string, bool), args []string) int {
+	w := world{out: normalizer{out}, err: normalizer{errs}, env: env, now: time.Now, proc: "/proc"}
+	if proc, ok := env("PROC"); ok {
+		w.proc = proc
+	}
+	return run(ctx, w, args)
+}
+
+// transcript runs the commands in a file.
+func transcript() {
+	content, err := os.ReadFile(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	var mu sync.Mutex // for commands that write both streams at once
+	for line := range strings.Lines(string(content)) {
+		command, ok := strings.CutPrefix(line, "$ ")
+		if !ok {
+			continue
+		}
+		words := strings.Fields(command)
+		program := slices.Index(words, "nixlring")
+		env := func(name string) (string, bool) {
+			for _, pair := range words[:program] {
+				if key, value, _ := strings.Cut(pair, "="); key == name {
+					return value, true
+				}
+			}
+			return os.LookupEnv(name)
+		}
+		fmt.Printf("$ %s", command)
+		code := runScripted(context.Background(), &stream{mu: &mu}, &stream{mu: &mu, prefix: "2> "}, env, words[program+1:])
+		if code != exitOK {
+			fmt.Printf("[exit code %d]\n", code)
+		}
+	}
+}
+
+// stream writes lines to standard output, with a prefix.
+type stream struct {
+	mu     *sync.Mutex
+	prefix string
+}
+
+func (s *stream) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for line := range bytes.Lines(b) {
+		fmt.Printf("%s%s", s.prefix, line)
+	}
+	return len(b), nil
+}
+
+// normalizer replaces what differs between machines and runs.
+type normalizer struct{ out io.Writer }
+
+var variable = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`inode \d+ on device \w+:\w+`), "inode 42 on device fe:01"},
+	{regexp.MustCompile(`"inode": \d+`), `"inode": 42`},
+	{regexp.MustCompile(`"device": "[^"]*"`), `"device": "fe:01"`},
+	{regexp.MustCompile(`"owner_uid": \d+`), `"owner_uid": 1000`},
+	{regexp.MustCompile(`"owner_gid": \d+`), `"owner_gid": 1000`},
+	{regexp.MustCompile(`Started .*`), "Started      2026-11-20 21:56:15, 3 h ago"},
+	{regexp.MustCompile(`"modified": "[^"]*"`), `"modified": "2026-11-20T21:56:15Z"`},
+	{regexp.MustCompile(`uid \d+`), "uid 1000"},
+	{regexp.MustCompile(`gid \d+`), "gid 1000"},
+	{regexp.MustCompile(`\d+s ago, acc`), "0s ago, acc"},
+	{regexp.MustCompile(`process \d+ \(nixlring\.test\)`), "process 4711 (agent)"},
+}
+
+// owner is the column of uids in the table of nixlring ls.
+var owner = regexp.MustCompile(`(?:no|yes|\?|-) +\d+  `)
+
+func (n normalizer) Write(b []byte) (int, error) {
+	text := owner.ReplaceAllStringFunc(string(b), func(s string) string {
+		use, _, _ := strings.Cut(s, " ")
+		return fmt.Sprintf("%s%*s", use, len(s)-len(use), "1000  ")
+	})
+	for _, v := range variable {
+		text = v.pattern.ReplaceAllString(text, v.with)
+	}
+	_, err := io.WriteString(n.out, text)
+	return len(b), err
+}
+
+// makeRing creates a ring. Its agent has exited, unless -open is the first argument:
+//
+//	ring [-open] PATH LAYOUT CAPACITY [TYPE=VALUE[xCOUNT]...]
+func makeRing(ts *testscript.TestScript, _ bool, args []string) {
+	open := args[0] == "-open"
+	if open {
+		args = args[1:]
+	}
+	layout, err := ringbuf.ParseLayout(args[1])
+	ts.Check(err)
+	capacity, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(args[0])), 0o755))
+	w, err := ringbuf.Create(ts.MkAbs(args[0]), layout, capacity)
+	ts.Check(err)
+	ts.Check(os.Chmod(ts.MkAbs(args[0]), 0o644))
+	micros := uint64(1_736_951_425_123_456)
+	for _, arg := range args[3:] {
+		name, rest, _ := strings.Cut(arg, "=")
+		number, count, repeated := strings.Cut(rest, "x")
+		value, err := strconv.ParseUint(number, 10, 64)
+		ts.Check(err)
+		times := 1
+		if repeated {
+			times, err = strconv.Atoi(count)
+			ts.Check(err)
+		}
+		for range times {
+			e := ringbuf.NewEvent(eventType(ts, name), value)
+			e.TimestampMicros = micros
+			ts.Check(w.Push(e))
+			micros += 1111
+		}
+	}
+	if open {
+		ts.Defer(func() { _ = w.Close() })
+		return
+	}
+	ts.Check(w.Close())
+}
+
+func eventType(ts *testscript.TestScript, name string) ringbuf.Type {
+	for typ := range ringbuf.Type(32) {
+		if ringbuf.V4.TypeName(typ) == name {
+			return typ
+		}
+	}
+	ts.Fatalf("unknown type of event %q", name)
+	return 0
+}
+
+// fixtures has files that NIXL wrote.
+const fixtures = "../../testdata"
+
+// copyFixture copies a ring that NIXL wrote: fixture NAME PATH.
+func copyFixture(ts *testscript.TestScript, _ bool, args []string) {
+	content, err := os.ReadFile(filepath.Join(fixtures, "rings", args[0]+".ring"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), content, 0o644))
+}
+
+// makeStore creates the store of a process, which has exited, unless -open is the first argument:
+//
+//	store [-open] DIR
+func makeStore(ts *testscript.TestScript, _ bool, args []string) {
+	open := args[0] == "-open"
+	if open {
+		args = args[1:]
+	}
+	path := filepath.Join(ts.MkAbs(args[0]), storetest.Real)
+	content, err := os.ReadFile(filepath.Join(fixtures, "stores", storetest.Real))
+	ts.Check(err)
+	ts.Check(os.WriteFile(path, content, 0o600))
+	if open {
+		f, err := os.Open(path)
+		ts.Check(err)
+		ts.Defer(func() { _ = f.Close() })
+		ts.Check(files.Lock(f))
+	}
+}
+
+// setAge sets how long ago files were modified: age DURATION FILE...
+func setAge(ts *testscript.TestScript, _ bool, args []string) {
+	d, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	for _, name := range args[1:] {
+		at := time.Now().Add(-d)
+		ts.Check(os.Chtimes(ts.MkAbs(name), at, at))
+	}
+}
+
+// truncate sets the size of a file: truncate SIZE FILE
+func truncate(ts *testscript.TestScript, _ bool, args []string) {
+	size, err := strconv.ParseInt(args[0], 10, 64)
+	ts.Check(err)
+	f, err := os.OpenFile(ts.MkAbs(args[1]), os.O_CREATE|os.O_WRONLY, 0o600)
+	ts.Check(err)
+	ts.Check(f.Truncate(size))
+	ts.Check(f.Close())
+}
+
+// makeProcfs creates a procfs in which processes have a ring mapped:
+//
+//	procfs DIR RING host|container [PID[,lock][,read][,hidden]...]
+//
+// A process with "lock" holds the consumer lock, one with "read" has it mapped for reading only, and the mappings
+// of one with "hidden" can't be read. Process 9999 has another file mapped.
+func makeProcfs(ts *testscript.TestScript, _ bool, args []string) {
+	proc, ring := ts.MkAbs(args[0]), ts.MkAbs(args[1])
+	namespace := map[string]string{"host": "pid:[4026531836]", "container": "pid:[4026532561]"}[args[2]]
+	info, err := os.Lstat(ring)
+	ts.Check(err)
+	id := files.IDOf(info)
+	file := fmt.Sprintf("%s:%d", files.Device(id.Dev), id.Ino)
+	ts.Check(os.RemoveAll(proc))
+	ts.Check(os.MkdirAll(filepath.Join(proc, "self", "ns"), 0o755))
+	ts.Check(os.Symlink(namespace, filepath.Join(proc, "self", "ns", "pid")))
+	write := func(path, content string) {
+		ts.Check(os.MkdirAll(filepath.Dir(filepath.Join(proc, path)), 0o755))
+		ts.Check(os.WriteFile(filepath.Join(proc, path), []byte(content), 0o600))
+	}
+	locks := "1: POSIX  ADVISORY  READ 77 " + file + " 0 EOF\n"
+	mapping := func(perms, device string, inode uint64, path string) string {
+		return fmt.Sprintf("00400000-00452000 r-xp 00000000 08:02 173521 /usr/bin/dbus-daemon\n"+
+			"7f1c00000000-7f1c00011000 %s 00000000 %s %d %s\n7ffc0000-7ffd0000 rw-p 00000000 00:00 0 [stack]\n", perms, device, inode, path)
+	}
+	for _, arg := range args[3:] {
+		pid, how, _ := strings.Cut(arg, ",")
+		write(pid+"/comm", "prog"+pid+"\n")
+		perms := "rw-s"
+		if strings.Contains(how, "read") {
+			perms = "r--s"
+		}
+		if strings.Contains(how, "lock") {
+			locks += "2: FLOCK  ADVISORY  WRITE " + pid + " " + file + " 0 EOF\n"
+		}
+		if strings.Contains(how, "hidden") {
+			ts.Check(os.Mkdir(filepath.Join(proc, pid, "maps"), 0o755)) // reading it fails
+			continue
+		}
+		write(pid+"/maps", mapping(perms, files.Device(id.Dev), id.Ino, ring))
+	}
+	write("9999/comm", "other\n")
+	write("9999/maps", mapping("rw-s", files.Device(id.Dev), id.Ino+1<<32, ring+".other"))
+	write("locks", locks+"3: FLOCK\n4: -> FLOCK  ADVISORY  WRITE x y z\n5: FLOCK  ADVISORY  WRITE 1 zz:1 0 EOF\n")
+}
