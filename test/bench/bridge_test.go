@@ -140,83 +140,12 @@ func BenchmarkKernel(b *testing.B) {
 		calls []call
 	}{
 		{"Received", 20_000, []call{add, inc, {"ns", func(int) { k.Received(ctx) }}}},
-		{"Sent", 20_000, []call{add, inc, {"ns", func(int) { k.Sent(ctx) }}}},
 		{"Processed", 1000, []call{record, observe, {"ns", func(i int) { k.Processed(ctx, latency(i)) }}}},
 	} {
-		for _, goroutines := range []int{1, 2, 16} {
+		for _, goroutines := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/%d", x.name, goroutines), func(b *testing.B) { compare(b, goroutines, x.batch, x.calls...) })
 		}
 	}
-}
-
-// BenchmarkDisabled measures a call of a nil Kernel.
-func BenchmarkDisabled(b *testing.B) {
-	var rt *ringkernel.Runtime
-	k, ctx := rt.Register("bench"), context.Background()
-	for b.Loop() {
-		k.Received(ctx)
-	}
-}
-
-// BenchmarkLoop measures how much longer a loop with 10 µs of work per message takes with
-// telemetry than with a nil kernel. It doesn't include measuring the latency.
-func BenchmarkLoop(b *testing.B) {
-	work, ctx := tenMicroseconds(), context.Background()
-	loop := func(k *ringkernel.Kernel) func(int) {
-		return func(i int) {
-			k.Received(ctx)
-			work()
-			k.Processed(ctx, latency(i))
-			k.Sent(ctx)
-		}
-	}
-	rt := newRuntime()
-	compare(b, 1, 100, call{"off-ns", loop(nil)}, call{"ns", loop(rt.Register("bench"))})
-}
-
-var spent uint64
-
-// tenMicroseconds returns a function that computes for ten microseconds.
-func tenMicroseconds() func() {
-	spin := func(n int) {
-		x := spent | 1
-		for range n {
-			x ^= x << 13
-			x ^= x >> 7
-			x ^= x << 17
-		}
-		spent = x
-	}
-	const trial = 1000
-	best := time.Hour
-	for range 200 {
-		start := time.Now()
-		spin(trial)
-		best = min(best, time.Since(start))
-	}
-	n := int(trial * 10 * time.Microsecond / best)
-	return func() { spin(n) }
-}
-
-// BenchmarkRegister measures the time to register 10,000 kernels, per kernel, and its ratio
-// to that for 1,000 kernels, which is 1 if the time is linear.
-func BenchmarkRegister(b *testing.B) {
-	register := func(n int) float64 {
-		rt := newRuntime()
-		start := time.Now()
-		for i := range n {
-			rt.Register(fmt.Sprint("kernel-", i))
-		}
-		return float64(time.Since(start)) / float64(n)
-	}
-	var few, many []float64
-	for b.Loop() {
-		few = append(few, register(1000))
-		many = append(many, register(10_000))
-	}
-	b.ReportMetric(median(many), "ns/kernel")
-	b.ReportMetric(median(many)/median(few), "times")
-	b.ReportMetric(0, "ns/op")
 }
 
 const (
@@ -264,7 +193,7 @@ func BenchmarkTransfer(b *testing.B) {
 			duration.prom.Observe(totalTime.Seconds())
 			post.prom.Observe(postTime.Seconds())
 		}}
-		for _, goroutines := range []int{1, 2, 16} {
+		for _, goroutines := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/%d", name, goroutines), func(b *testing.B) {
 				a := newAgent(b, agent.WithMeterProvider(newProvider())).With(with)
 				compare(b, goroutines, 200, records, observes,
@@ -280,7 +209,7 @@ func BenchmarkTransfer(b *testing.B) {
 // write position is 0.
 func BenchmarkTransferToRing(b *testing.B) {
 	h := newHistogram(b, semconv.TransferDuration.Bounds)
-	for _, goroutines := range []int{1, 2, 16} {
+	for _, goroutines := range []int{1, 2} {
 		b.Run(fmt.Sprint(goroutines), func(b *testing.B) {
 			dir := b.TempDir()
 			a := newAgent(b, agent.WithRing(dir), agent.WithRunInterval(time.Hour))

@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,12 +95,6 @@ func (r *reader) drain(b *testing.B) bool {
 	return fill > 0
 }
 
-// BenchmarkPlainLoop drains, tallies and commits a full ring. It alternates with a
-// simple C++ loop that pops the same events from another ring and adds them up.
-func BenchmarkPlainLoop(b *testing.B) {
-	alternate(b, startPlain(b, compile(b, "loop"), "drain", fullRing(b).Path()))
-}
-
 // BenchmarkSameWork alternates with a C++ program that does the same work: sums,
 // distributions and complete groups.
 func BenchmarkSameWork(b *testing.B) {
@@ -166,22 +159,6 @@ func answer(b *testing.B, out *bufio.Reader) float64 {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	must.OK(b, err)
 	return v
-}
-
-// launch starts the C++ program and waits until it is ready. The returned
-// function waits until the program exits.
-func launch(b *testing.B, program string, args ...string) (wait func()) {
-	b.Helper()
-	cmd := exec.CommandContext(b.Context(), program, args...)
-	out, err := cmd.StdoutPipe()
-	must.OK(b, err)
-	must.OK(b, cmd.Start())
-	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
-		b.Fatal(err)
-	}
-	return func() {
-		must.OK(b, cmd.Wait())
-	}
 }
 
 func median(list []float64) float64 { return quantile(list, 0.5) }
