@@ -38,12 +38,10 @@ type kind struct {
 	histogram tally.HistogramKind
 }
 
-// agent adds the points of one agent. They share memory with the snapshot, so its
-// collection must not be released.
+// agent adds the points of one agent. They share memory with the snapshot.
 func (b *builder) agent(s *engine.Snapshot) {
 	b.attributes, b.start, b.at = []attribute.KeyValue{attribute.String(semconv.AgentName, text.Valid(s.Agent.Name))}, s.Start, b.now
-	isStore := len(s.Processes) > 0
-	if b.ambiguous || isStore { // agents with stores are also distinguished by their own host names
+	if b.ambiguous || s.Store { // several processes of an agent have stores
 		b.attributes = append(b.attributes, attribute.String(semconv.ServiceInstanceID, identity.InstanceID(b.host, s.Agent.ID)))
 	}
 	if first := b.start.Add(time.Millisecond); b.at.Before(first) {
@@ -53,7 +51,7 @@ func (b *builder) agent(s *engine.Snapshot) {
 		b.at = first
 	}
 	s.Totals.Points(b.point)
-	if !isStore {
+	if !s.Store {
 		s.Totals.EventPoints(b.point)
 		s.Totals.RingPoints(s.Layout, b.point)
 	}

@@ -43,7 +43,7 @@ type Config struct {
 	// each agent writes. Rings are drained at least twice per interval. The default is
 	// $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
 	RunInterval time.Duration
-	// MaxRings is the maximum number of rings and stores together. Further ones are not
+	// MaxRings is the maximum number of rings, and of stores. Further ones are not
 	// read, and an error is logged. The default is 4096.
 	MaxRings int
 	// MaxEventNames is the maximum number of names of custom events per agent. Events

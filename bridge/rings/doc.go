@@ -39,9 +39,9 @@
 // The names of rings are unique within a directory. With several directories, two agents
 // can have the same name, so each data point also has the agent's service.instance.id: a
 // UUID derived from host name, directory and agent name, as the Collector reports it. Data
-// points of agents with stores always have it, because processes of several hosts or
-// containers can have stores in one directory. A backend that joins on the resource's
-// service.name and service.instance.id finds the program, not the agent.
+// points of stores always have it, because each process of an agent has a store. A backend
+// that joins on the resource's service.name and service.instance.id finds the program, not
+// the agent.
 //
 // # Limits
 //

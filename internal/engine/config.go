@@ -48,8 +48,7 @@ type Config struct {
 	StaleAfter  time.Duration
 	Tally       tally.Config
 	// Stores enables reading the stores of NIXL's prometheus_mp exporter. Include and
-	// Exclude apply to the names of their agents, and MaxRings limits rings and stores
-	// together.
+	// Exclude apply to the names of their agents, and there are at most MaxRings stores.
 	Stores bool
 
 	// Stream returns the attributes under which a backend sees an agent's totals; see
@@ -61,8 +60,6 @@ type Config struct {
 	Handler Handler
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// Uptime returns the time since the machine was started; the kernel's if nil.
-	Uptime func() (time.Duration, error)
 	// OpenDir opens a directory at or below another; files.OpenDir if nil.
 	OpenDir discover.OpenDir
 

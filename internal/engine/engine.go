@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +38,7 @@ type Engine struct {
 type source interface {
 	Start()
 	Refresh(done func())
-	Read(done func())
+	Stores(add func([]drain.Snapshot), done func())
 	Cancel()
 	Stop(ctx context.Context) error
 	State() discover.State
@@ -90,7 +91,9 @@ func (e *Engine) Start(storage Storage) error {
 		Stored: e.loop.Stored,
 	}
 	if e.cfg.Stores {
-		common.Stores = &discover.StoreConfig{StaleAfter: e.cfg.StaleAfter, Uptime: e.cfg.Uptime}
+		common.Stores = &discover.StoreConfig{
+			Claims: discover.NewStoreClaims(e.cfg.MaxRings), StaleAfter: e.cfg.StaleAfter, Histograms: e.shape.HasDurations(), Stream: e.cfg.Stream,
+		}
 	}
 	for _, dir := range e.cfg.Directories {
 		d, err := discover.New(e.directory(dir, common), e.loop.Send, e.reporter)
@@ -123,7 +126,6 @@ func (e *Engine) directory(dir string, common discover.Config) discover.Config {
 	common.Identify = e.cfg.IdentifyBy.InPod(pod)
 	if common.Stores != nil {
 		inPod := *common.Stores
-		inPod.Scope = pod + " " + dir
 		inPod.Identify = func(a drain.Agent, _ int64) drain.Agent { return common.Identify(a, nil) }
 		common.Stores = &inPod
 	}
@@ -141,7 +143,7 @@ func (e *Engine) addWatcher(name string, common discover.Config, f discover.Find
 	e.watchers[name] = w
 }
 
-// Collect drains all rings, reads all stores, and returns the totals of all agents;
+// Collect drains all rings, reads all stores, and returns the totals of all agents, by ID;
 // see [drain.Loop.Collect]. The first and the last collection search for rings and
 // stores first, because a program may collect right after Start, and an agent may
 // have started and exited since the last walk.
@@ -151,10 +153,12 @@ func (e *Engine) Collect(ctx context.Context, last bool) (drain.Collection, erro
 		e.finish(ctx)
 	case first:
 		e.Refresh(ctx)
-	default:
-		e.ask(ctx, askTimeout, source.Read)
 	}
-	return e.loop.Collect(ctx, last)
+	stores := e.stores(ctx)
+	c, err := e.loop.Collect(ctx, last)
+	c.Snapshots = append(c.Snapshots, stores...)
+	slices.SortStableFunc(c.Snapshots, func(a, b Snapshot) int { return strings.Compare(a.ID, b.ID) })
+	return c, err
 }
 
 // askTimeout limits the wait for directories, because one that hangs must not delay the
@@ -164,21 +168,34 @@ const (
 	lastSearch = askTimeout / 2
 )
 
-// Refresh discovers the rings and stores that currently exist, and reads the stores, so
-// that the next collection includes them. It waits for a second or a quarter of ctx's
-// time, whichever is less.
+// Refresh discovers the rings and stores that currently exist, so that the next collection
+// includes them. It waits for a second or a quarter of ctx's time, whichever is less.
 func (e *Engine) Refresh(ctx context.Context) { e.ask(ctx, askTimeout, source.Refresh) }
 
 // finish is like Refresh, but cancels a search that takes too long. What it didn't find is
-// left to the next process. The stores that are open are read in any case.
+// left to the next process.
 func (e *Engine) finish(ctx context.Context) {
-	if e.ask(ctx, lastSearch, source.Refresh) {
-		return
+	if !e.ask(ctx, lastSearch, source.Refresh) {
+		for _, s := range e.sources {
+			s.Cancel()
+		}
 	}
-	for _, s := range e.sources {
-		s.Cancel()
+}
+
+// stores reads all stores, on the goroutines of their directories. It returns those that were read
+// in time.
+func (e *Engine) stores(ctx context.Context) []Snapshot {
+	var mu sync.Mutex
+	var all []Snapshot
+	add := func(some []Snapshot) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, some...)
 	}
-	e.ask(ctx, askTimeout-lastSearch, source.Read)
+	e.ask(ctx, askTimeout-lastSearch, func(s source, done func()) { s.Stores(add, done) })
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(all) // add may still be called
 }
 
 // ask calls a method of all sources, and waits until all have called done. It reports false
@@ -202,9 +219,6 @@ func (e *Engine) ask(ctx context.Context, timeout time.Duration, method func(s s
 	}
 	return true
 }
-
-// Release lets a later collection reuse memory of the snapshots; see [drain.Loop.Release].
-func (e *Engine) Release(c drain.Collection) { e.loop.Release(c) }
 
 // Delivered records that a collection was exported.
 func (e *Engine) Delivered(c drain.Collection) { e.loop.Delivered(c) }

@@ -65,65 +65,38 @@ func TestEveryAgentHasTheConfiguredResource(t *testing.T) {
 	}
 }
 
-// A container of a pod restarts, with another directory for its stores.
-func TestTotalsOfStoresContinueAfterContainerRestart(t *testing.T) {
-	machine := processtest.New(t)
-	const uid = "0a1b2c3d-0000-4000-8000-000000000001"
-	container := strings.Repeat("1", 64)
-	dir := t.TempDir()
-	start := func(pid int, namespace string) *storetest.Writer {
-		t.Helper()
-		s := storetest.Create(t, dir, storetest.Config{PID: int64(pid)})
-		machine.Start(processtest.Process{
-			PID: 1000 + pid, NSPID: pid, Namespace: namespace, Cgroup: processtest.InPod(uid, container),
-			Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + dir},
-		})
-		return s
-	}
+// The last values of a container are collected, although its directory can no longer be read.
+func TestStoresOfContainerAreCollectedAfterItsExit(t *testing.T) {
+	machine, dir := processtest.New(t), t.TempDir()
+	s := storetest.Create(t, dir, storetest.Config{PID: 7})
+	machine.Start(processtest.Process{
+		PID: 1007, NSPID: 7, Namespace: "mnt:[10]", Cgroup: processtest.InPod(podUID, strings.Repeat("1", 64)),
+		Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + dir},
+	})
 	h, err := New(Config{Stores: true, Processes: &discover.Processes{Proc: machine.Proc, Interval: time.Hour}})
 	must.OK(t, err)
 	must.OK(t, h.Start(nil))
-	defer func() {
-		if err := h.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	collect := func() drain.Snapshot {
+	collect := func(requests int64, up drain.Up) {
 		t.Helper()
 		h.refreshed.Store(false) // search and walk
 		c, err := h.Collect(t.Context(), false)
 		if err != nil || len(c.Snapshots) != 1 {
-			t.Fatalf("%d agents, error %v; want one agent", len(c.Snapshots), err)
+			t.Fatalf("%d stores, error %v; want one store", len(c.Snapshots), err)
 		}
-		return c.Snapshots[0]
+		one := c.Snapshots[0]
+		pod, _ := one.Resource.Value(semconv.K8SPodUID)
+		pid, _ := one.Process.Value(semconv.ProcessPID)
+		if got := one.Totals.Requests(0).Sum.Int64(); got != requests || one.Up != up || pod.AsString() != podUID || pid.AsInt64() != 1007 {
+			t.Errorf("%d requests, up %v, want %d and %v: %+v", got, one.Up, requests, up, one.Agent)
+		}
 	}
-
-	first := start(7, "mnt:[10]")
-	first.Count(storetest.TxRequests, 10)
-	a := collect()
-	if got := a.Totals.Requests(0).Sum.Int64(); got != 10 || a.Up != drain.UpYes {
-		t.Errorf("%d requests, up %v", got, a.Up)
-	}
-	pod, _ := a.Resource.Value(semconv.K8SPodUID)
-	pid, _ := a.Process.Value(semconv.ProcessPID)
-	if pod.AsString() != uid || pid.AsInt64() != 1007 || a.Dir != dir {
-		t.Errorf("agent is %+v", a.Agent)
-	}
-
-	first.Count(storetest.TxRequests, 5)
-	first.Exit()
+	s.Count(storetest.TxRequests, 10)
+	collect(10, drain.UpYes)
+	s.Count(storetest.TxRequests, 5)
+	s.Exit()
 	machine.Exit(1007)
-	second := start(8, "mnt:[20]")
-	second.Count(storetest.TxRequests, 1)
-	b := collect()
-	if got := b.Totals.Requests(0).Sum.Int64(); got != 16 || b.ID != a.ID || !b.Start.Equal(a.Start) {
-		t.Errorf("%d requests since %v of %s; want 16 since %v of %s", got, b.Start, b.ID, a.Start, a.ID)
-	}
-	second.Exit()
-	machine.Exit(1008)
-	if c := collect(); c.Up != drain.UpNo || c.Totals.Requests(0).Sum.Int64() != 16 {
-		t.Errorf("after the last container: up %v, %d requests", c.Up, c.Totals.Requests(0).Sum.Int64())
-	}
+	collect(15, drain.UpNo)
+	must.OK(t, h.Stop(context.Background()))
 }
 
 // slowSource is a source whose search ends only when it is canceled.
@@ -141,7 +114,7 @@ func (s *slowSource) Cancel() {
 	s.searched()
 }
 
-func (s *slowSource) Read(done func()) {
+func (s *slowSource) Stores(_ func([]drain.Snapshot), done func()) {
 	s.calls = append(s.calls, "read")
 	done()
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Identify returns what is known about an agent, without totals.
@@ -34,16 +33,12 @@ func (a *Agent) describe(set attribute.Set) {
 func NewAgent(s *engine.Snapshot) Agent {
 	a := Identify(&s.Agent)
 	a.describe(s.Stream)
-	a.Layout, a.Store, a.Start = s.LayoutName(), len(s.Processes) > 0, s.Start
+	a.Layout, a.Store, a.Start = s.LayoutName(), s.Store, s.Start
 	if s.Up != engine.UpUnknown {
 		up := s.Up == engine.UpYes
 		a.Up = &up
 	}
-	if a.Store {
-		if rank := s.Processes[len(s.Processes)-1].LocalRank; rank != "" {
-			a.Attributes[semconv.LocalRank] = rank
-		}
-	} else {
+	if !a.Store {
 		a.Ring = newRing(s.Totals)
 	}
 	a.Totals = newTotals(s.Totals)

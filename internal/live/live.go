@@ -22,7 +22,7 @@ type Agent struct {
 	Path       string            `json:"path"` // as this process sees it
 	Attributes map[string]string `json:"attributes,omitempty"`
 	Layout     string            `json:"layout,omitempty"`
-	Store      bool              `json:"store,omitempty"` // it has stores instead of a ring
+	Store      bool              `json:"store,omitempty"` // it is a process with a store instead of a ring
 	Start      time.Time         `json:"start,omitzero"`
 	Up         *bool             `json:"up"` // nil if the kernel can't tell
 	Ring       *Ring             `json:"ring,omitempty"`

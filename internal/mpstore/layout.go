@@ -41,19 +41,16 @@ const (
 	// maxSlots limits the number of slots, which the header states. NIXL has 21
 	// (MP_STORE_SLOT_COUNT), and more with each new event type.
 	maxSlots = 64
-
-	// The values are the part of a store that its process updates. They exclude the
-	// buckets of the types after the post time, which aren't used, and the sums of the
-	// histograms, which equal the counters of their types.
-	maxValues = 2*8*maxSlots + 8*bucketsPerType*tally.DistributionTypes
 )
 
 // sizeOf returns the size of a store.
 func sizeOf(slots int) int { return headerSize + slots*slotSize }
 
-// valuesSize returns the number of bytes after the header that contain the values.
-func valuesSize(slots int) int {
-	return 2*8*slots + 8*bucketsPerType*min(tally.DistributionTypes, slots)
+// usedSize returns the size of the part of a store that is used. It excludes the buckets of the
+// types after the post time, which are empty, and the sums of the histograms, which equal
+// the counters of their types.
+func usedSize(slots int) int {
+	return headerSize + 2*8*slots + 8*bucketsPerType*min(tally.DistributionTypes, slots)
 }
 
 // Reasons why a file can't be read as a store.
@@ -63,16 +60,18 @@ var (
 	errShrunk  = fmt.Errorf("%w: file was truncated", ErrInvalid)
 )
 
-// Header is the part of a store that its process writes once, except for Updated.
+// Header describes the process of a store.
 type Header struct {
 	Agent     string
-	PID       int64 // in the process's own PID namespace
-	Instance  uint64
+	PID       int64  // in the process's own PID namespace
+	Instance  uint64 // distinguishes the agents of the process
 	Host      string // host name or container name of the process
 	LocalRank string // empty if the process doesn't set it
 	Start     time.Time
-	Bounds    []float64     // of the histograms, in microseconds
-	Updated   time.Duration // last update, as CLOCK_MONOTONIC
+	Bounds    []float64 // of the histograms, in microseconds
+	// Updated is the time of the last update when the store was last read, as
+	// CLOCK_MONOTONIC.
+	Updated time.Duration
 
 	slots int
 }
@@ -97,7 +96,7 @@ func parseHeader(b []byte, size int64, name fileName) (h Header, err error) {
 	if h.PID != name.pid || h.Instance != name.instance {
 		return h, fmt.Errorf("%w: header is for process %d, instance %d, unlike the file name", ErrInvalid, h.PID, h.Instance)
 	}
-	h.Start, h.Updated = time.Unix(0, name.marker), time.Duration(le.Uint64(b[atUpdated:]))
+	h.Start, h.Updated = time.Unix(0, name.marker), updated(b)
 	var errs [3]error
 	h.Agent, errs[0] = parseText(b[atAgent:atHost], "agent name")
 	h.Host, errs[1] = parseText(b[atHost:atRank], "host name")
@@ -134,49 +133,33 @@ func parseText(b []byte, what string) (string, error) {
 // process never counts as many events.
 const maxCount = 1 << 48
 
-// decode returns the values in b, which are valuesSize bytes of a store, in into if it
-// is from the same store. The process may
-// update the store while it is read, so the values may be from different times. No single
-// value is torn, because the kernel copies aligned words.
-func (h *Header) decode(b []byte, into *tally.Values) *tally.Values {
-	v := into
-	if v == nil || len(v.Duration.Counts) != len(h.Bounds)+1 || len(v.Others) != h.others() {
-		v = h.newValues()
-	}
-	gauges, buckets := b[8*h.slots:], b[2*8*h.slots:]
+func updated(b []byte) time.Duration { return time.Duration(binary.LittleEndian.Uint64(b[atUpdated:])) }
+
+// decode returns the values in b, the used part of a store. The process may update the
+// store while it is read, so the values may be from different times. No single value is
+// torn, because the kernel copies aligned words.
+func (h *Header) decode(b []byte) *tally.Values {
+	v := new(tally.Values)
+	v.Others = make([]tally.Other, max(h.slots-len(v.Sums), 0)) // types that aren't in the catalog
+	counters := b[headerSize:]
+	gauges, buckets := counters[8*h.slots:], counters[2*8*h.slots:]
 	for i := range h.slots {
-		sum, last := tally.Sum{Lo: word(b, i)}, word(gauges, i)
+		sum, last := tally.Sum{Lo: word(counters, i)}, word(gauges, i)
 		if i >= len(v.Sums) {
 			v.Others[i-len(v.Sums)] = tally.Other{Sum: sum, Last: last}
 			continue
 		}
 		v.Last[i] = last
 		if d := v.Distribution(i); d != nil {
-			d.Sum = sum
-			decodeCounts(d.Counts, buckets[8*bucketsPerType*i:])
+			d.Sum, d.Counts = sum, make([]uint64, len(h.Bounds)+1)
+			for j := range d.Counts {
+				d.Counts[j] = min(word(buckets, bucketsPerType*i+j), maxCount)
+			}
 		} else {
 			v.Sums[i] = sum
 		}
 	}
 	return v
-}
-
-func (h *Header) newValues() *tally.Values {
-	v := new(tally.Values)
-	n := len(h.Bounds) + 1
-	counts := make([]uint64, 2*n)
-	v.Duration.Counts, v.Post.Counts = counts[:n:n], counts[n:]
-	v.Others = make([]tally.Other, h.others())
-	return v
-}
-
-// others returns the number of types that aren't in the catalog.
-func (h *Header) others() int { return max(h.slots-len(tally.Values{}.Sums), 0) }
-
-func decodeCounts(counts []uint64, b []byte) {
-	for i := range counts {
-		counts[i] = min(word(b, i), maxCount)
-	}
 }
 
 func word(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }

@@ -12,11 +12,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func TestInvalidStoresAreRefused(t *testing.T) {
@@ -120,7 +124,7 @@ func read(path string) (*tally.Totals, error) {
 		return nil, err
 	}
 	defer s.Close()
-	values, err := s.Read(new(Buffer), nil)
+	values, err := s.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +132,120 @@ func read(path string) (*tally.Totals, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shape.Import(values, &tally.Values{}, nil), nil
+	return shape.Import(values, false), nil
+}
+
+// A real agent wrote the store, and NIXL's own reader the JSON file.
+func TestTotalsOfRealStoreEqualItsJSON(t *testing.T) {
+	want := storetest.Read(t)
+	totals, err := read(filepath.Join(storetest.Dir(t), storetest.Real))
+	must.OK(t, err)
+	counters := map[string]uint64{
+		"agent_tx_bytes":                 totals.Size(tally.Transmit).Total().Lo,
+		"agent_rx_bytes":                 totals.Size(tally.Receive).Total().Lo,
+		"agent_tx_requests_num":          totals.Requests(tally.Transmit).Sum.Lo,
+		"agent_rx_requests_num":          totals.Requests(tally.Receive).Sum.Lo,
+		"agent_memory_registered":        totals.Registered().Sum.Lo,
+		"agent_memory_deregistered":      totals.Deregistered().Sum.Lo,
+		"agent_xfer_time":                totals.Duration().Total().Lo,
+		"agent_xfer_post_time":           totals.PostDuration().Total().Lo,
+		"agent_telemetry_events_dropped": totals.Dropped().Sum.Lo,
+	}
+	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
+		counters[strings.TrimPrefix(kind.String(), "agent_err_")] = totals.Errors(kind).Sum.Lo
+	}
+	last := map[string]uint64{
+		"agent_tx_bytes":            uint64(totals.Size(tally.Transmit).LastInt64()),
+		"agent_rx_bytes":            uint64(totals.Size(tally.Receive).LastInt64()),
+		"agent_memory_registered":   uint64(totals.Registered().Last()),
+		"agent_memory_deregistered": uint64(totals.Deregistered().Last()),
+		"agent_xfer_time":           uint64(totals.Duration().LastInt64()),
+		"agent_xfer_post_time":      uint64(totals.PostDuration().LastInt64()),
+	}
+	histograms := make(map[string]storetest.Buckets)
+	for name, h := range map[string]*tally.Histogram{"agent_xfer_time": totals.Duration(), "agent_xfer_post_time": totals.PostDuration()} {
+		histograms[name] = storetest.Buckets{Buckets: h.Counts(), Sum: h.Total().Lo}
+		for i, bound := range want.Bounds {
+			if got := h.Bounds()[i]; got != bound/1e6 {
+				t.Errorf("%s: bound %v s is %v s", name, bound/1e6, got)
+			}
+		}
+		if h.HasRange() {
+			t.Errorf("%s has a minimum and a maximum, which stores don't contain", name)
+		}
+	}
+	for _, d := range []string{cmp.Diff(want.Counters, counters), cmp.Diff(want.Gauges, last), cmp.Diff(want.Hist, histograms)} {
+		if d != "" {
+			t.Errorf("(-JSON +totals)\n%s", d)
+		}
+	}
+}
+
+func TestHistogramsHaveTheBoundsOfTheStore(t *testing.T) {
+	most := make([]float64, maxBounds)
+	for i := range most {
+		most[i] = float64(i + 1)
+	}
+	for _, bounds := range [][]float64{{}, {15}, most} {
+		w := storetest.Create(t, t.TempDir(), storetest.Config{Bounds: bounds})
+		w.Transfer(0, 10, 20, 5)
+		w.Transfer(0, 10, 1000, 5)
+		totals, err := read(w.Path())
+		must.OK(t, err)
+		var want []uint64
+		if len(bounds) > 0 {
+			want = make([]uint64, len(bounds)+1)
+			want[min(19, len(bounds))]++
+			want[len(bounds)]++
+		}
+		if d := cmp.Diff(want, totals.Duration().Counts()); d != "" || totals.Duration().Count() != 2 || totals.Duration().Total().Lo != 1020 {
+			t.Errorf("%d bounds: counts (-want +got)\n%s", len(bounds), d)
+		}
+	}
+}
+
+func TestMemoryOfExitedProcessIsReleased(t *testing.T) {
+	shape, err := tally.ImportShape(nil, false)
+	must.OK(t, err)
+	v := new(tally.Values)
+	v.Sums[ringbuf.TypeMemoryRegistered].Lo, v.Sums[ringbuf.TypeMemoryDeregistered].Lo = 10, 4
+	for exited, want := range map[bool]int64{false: 6, true: 0} {
+		if usage, known := shape.Import(v, exited).MemoryUsage(); usage != want || !known {
+			t.Errorf("exited %v: memory usage is %d, known %v, want %d", exited, usage, known, want)
+		}
+	}
+}
+
+func TestReadingAStoreLeavesItUnchangedAndUnlocked(t *testing.T) {
+	dir := t.TempDir()
+	exit := storetest.Copy(t, dir)
+	path := filepath.Join(dir, storetest.Real)
+	before, err := os.Stat(path)
+	must.OK(t, err)
+	for _, want := range []bool{true, false} {
+		file, err := os.Open(path)
+		must.OK(t, err)
+		s, err := Open(file, storetest.Real)
+		must.OK(t, err)
+		if running, err := s.Running(); running != want || err != nil {
+			t.Errorf("running is %v, %v, want %v", running, err, want)
+		}
+		_, err = s.Read()
+		must.OK(t, err)
+		exit()
+		process, err := os.OpenFile(path, os.O_RDWR, 0)
+		must.OK(t, err)
+		if err := syscall.Flock(int(process.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			t.Errorf("lock: %v", err)
+		}
+		must.OK(t, process.Close())
+		must.OK(t, s.Close())
+	}
+	after, err := os.Stat(path)
+	must.OK(t, err)
+	if b, err := os.ReadFile(path); err != nil || string(b) != string(storetest.Bytes(t)) || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("the store has changed (%v)", err)
+	}
 }
 
 func TestOtherFilesOfNIXLAreRecognized(t *testing.T) {

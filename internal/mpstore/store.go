@@ -4,7 +4,6 @@
 package mpstore
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +18,6 @@ type Store struct {
 	Header
 
 	file *os.File
-	last []byte // the values as of the last Read
 }
 
 // Open reads the header of the store in a file with a name, and takes over the file. It closes
@@ -61,22 +59,14 @@ func ended(err error) error {
 // [errors.ErrUnsupported] on a system without such locks.
 func (s *Store) Running() (bool, error) { return isLocked(s.file) }
 
-// Buffer is memory for [Store.Read]. Any number of stores can share it.
-type Buffer [maxValues]byte
-
-// Read returns the values in the store, or nil if they haven't changed since the last Read.
-// It stores them in into if that is an earlier result. A counter may be less than in an earlier result,
-// because a process doesn't update all counters at once.
-func (s *Store) Read(buffer *Buffer, into *tally.Values) (*tally.Values, error) {
-	b := buffer[:valuesSize(s.slots)]
-	if _, err := s.file.ReadAt(b, headerSize); err != nil {
+// Read returns the values in the store.
+func (s *Store) Read() (*tally.Values, error) {
+	b := make([]byte, usedSize(s.slots))
+	if _, err := s.file.ReadAt(b, 0); err != nil {
 		return nil, ended(err)
 	}
-	if s.last != nil && bytes.Equal(b, s.last) {
-		return nil, nil
-	}
-	s.last = append(s.last[:0], b...)
-	return s.decode(b, into), nil
+	s.Updated = updated(b)
+	return s.decode(b), nil
 }
 
 // Close closes the store.

@@ -50,14 +50,8 @@ const (
 	// Of stores of NIXL's prometheus_mp exporter:
 
 	MPStoreOpened
-	MPStoreOld     // a store isn't reported, because its process exited long ago
 	MPStoreRefused // a file can't be read as a store
 	MPStoreLimit   // there are more rings and stores than allowed
-	MPStoreRestart // an agent has a new process
-	MPStoreShared  // several processes have an agent of one name
-	MPStoreBounds  // an agent's histograms start from zero, because the bounds changed
-	MPStoreLost    // a store was removed before its last values were read
-	MPStoreRetired // an agent is no longer reported because its processes exited
 
 	CheckpointUnusable // an agent's totals start from zero
 	StoreFailed        // checkpoints can't be stored

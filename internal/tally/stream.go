@@ -14,29 +14,23 @@ import (
 
 // State is what a checkpoint contains of an agent, except for the position in its ring.
 type State struct {
-	Stored
+	Agent      *Agent
 	Name       string        // of the agent
 	Attributes attribute.Set // under which the totals are exported
 	Ended      []Stream      // streams that ended before the totals began, oldest first
 }
 
-// Stored are the totals of an agent with a ring or with stores. Exactly one field is set.
-type Stored struct {
-	Agent     *Agent
-	Processes *Processes
-}
-
 // Stream is a period of an agent's totals that has ended: they were exported under one set
 // of attributes, which has changed.
 type Stream struct {
-	Stored
+	Agent      *Agent
 	Name       string // of the agent
 	Layout     ringbuf.Layout
 	Attributes attribute.Set // strings and integers
 	Start, End time.Time
 }
 
-// Append appends the encoded state to b, for [Shape.RestoreState] or [RestoreProcesses].
+// Append appends the encoded state to b, for [Shape.RestoreState].
 func (s *State) Append(b []byte) []byte {
 	e := encoder(b)
 	e.string(s.Name)
@@ -49,56 +43,34 @@ func (s *State) Append(b []byte) []byte {
 		e.attributes(one.Attributes)
 		e.uint(uint64(one.Start.UnixNano()))
 		e.uint(uint64(one.End.UnixNano()))
-		e.string(string(one.append(nil)))
+		e.string(string(one.Agent.AppendTotals(nil)))
 	}
-	return s.append(e)
+	return s.Agent.AppendTotals(e)
 }
 
-func (s *Stored) append(b []byte) []byte {
-	if s.Processes != nil {
-		return s.Processes.AppendTotals(b)
-	}
-	return s.Agent.AppendTotals(b)
-}
-
-// RestoreState restores the state of an agent with a ring. It accepts untrusted bytes. The
-// error wraps [ErrCheckpoint] or [ErrShape].
+// RestoreState restores the state of an agent. It accepts untrusted bytes. The error wraps
+// [ErrCheckpoint] or [ErrShape].
 func (s *Shape) RestoreState(b []byte) (State, error) {
-	return restoreState(b, func(b []byte) (Stored, error) {
-		a := NewAgent(s)
-		return Stored{Agent: a}, a.RestoreTotals(b)
-	})
-}
-
-// RestoreProcesses is RestoreState for an agent with stores.
-func RestoreProcesses(b []byte) (State, error) {
-	return restoreState(b, func(b []byte) (Stored, error) {
-		p := new(Processes)
-		return Stored{Processes: p}, p.RestoreTotals(b)
-	})
-}
-
-func restoreState(b []byte, restore func([]byte) (Stored, error)) (State, error) {
 	d := &decoder{rest: b}
-	s := State{Name: d.string(), Attributes: d.attributes()}
+	state := State{Agent: NewAgent(s), Name: d.string(), Attributes: d.attributes()}
 	for range d.count(len(d.rest)) { // each takes some bytes
-		one := Stream{Name: d.string(), Layout: ringbuf.Layout(d.below(1 << 8)), Attributes: d.attributes()}
+		one := Stream{Agent: NewAgent(s), Name: d.string(), Layout: ringbuf.Layout(d.below(1 << 8)), Attributes: d.attributes()}
 		one.Start, one.End = time.Unix(0, int64(d.uint())), time.Unix(0, int64(d.uint()))
 		if totals := d.string(); d.err == nil {
-			one.Stored, d.err = restore([]byte(totals))
+			d.err = one.Agent.RestoreTotals([]byte(totals))
 		}
 		if d.err != nil {
 			break
 		}
-		s.Ended = append(s.Ended, one)
+		state.Ended = append(state.Ended, one)
 	}
 	if d.err == nil {
-		s.Stored, d.err = restore(d.rest)
+		d.err = state.Agent.RestoreTotals(d.rest)
 	}
 	if d.err != nil {
 		return State{}, fmt.Errorf("restore totals: %w", d.err)
 	}
-	return s, nil
+	return state, nil
 }
 
 func (e *encoder) attributes(set attribute.Set) {

@@ -66,7 +66,7 @@ func (b *builder) write(a *engine.Snapshot, taken pcommon.Timestamp) {
 	b.ts = max(taken, b.start+pcommon.Timestamp(time.Millisecond))
 	b.StartAt(b.start)
 	a.Totals.Points(b.point)
-	if len(a.Processes) == 0 { // not a store, which has neither events nor a ring
+	if !a.Store { // a store, which has neither events nor a ring
 		a.Totals.EventPoints(b.point)
 		a.Totals.RingPoints(a.Layout, b.point)
 	}

@@ -227,7 +227,6 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 	if err != nil {
 		return &collectError{err}
 	}
-	defer r.rings.Release(collection)
 	r.telemetry.collected(collection.Snapshots)
 	if r.next == nil {
 		r.rings.Delivered(collection)

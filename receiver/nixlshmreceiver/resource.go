@@ -48,11 +48,8 @@ func (r *resources) of(a *engine.Snapshot) attribute.Set {
 	r.SetNixlAgentName(valid(a.Name))
 	r.SetNixlTelemetryLayout(a.LayoutName())
 	r.SetNixlTelemetryPath(valid(filepath.Join(a.Dir, a.Name)))
-	if n := len(a.Processes); n > 0 {
+	if a.Store {
 		r.SetNixlTelemetryPath(valid(filepath.Join(a.Dir, filepath.Base(a.Path))))
-		if rank := a.Processes[n-1].LocalRank; rank != "" {
-			r.SetNixlLocalRank(valid(rank))
-		}
 	}
 	var others []attribute.KeyValue
 	for _, kv := range append(a.Process.ToSlice(), a.Resource.ToSlice()...) {

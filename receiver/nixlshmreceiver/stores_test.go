@@ -55,36 +55,39 @@ func TestRingsAndStoresCanShareADirectory(t *testing.T) {
 		w.Transfer(0, 100, 20, 5)
 	}
 	h := newHarness(t, dir, func(c *Config) {
-		c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
+		c.ResourceAttributes.NixlTelemetryLayout.Enabled, c.ResourceAttributes.ProcessPid.Enabled = true, true
 	}).startWith(3)
 	m := h.next()
 	type resource struct {
 		Layout, Rank string
-		Bytes        int64
+		PID, Bytes   int64
 	}
-	got := make(map[string]resource)
+	got := make(map[resource]int)
+	instances := make(map[string]bool)
 	for _, rm := range m.ResourceMetrics().All() {
-		text := func(key string) string {
-			if v, ok := rm.Resource().Attributes().Get(key); ok {
-				return v.Str()
+		var r resource
+		for key, v := range rm.Resource().Attributes().All() {
+			switch key {
+			case semconv.TelemetryLayout:
+				r.Layout = v.Str()
+			case semconv.LocalRank:
+				r.Rank = v.Str()
+			case semconv.ProcessPID:
+				r.PID = v.Int()
+			case semconv.ServiceInstanceID:
+				instances[v.Str()] = true
 			}
-			return ""
 		}
-		r := resource{Layout: text(semconv.TelemetryLayout), Rank: text(semconv.LocalRank)}
 		for _, metric := range rm.ScopeMetrics().At(0).Metrics().All() {
-			switch metric.Name() {
-			case semconv.TransferIO.Name:
+			if metric.Name() == semconv.TransferIO.Name {
 				r.Bytes = metric.Sum().DataPoints().At(0).IntValue()
 			}
 		}
-		got[text(semconv.AgentName)] = r
+		got[r]++
 	}
-	want := map[string]resource{
-		"ring":  {Layout: "v4", Bytes: 7},
-		"store": {Layout: "prometheus_mp_v1", Rank: "1", Bytes: 200},
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
+	want := map[resource]int{{"v4", "", 0, 7}: 1, {"prometheus_mp_v1", "0", 1, 100}: 1, {"prometheus_mp_v1", "1", 2, 100}: 1}
+	if d := cmp.Diff(want, got); d != "" || len(instances) != 3 {
+		t.Errorf("instances are %v; resources (-want +got)\n%s", instances, d)
 	}
 	if s := h.rings().State(); len(s.Refused) != 0 {
 		t.Errorf("refused are %v", slices.Collect(maps.Keys(s.Refused)))
@@ -106,32 +109,11 @@ func TestInvalidStoreAffectsNoOtherAgent(t *testing.T) {
 	}
 }
 
-// The store of a process that has exited is closed.
-func TestStoreOfExitedProcessIsNotCountedAsStale(t *testing.T) {
-	dir := t.TempDir()
-	exit := storetest.Copy(t, dir)
-	storetest.Create(t, dir, storetest.Config{})
-	h := newHarness(t, dir)
-	telemetry := h.withTelemetry()
-	h.startWith(2).next()
-	exit()
-	must.EventuallyTrue(t, "closed store of the exited process", func() bool { return h.rings().State().Open == 1 })
-	h.next()
-	want := map[string]int64{"open": 1, "stale": 0}
-	if d := cmp.Diff(want, sums(t, telemetry, "rings")); d != "" {
-		t.Errorf("rings (-want +got)\n%s", d)
-	}
-	if d := cmp.Diff(map[string]int64{"prometheus_mp_v1": 2}, sums(t, telemetry, "agents")); d != "" {
-		t.Errorf("agents (-want +got)\n%s", d)
-	}
-}
-
 // A backend that adds up all series counts each transfer once.
 func TestStreamsBeginAtZeroWhenTheResourceChangesOverARestart(t *testing.T) {
 	t.Parallel() // it waits for a second in each life
 	dir, extension := t.TempDir(), newMemory()
 	w := ring(t, dir, "ring", ringbuf.V4, 64)
-	counted := storetest.Create(t, dir, storetest.Config{Agent: "store"})
 	id := newHarness(t, dir).settings.ID
 	type stream struct {
 		agent, cluster string
@@ -142,9 +124,8 @@ func TestStreamsBeginAtZeroWhenTheResourceChangesOverARestart(t *testing.T) {
 		h := newHarness(t, dir, func(c *Config) { c.StorageID, c.Resource = &memoryID, map[string]string{"k8s.cluster.name": cluster} })
 		h.settings.ID = id
 		h.extensions = map[component.ID]component.Component{memoryID: extension}
-		h.startWith(2)
+		h.startWith(1)
 		push(t, w, write(10, 5, 2)...)
-		counted.Transfer(0, 10, 5, 2)
 		drained(t, w.Path()) // its checkpoint is stored
 		for _, rm := range h.shutdown().ResourceMetrics().All() {
 			a := readAgent(t, rm)
@@ -160,7 +141,7 @@ func TestStreamsBeginAtZeroWhenTheResourceChangesOverARestart(t *testing.T) {
 	for s, n := range backend {
 		got[s.agent+" "+s.cluster] += n
 	}
-	want := map[string]int64{"ring east": 10, "ring west": 20, "store east": 10, "store west": 20}
+	want := map[string]int64{"ring east": 10, "ring west": 20}
 	if d := cmp.Diff(want, got); d != "" || len(backend) != len(want) {
 		t.Errorf("streams are %v; bytes (-want +got)\n%s", backend, d)
 	}

@@ -25,7 +25,7 @@ type telemetry struct {
 // census is the part of a collection that describes the agents.
 type census struct {
 	byLayout map[string]int64
-	exited   int // agents whose ring no other process has open
+	exited   int // agents that have exited
 }
 
 func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
@@ -108,7 +108,7 @@ func (t *telemetry) collected(agents []engine.Snapshot) {
 	c := census{byLayout: make(map[string]int64)}
 	for i := range agents {
 		c.byLayout[agents[i].LayoutName()]++
-		if agents[i].Up == engine.UpNo && len(agents[i].Processes) == 0 { // stores of exited processes are closed
+		if agents[i].Up == engine.UpNo {
 			c.exited++
 		}
 	}

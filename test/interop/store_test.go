@@ -25,14 +25,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// counted holds the counters of a store or the totals of an agent.
+// counted holds the counters of a store, or of several.
 type counted struct {
 	Bytes, Requests, Time, Post uint64
 	Buckets                     [4]uint64 // of transfer times
 }
 
 // A C++ program that writes a store is killed repeatedly while the store is read.
-// Some stores are then removed, as NIXL's own reader does. The totals must equal
+// Some stores are then removed, as NIXL's own reader does. The sum of all series must equal
 // the sum of all stores at the time when their process was killed.
 func TestTotalsOfKilledProcessesAreExact(t *testing.T) {
 	program, dir := program(t, "store"), t.TempDir()
@@ -87,17 +87,19 @@ func TestTotalsOfKilledProcessesAreExact(t *testing.T) {
 	}
 }
 
-// collect returns the totals of the only agent, or zero if it doesn't exist yet.
+// collect returns the sum of all series.
 func collect(t *testing.T, h *engine.Engine) (c counted) {
 	t.Helper()
 	h.Refresh(t.Context())
 	collection, err := h.Collect(t.Context(), false)
 	must.OK(t, err)
 	for _, s := range collection.Snapshots {
-		c.Bytes = s.Totals.Size(tally.Transmit).Total().Lo
-		c.Requests = s.Totals.Requests(tally.Transmit).Sum.Lo
-		c.Time, c.Post = s.Totals.Duration().Total().Lo, s.Totals.PostDuration().Total().Lo
-		copy(c.Buckets[:], s.Totals.Duration().Counts())
+		one := counted{
+			Bytes: s.Totals.Size(tally.Transmit).Total().Lo, Requests: s.Totals.Requests(tally.Transmit).Sum.Lo,
+			Time: s.Totals.Duration().Total().Lo, Post: s.Totals.PostDuration().Total().Lo,
+		}
+		copy(one.Buckets[:], s.Totals.Duration().Counts())
+		c.add(one)
 	}
 	return c
 }

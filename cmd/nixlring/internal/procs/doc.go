@@ -6,6 +6,4 @@
 //
 // Only root can see the mappings of other users' processes, and processes in a PID
 // namespace can't see those outside of it. So the result may be unknown.
-//
-// It also reads a store, whose lock shows whether its process is running.
 package procs

@@ -78,7 +78,7 @@ func (r *Report) openStore(dir, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	values, err := s.Read(new(mpstore.Buffer), nil)
+	values, err := s.Read()
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (r *Report) openStore(dir, name string) (err error) {
 	r.Store = &Store{
 		Agent: units.Text(s.Agent), PID: s.PID, Instance: s.Instance, Host: units.Text(s.Host), LocalRank: units.Text(s.LocalRank), Start: s.Start,
 	}
-	r.Totals = newTotals(shape.Import(values, &tally.Values{}, nil))
+	r.Totals = newTotals(shape.Import(values, false))
 	return nil
 }
 

@@ -82,7 +82,7 @@ func (a *agent) checkpoint() []byte {
 	return Append(nil, m, a.state().Append)
 }
 
-func (a *agent) state() *tally.State { return &tally.State{Stored: tally.Stored{Agent: a.tally}} }
+func (a *agent) state() *tally.State { return &tally.State{Agent: a.tally} }
 
 // crash discards the state of the process, and restores it from a checkpoint.
 func (a *agent) crash(stored []byte) *Mark {

@@ -75,14 +75,11 @@ func (d *Directory) Start() { d.worker.Start(d.run) }
 // Cancel cancels the search for rings, for good. Open rings and stores stay open.
 func (d *Directory) Cancel() { d.cancel() }
 
-// Refresh walks the directory, probes the rings, reads the stores, seeks the processes of new
-// rings, and then calls done on the directory's goroutine. All messages about what it finds are sent before that.
+// Refresh walks the directory, probes the rings and stores, seeks the processes of new rings, and
+// then calls done on the directory's goroutine. All messages about what it finds are sent before that.
 func (d *Directory) Refresh(done func()) {
 	submitted := d.worker.Submit(func() {
 		d.refresh()
-		if d.stores != nil {
-			d.stores.readAll()
-		}
 		d.waiting = append(d.waiting, done)
 		d.callWaiting(false)
 	})
@@ -104,16 +101,15 @@ func (d *Directory) callWaiting(end bool) {
 	}
 }
 
-// Read reads all open stores, and then calls done. All values that have changed are sent
-// before that. If an earlier Read hasn't ended, because the file system hangs, it calls
-// done at once.
-func (d *Directory) Read(done func()) {
+// Stores reads all stores, passes their snapshots to add, and then calls done. If an earlier call
+// hasn't ended, because the file system hangs, it calls only done.
+func (d *Directory) Stores(add func([]drain.Snapshot), done func()) {
 	if d.stores == nil || d.stores.open.Load() == 0 || d.reading.Swap(true) {
 		done()
 		return
 	}
 	submitted := d.worker.Submit(func() {
-		d.stores.readAll()
+		add(d.stores.readAll())
 		d.reading.Store(false)
 		done()
 	})
@@ -250,7 +246,7 @@ func (d *Directory) probeStores() {
 	if d.stores == nil {
 		return
 	}
-	d.stores.probeAll()
+	d.stores.refresh()
 	if d.stopped && d.State().Open == 0 {
 		d.worker.Cancel()
 	}

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package discover finds rings and opens them for their owner, package drain. It also reads
-// the stores of NIXL's prometheus_mp exporter, and sends their values.
+// the stores of NIXL's prometheus_mp exporter. A store contains totals, so it has no owner: each
+// collection reads all of them.
 //
 // A [Directory] watches one telemetry directory on its own goroutine. That
 // goroutine makes every call that may block on the directory's file system: it

@@ -128,9 +128,6 @@ func (v volume) OpenDir(name string) (*files.Dir, error) {
 // HasRings implements [Location].
 func (v volume) HasRings() bool { return true }
 
-// StoreScope implements [Location].
-func (v volume) StoreScope() string { return v.pod + " " + v.name }
-
 // IdentifyStore implements [Location].
 func (v volume) IdentifyStore(a drain.Agent, _ int64) drain.Agent { return v.Identify(a, nil) }
 

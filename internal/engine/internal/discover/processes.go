@@ -275,15 +275,6 @@ func (c *container) Persists(name string, ring *ringbuf.Reader) bool {
 	return c.mapped.persists(idOf(ring), filepath.Join(c.dir, name))
 }
 
-// StoreScope implements [Location].
-func (c *container) StoreScope() string {
-	var o origin
-	if members := c.list(); len(members) > 0 {
-		o = c.finder.origin(members[0])
-	}
-	return cmp.Or(o.pod, o.container, o.namespace) + " " + c.dir
-}
-
 // IdentifyStore identifies an agent by the process that wrote its store. pid is the PID in
 // the process's own PID namespace.
 func (c *container) IdentifyStore(a drain.Agent, pid int64) drain.Agent {

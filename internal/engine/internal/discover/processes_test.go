@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,62 +185,30 @@ func TestRingSharedByTwoContainersIsOpenedOnce(t *testing.T) {
 	}
 }
 
-// The containers of a pod may have different directories at the same path, and new ones
-// after a restart. Their agents are the same.
-func TestStoresOfOnePodAndPathHaveOneScope(t *testing.T) {
+// The process of a store is that with the PID in its own namespace.
+func TestStoresAreIdentifiedByTheirProcess(t *testing.T) {
 	host := processtest.New(t)
 	dir := t.TempDir()
 	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + dir, "LOCAL_RANK=3"}
 	host.Start(processtest.Process{PID: 10, NSPID: 7, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
 	host.Start(processtest.Process{PID: 11, NSPID: 8, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env[:3]})
-	host.Start(processtest.Process{PID: 20, NSPID: 7, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid1, container2), Env: env[:3]})
-	host.Start(processtest.Process{PID: 30, NSPID: 7, Namespace: "mnt:[30]", Cgroup: processtest.InPod(uid2, container2), Env: env[:3]})
 	finder := Processes{Proc: host.Proc, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}}.Finder(DefaultIdentifyBy)
-	find := func() map[string][]Location {
-		t.Helper()
-		all, err := finder.Find(time.Now())
-		must.OK(t, err)
-		scopes := make(map[string][]Location)
-		for _, l := range all {
-			scopes[l.StoreScope()] = append(scopes[l.StoreScope()], l)
-		}
-		return scopes
-	}
-	found := find()
-	one, two := found[uid1+" "+dir], found[uid2+" "+dir]
-	if len(found) != 2 || len(one) != 2 || len(two) != 1 {
+	found, err := finder.Find(time.Now())
+	must.OK(t, err)
+	if len(found) != 1 {
 		t.Fatalf("found %v", found)
 	}
-	for _, l := range one {
-		f, err := l.OpenDir(".")
-		must.OK(t, err)
-		_ = f.Close()
+	for _, l := range found {
 		if l.HasRings() {
 			t.Errorf("%s may have rings, but no process writes one", l.Path())
 		}
-	}
-	if pids := storePID(one, 8); !slices.Contains(pids, 11) {
-		t.Errorf("process 8 has the PIDs %v on the host, want 11", pids)
-	}
-	a := two[0].IdentifyStore(drain.Agent{Name: "decode"}, 99) // an exited process, or one in another PID namespace
-	if uid, _ := a.Resource.Value(semconv.K8SPodUID); uid.AsString() != uid2 || a.Process.HasValue(semconv.ProcessPID) || a.Dir != dir {
-		t.Errorf("agent = %+v", a)
-	}
-	for _, pid := range []int{10, 11, 20} {
-		host.Exit(pid)
-	}
-	if found := find(); len(found) != 1 {
-		t.Errorf("found %v", found)
-	}
-}
-
-// storePID returns the PIDs of a process, as the directories identify it.
-func storePID(in []Location, pid int64) (pids []int64) {
-	for _, l := range in {
-		a := l.IdentifyStore(drain.Agent{}, pid)
-		if v, ok := a.Process.Value(semconv.ProcessPID); ok {
-			pids = append(pids, v.AsInt64())
+		for inNamespace, onHost := range map[int64]int64{7: 10, 8: 11, 99: 0} { // 99 has exited, or is in another namespace
+			a := l.IdentifyStore(drain.Agent{Name: "decode"}, inNamespace)
+			uid, _ := a.Resource.Value(semconv.K8SPodUID)
+			pid, _ := a.Process.Value(semconv.ProcessPID)
+			if uid.AsString() != uid1 || pid.AsInt64() != onHost || a.Dir != dir || a.Resource.HasValue(semconv.LocalRank) != (inNamespace == 7) {
+				t.Errorf("process %d: agent is %+v", inNamespace, a)
+			}
 		}
 	}
-	return pids
 }

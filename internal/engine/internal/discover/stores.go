@@ -9,54 +9,112 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // StoreConfig configures how a [Directory] reads the stores of NIXL's prometheus_mp
 // exporter. The patterns of the directory's configuration apply to the names of the agents.
 type StoreConfig struct {
-	// StaleAfter is the time after which the store of an exited process counts as old.
+	Claims *StoreClaims // shared by all directories of an engine
+	// StaleAfter is how long the store of an exited process is reported after its last update.
 	StaleAfter time.Duration
-	// Scope distinguishes agents of different pods; the directory's path if empty.
-	Scope string
-	// Identify sets the resource of an agent from one of its processes; it may be nil.
+	Histograms bool // report the histograms of the stores
+	// Identify sets the ID and the resource of an agent from one of its processes; it may be nil.
 	Identify func(a drain.Agent, pid int64) drain.Agent
-	// Uptime returns the time since the machine was started, if possible without the
-	// time that it was suspended; the kernel's if nil.
-	Uptime func() (time.Duration, error)
+	// Stream returns the attributes under which a backend sees a store; it may be nil.
+	Stream func(*drain.Snapshot) attribute.Set
 }
 
-// stores opens and reads the stores in a directory, and sends their values to the owner.
-// Only the directory's goroutine may use it, except for open.
+// StoreClaims limits the number of stores, and makes sure that a store in several directories, such as
+// those of two containers, is reported by one of them.
+type StoreClaims struct {
+	mu      sync.Mutex
+	limit   int
+	holders map[storeID]drain.Holder
+	counts  map[drain.Holder]int
+}
+
+// storeID identifies the store of a process. After its last values were read, its file is closed, so
+// the file of another store may get its inode.
+type storeID struct {
+	files.ID
+
+	name string
+}
+
+// NewStoreClaims returns a StoreClaims that allows limit stores.
+func NewStoreClaims(limit int) *StoreClaims {
+	return &StoreClaims{limit: limit, holders: make(map[storeID]drain.Holder), counts: make(map[drain.Holder]int)}
+}
+
+// maxStores limits the stores of a container or pod.
+const maxStores = 256
+
+var (
+	errManyStores = fmt.Errorf("container or pod has more than %d stores; remove those of exited processes", maxStores)
+	errTaken      = errors.New("store is reported from another directory")
+)
+
+// claim reserves a store for a directory of a holder.
+func (c *StoreClaims) claim(id storeID, h drain.Holder) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, taken := c.holders[id]
+	switch {
+	case taken:
+		return errTaken
+	case len(c.holders) >= c.limit:
+		return errLimit
+	case h.Isolated() && c.counts[h] >= maxStores:
+		return errManyStores
+	}
+	c.holders[id] = h
+	c.counts[h]++
+	return nil
+}
+
+// release is the reverse of claim.
+func (c *StoreClaims) release(id storeID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.holders[id]
+	delete(c.holders, id)
+	if c.counts[h]--; c.counts[h] == 0 {
+		delete(c.counts, h)
+	}
+}
+
+// stores reads the stores in a directory. Only the directory's goroutine may use it.
 type stores struct {
 	*tracker
 
-	cfg    StoreConfig
-	files  map[string]*storeFile // by name
-	order  []*storeFile          // files with an open store, in order of discovery
-	values drain.Read            // not sent yet
-	open   atomic.Int64          // their number
-	buffer mpstore.Buffer
+	cfg   StoreConfig
+	files map[string]*storeFile // by name
+	open  atomic.Int64          // stores that are reported
 }
 
-// storeFile describes a file with the name of a store.
+// storeFile is a file with the name of a store.
 type storeFile struct {
 	name, path string
-	store      *mpstore.Store // nil unless it is open
-	is         *drain.Store   // describes the store to the owner
-	up, sent   drain.Up       // up as of now, and in the last message
+	walk       uint64 // the last walk that found the file
+	done       bool   // the store was opened, or isn't reported; it isn't opened again
 
-	done    bool   // the store is open, was read, or isn't selected; it isn't checked again
-	walk    uint64 // the last walk that found the file
-	claimed bool   // id is claimed in Rings, so that no other directory reads the file
-	id      files.ID
+	store    *mpstore.Store // nil unless it is open
+	claim    storeID
+	shape    *tally.Shape
+	snapshot drain.Snapshot // the newest values; without totals unless the store is reported
+	exported bool           // a collection has included the final values
 
 	// While the file is refused:
 	info  files.Info
@@ -65,68 +123,49 @@ type storeFile struct {
 }
 
 func newStores(t *tracker, cfg StoreConfig) *stores {
-	if cfg.Scope == "" {
-		cfg.Scope = t.cfg.Dir
-	}
 	if cfg.Identify == nil {
 		cfg.Identify = func(a drain.Agent, _ int64) drain.Agent { return a }
 	}
-	if cfg.Uptime == nil {
-		cfg.Uptime = files.Uptime
+	if cfg.Stream == nil {
+		cfg.Stream = func(*drain.Snapshot) attribute.Set { return attribute.Set{} }
 	}
 	return &stores{tracker: t, cfg: cfg, files: make(map[string]*storeFile)}
 }
 
-// storeID returns the ID of an agent with stores. It differs from the ID of any agent with
-// a ring.
-func storeID(scope, host, agent string) string {
-	return fmt.Sprintf("store %q %q %q", scope, host, agent)
-}
-
-// check opens the store at a name in an open directory, unless it is done. It reports false
-// if the holder has no budget for another file.
-func (s *stores) check(in *files.Dir, name string, walk uint64) bool {
+// check opens the store at a name in an open directory, unless it was opened before or it is too
+// early to try again.
+func (s *stores) check(in *files.Dir, name string, walk uint64) {
 	f := s.files[name]
 	if f == nil {
-		if s.tracker.cfg.Rings.use(s.tracker.cfg.Holder, someFiles, 1) != nil {
-			return false
-		}
 		f = &storeFile{name: name, path: s.path(name)}
 		s.files[name] = f
 	}
 	f.walk = walk
-	if !f.done {
-		s.tryStore(in, f)
-	}
-	return true
-}
-
-// tryStore opens a store, unless it is too early to try.
-func (s *stores) tryStore(in *files.Dir, f *storeFile) {
-	info, err := in.Lstat(f.name)
-	if err == nil && f.info.Same(info) && s.tracker.cfg.Now().Before(f.tried.Add(maxRetry)) {
+	if f.done {
 		return
 	}
-	if err == nil && !f.claimed {
-		if f.id, f.claimed = info.ID, s.tracker.cfg.Rings.Claim(info.ID, f.path); !f.claimed {
-			return // the file is read under another path
-		}
+	now := s.tracker.cfg.Now()
+	info, err := in.Lstat(name)
+	if err == nil && f.info.Same(info) && now.Before(f.tried.Add(maxRetry)) {
+		return
 	}
 	if err == nil {
-		err = s.openStore(in, f)
+		f.info, f.tried = info, now
+		err = s.tryOpen(in, f)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // the file was just removed
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errTaken):
 	case err != nil:
-		s.refuse(f, info, err)
+		s.refuse(f, err)
 	default:
 		f.done = true
 		s.setRefusal(f.path, nil)
 	}
 }
 
-// openStore opens a store and reads its values, if its agent is selected.
-func (s *stores) openStore(in *files.Dir, f *storeFile) error {
+// tryOpen opens a store and reads it, unless its agent isn't selected or its process exited
+// long ago.
+func (s *stores) tryOpen(in *files.Dir, f *storeFile) error {
 	c := &s.tracker.cfg
 	file, err := in.OpenFile(f.name, os.O_RDONLY, c.AllowedUIDs...)
 	if err != nil {
@@ -136,139 +175,136 @@ func (s *stores) openStore(in *files.Dir, f *storeFile) error {
 	if err != nil {
 		return err
 	}
-	if !c.selects(store.Agent) {
+	if running, err := store.Running(); !c.selects(store.Agent) || err == nil && !running && s.isOld(store) {
 		return store.Close()
 	}
-	agent := drain.Agent{
-		ID: storeID(s.cfg.Scope, store.Host, store.Agent), Name: store.Agent, Dir: c.Dir, Path: f.path, Holder: c.Holder,
-	}
-	if !c.Rings.has(agent.ID) { // the store of a new process takes the place of an exited one
-		if err := c.Rings.admit(c.Holder); err != nil {
-			return errors.Join(err, store.Close())
-		}
-	}
-	id := agent.ID
-	agent = c.Resource.describe(s.cfg.Identify(agent, store.PID))
-	agent.ID = id
-	f.is = &drain.Store{Agent: agent, From: s.source, File: f.name, Bounds: store.Bounds, Process: drain.Process{
-		PID: store.PID, Instance: store.Instance, Host: store.Host, LocalRank: store.LocalRank, Start: store.Start,
-	}}
-	if now := c.Now(); store.Start.After(now) {
-		f.is.Process.Start = now
-	}
-	f.store = store
-	f.probe()
-	values, err := store.Read(&s.buffer, nil)
-	if err != nil {
-		f.store = nil
+	id := storeID{f.info.ID, f.name}
+	if err := s.cfg.Claims.claim(id, c.Holder); err != nil {
 		return errors.Join(err, store.Close())
 	}
-	s.opened(f)
-	s.add(f, drain.Values{Values: values, Old: f.up == drain.UpNo && s.isOld(store)})
+	f.store, f.claim = store, id
+	s.count(1)
+	f.shape, err = tally.ImportShape(store.Bounds, s.cfg.Histograms)
+	if err == nil {
+		f.snapshot = s.identify(f)
+		err = s.read(f)
+	}
+	if err != nil {
+		s.drop(f)
+		return err
+	}
+	s.report(notice.Notice{
+		Kind: notice.MPStoreOpened, Level: slog.LevelInfo, Path: f.path, Text: fmt.Sprintf("store opened (agent %q, process %d)", store.Agent, store.PID),
+	})
 	return nil
 }
 
-// probe checks whether the process of a store is running. The store must be read
-// afterwards, so that the values of an exited process are final.
-func (f *storeFile) probe() {
-	switch running, err := f.store.Running(); {
-	case err != nil:
-		f.up = drain.UpUnknown
-	case running:
-		f.up = drain.UpYes
-	default:
-		f.up = drain.UpNo
+// identify returns the snapshot of a store without totals. A store belongs to one process, so
+// a restarted agent has another ID.
+func (s *stores) identify(f *storeFile) drain.Snapshot {
+	c, h := &s.tracker.cfg, &f.store.Header
+	a := drain.Agent{ID: s.path(h.Agent), Name: h.Agent, Dir: c.Dir, Path: f.path, Holder: c.Holder}
+	a = c.Resource.describe(s.cfg.Identify(a, h.PID))
+	a.ID += " " + f.name
+	a.Process = withDefault(a.Process, attribute.Int64(semconv.ProcessPID, h.PID))
+	if h.LocalRank != "" {
+		a.Resource = withDefault(a.Resource, attribute.String(semconv.LocalRank, h.LocalRank))
 	}
+	snapshot := drain.Snapshot{Agent: a, Store: true, Start: h.Start}
+	snapshot.Stream = s.cfg.Stream(&snapshot)
+	return snapshot
+}
+
+// withDefault adds an attribute to a set that doesn't have its key.
+func withDefault(set attribute.Set, kv attribute.KeyValue) attribute.Set {
+	return attribute.NewSet(append([]attribute.KeyValue{kv}, set.ToSlice()...)...) // the last value of a key wins
 }
 
 // isOld reports whether the last update of a store is older than StaleAfter, or from
 // before the machine was started.
 func (s *stores) isOld(store *mpstore.Store) bool {
-	uptime, err := s.cfg.Uptime()
-	if err != nil {
-		return false
-	}
-	idle, known := store.Idle(uptime)
-	return !known || idle >= s.cfg.StaleAfter
+	uptime, err := files.Uptime()
+	idle := uptime - store.Updated
+	return err == nil && (idle < 0 || idle >= s.cfg.StaleAfter)
 }
 
-// probeAll looks for processes that have exited, and reads their stores one last time. It
-// sends all values that were read.
-func (s *stores) probeAll() {
-	for _, f := range slices.Backward(s.order) { // read removes f
-		if f.probe(); f.up != f.sent {
-			s.read(f)
+// read reads an open store. If its process has exited, the values are final.
+func (s *stores) read(f *storeFile) error {
+	running, unknown := f.store.Running() // before reading
+	values, err := f.store.Read()
+	if err != nil {
+		return err
+	}
+	exited := unknown == nil && !running
+	f.snapshot.Totals = f.shape.Import(values, exited)
+	switch {
+	case exited:
+		f.snapshot.Up = drain.UpNo
+		_ = f.store.Close() // nothing was written; an open file would keep a volume in use
+	case running:
+		f.snapshot.Up = drain.UpYes
+	}
+	return nil
+}
+
+// readAll reads all stores, and returns those to report.
+func (s *stores) readAll() (list []drain.Snapshot) {
+	now := s.tracker.cfg.Now()
+	for _, f := range s.files {
+		s.update(f, true)
+		if f.store == nil {
+			continue
+		}
+		if f.snapshot.Start.After(now) { // the clock was set back
+			f.snapshot.Start = now
+		}
+		f.exported = f.snapshot.Up == drain.UpNo
+		list = append(list, f.snapshot)
+	}
+	return list
+}
+
+// refresh reads the stores of processes that have exited one last time.
+func (s *stores) refresh() {
+	for _, f := range s.files {
+		s.update(f, false)
+	}
+}
+
+// update reads a store unless its values are final. Without always, it reads only the store of an
+// exited process. It drops stores that are no longer reported.
+func (s *stores) update(f *storeFile, always bool) {
+	switch {
+	case f.store == nil:
+		return
+	case f.snapshot.Up == drain.UpNo:
+		if f.exported && s.isOld(f.store) {
+			s.drop(f)
+		}
+		return
+	case !always:
+		if running, err := f.store.Running(); running || err != nil {
+			return
 		}
 	}
-	s.flush()
-}
-
-// readAll sends the values that have changed. It doesn't probe the processes: the values of
-// a process that has just exited are read here, and once more when its exit is noticed.
-func (s *stores) readAll() {
-	for _, f := range slices.Backward(s.order) { // read removes f
-		s.read(f)
-	}
-	s.flush()
-}
-
-// flush sends the values that were read.
-func (s *stores) flush() {
-	if len(s.values) > 0 {
-		s.send(s.values)
-		s.values = nil // the owner may still use it
+	if err := s.read(f); err != nil {
+		s.drop(f)
+		f.done = false
+		s.refuse(f, err)
 	}
 }
 
-// read reads a store, and adds its values to the next message if they or the state of its
-// process have changed. It closes the store if the process has exited, or the store can't
-// be read.
-func (s *stores) read(f *storeFile) {
-	spare := f.is.Spare.Swap(nil)
-	values, err := f.store.Read(&s.buffer, spare)
-	if values == nil {
-		f.is.Spare.Store(spare)
+// drop stops reporting a store.
+func (s *stores) drop(f *storeFile) {
+	if f.snapshot.Up != drain.UpNo { // otherwise, it is closed
+		_ = f.store.Close()
 	}
-	if err != nil {
-		f.up = drain.UpNo
-		s.refuse(f, files.Info{}, fmt.Errorf("%w; earlier values stay in the totals", err))
-	}
-	if values != nil || f.up != f.sent {
-		s.add(f, drain.Values{Values: values})
-	}
-}
-
-// add adds the values of a store to the next message. It closes the store if they are final.
-func (s *stores) add(f *storeFile, m drain.Values) {
-	m.Store, m.Up, f.sent = f.is, f.up, f.up
-	s.values = append(s.values, m)
-	if f.up == drain.UpNo {
-		s.close(f)
-	}
-}
-
-// opened counts an open store. The limit applies to open stores, and to agents without one.
-func (s *stores) opened(f *storeFile) {
-	rings := s.tracker.cfg.Rings
-	rings.Add(f.path, s.tracker.cfg.Holder)
-	rings.Remove(f.is.Agent.ID)
-	s.order = append(s.order, f)
-	s.count(1)
-}
-
-// close closes a store.
-func (s *stores) close(f *storeFile) {
-	_ = f.store.Close() // nothing was written
 	f.store = nil
-	s.order = slices.DeleteFunc(s.order, func(g *storeFile) bool { return g == f })
+	s.cfg.Claims.release(f.claim)
 	s.count(-1)
-	rings := s.tracker.cfg.Rings
-	rings.Remove(f.path)
-	if !slices.ContainsFunc(s.order, func(g *storeFile) bool { return g.is.Agent.ID == f.is.Agent.ID }) {
-		rings.Add(f.is.Agent.ID, s.tracker.cfg.Holder)
-	}
 }
 
+// count adds to the number of stores that are reported.
 func (s *stores) count(n int) {
 	s.open.Add(int64(n))
 	s.mu.Lock()
@@ -277,69 +313,52 @@ func (s *stores) count(n int) {
 }
 
 // refuse records and reports that a file can't be read as a store.
-func (s *stores) refuse(f *storeFile, info files.Info, err error) {
+func (s *stores) refuse(f *storeFile, err error) {
 	n := notice.Notice{
 		Kind: notice.MPStoreRefused, Level: slog.LevelWarn, Path: f.path, Err: err,
-		Text: "store can't be read, so its process isn't counted; retrying",
+		Text: "store can't be read, so its process isn't reported; retrying",
 	}
-	budget := (*budgetError)(nil)
+	reason := reason(err)
 	switch {
-	case errors.As(err, &budget):
-		n.Kind, n.Text = notice.BudgetReached, textBudget
-		info = files.Info{} // the next walk tries again
-		s.crowd(true)
-	case errors.Is(err, errLimit):
-		n.Kind, n.Level = notice.MPStoreLimit, slog.LevelError
-		info = files.Info{}
-		s.crowd(false)
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, errLimit), errors.Is(err, errManyStores):
+		n.Kind, n.Level, reason = notice.MPStoreLimit, slog.LevelError, "limit"
+	case errors.Is(err, mpstore.ErrVersion):
+		reason = "version"
+	case errors.Is(err, mpstore.ErrInvalid), errors.Is(err, files.ErrNotRegular):
+		reason = "invalid"
+	case reason == "permission":
 		n.Text += "; stores have mode 0600, so run as the agents' user, or with CAP_DAC_READ_SEARCH"
 	}
-	f.done, f.info, f.tried = false, info, s.tracker.cfg.Now()
-	s.setRefusal(f.path, &Refusal{Reason: storeReason(err), Err: err})
+	s.setRefusal(f.path, &Refusal{Reason: reason, Err: err})
 	if f.cause != err.Error() {
 		f.cause = err.Error()
 		s.report(n)
 	}
 }
 
-// storeReason returns the value of the metric attribute reason for an error.
-func storeReason(err error) string {
-	switch {
-	case errors.Is(err, mpstore.ErrVersion):
-		return "version"
-	case errors.Is(err, mpstore.ErrInvalid), errors.Is(err, files.ErrNotRegular):
-		return "invalid"
-	default:
-		return reason(err)
-	}
-}
-
-// sweep forgets the files that the last walk, which was complete, didn't find. A removed
-// store stays open until its process exits.
+// sweep forgets the files that the last walk didn't find. A removed store is reported until its
+// process has exited, and then as long as any other.
 func (s *stores) sweep(walk uint64) {
-	for _, f := range s.files {
-		if f.walk != walk && f.store == nil {
-			s.forget(f)
+	for name, f := range s.files {
+		if f.walk == walk {
+			continue
 		}
-	}
-}
-
-func (s *stores) forget(f *storeFile) {
-	delete(s.files, f.name)
-	s.tracker.cfg.Rings.free(s.tracker.cfg.Holder, someFiles, 1)
-	s.setRefusal(f.path, nil)
-	if f.claimed {
-		s.tracker.cfg.Rings.Release(f.id)
+		if f.store != nil && f.snapshot.Up == drain.UpUnknown { // its process is never known to exit
+			s.drop(f)
+		}
+		if f.store == nil {
+			delete(s.files, name)
+			s.setRefusal(f.path, nil)
+		}
 	}
 }
 
 // end closes all stores.
 func (s *stores) end() {
-	for _, f := range slices.Clone(s.order) {
-		s.close(f)
-	}
 	for _, f := range s.files {
-		s.forget(f)
+		if f.store != nil {
+			s.drop(f)
+		}
 	}
+	clear(s.files)
 }

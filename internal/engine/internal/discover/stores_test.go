@@ -6,55 +6,57 @@
 package discover
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-func withStores(c *Config) { c.Stores = &StoreConfig{StaleAfter: time.Minute} }
-
-// values is what the owner knows about an agent with stores: the bytes that its processes
-// have sent, and whether one is running.
-type values struct {
-	Bytes uint64
-	Up    drain.Up
-	Old   bool
+func withStores(c *Config) {
+	c.Stores = &StoreConfig{Claims: NewStoreClaims(1000), StaleAfter: time.Minute, Histograms: true}
 }
 
-// stores returns the values of all agents, by name.
-func (o *owner) stores() map[string]values {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	agents := make(map[string]values)
-	for _, m := range o.messages {
-		read, _ := m.(drain.Read)
-		for _, m := range read {
-			v := agents[m.Store.Agent.Name]
-			v.Up, v.Old = m.Up, m.Old
-			if m.Values != nil {
-				v.Bytes = m.Values.Sums[ringbuf.TypeTxBytes].Lo
-			}
-			agents[m.Store.Agent.Name] = v
-		}
-	}
-	return agents
+// storesFixture is a fixture whose clock shows the time.
+func storesFixture(t *testing.T) *fixture {
+	t.Helper()
+	x := newFixture(t)
+	x.now = time.Now()
+	return x
 }
 
-func (x *fixture) wantStores(want map[string]values) {
+// line describes the snapshot of a store, except for its ID.
+func line(s drain.Snapshot) string {
+	rank, _ := s.Resource.Value(semconv.LocalRank)
+	pid, _ := s.Process.Value(semconv.ProcessPID)
+	up := map[drain.Up]string{drain.UpYes: "runs", drain.UpNo: "exited"}[s.Up]
+	return fmt.Sprintf("%s process %d rank %q %s: %d bytes", s.Name, pid.AsInt64(), rank.AsString(), up, s.Totals.Size(tally.Transmit).Total().Int64())
+}
+
+// wantStores does the periodic work of a directory, and compares what a collection gets.
+func (x *fixture) wantStores(d *Directory, want ...string) {
 	x.t.Helper()
-	if d := cmp.Diff(want, x.owner.stores()); d != "" {
+	x.round(d)
+	var got []string
+	for _, s := range d.stores.readAll() {
+		got = append(got, line(s))
+	}
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
 		x.t.Errorf("stores (-want +got)\n%s", d)
 	}
 }
@@ -70,228 +72,323 @@ func wantRefusals(t *testing.T, d *Directory, want map[string]string) {
 	}
 }
 
-func TestValuesOfStoresAreSentWhenTheyChange(t *testing.T) {
-	x := newFixture(t)
-	x.now = time.Now()
+// A removed store is reported like any other.
+func TestStoreIsReportedUntilItsProcessExitedAndItsLastValuesAreOld(t *testing.T) {
+	x := storesFixture(t)
 	d := x.directory(withStores)
-	w := storetest.Create(t, x.dir, storetest.Config{})
+	w := storetest.Create(t, x.dir, storetest.Config{PID: 7})
 	w.Count(storetest.TxBytes, 7)
-	x.round(d)
-	x.wantStores(map[string]values{"agent": {Bytes: 7, Up: drain.UpYes}})
-	x.round(d)
-	d.stores.readAll()
-	if n := count[drain.Read](x.owner); n != 1 {
-		t.Errorf("%d messages, want one", n)
-	}
+	x.wantStores(d, `agent process 7 rank "" runs: 7 bytes`)
 	w.Count(storetest.TxBytes, 3)
-	d.stores.readAll()
-	x.wantStores(map[string]values{"agent": {Bytes: 10, Up: drain.UpYes}})
-	if n := d.State().Open; n != 1 {
-		t.Errorf("%d stores are open", n)
-	}
+	w.Updated(storetest.Uptime(t) - time.Hour)
+	x.wantStores(d, `agent process 7 rank "" runs: 10 bytes`) // it is idle
 	w.Count(storetest.TxBytes, 1)
 	w.Exit()
 	must.OK(t, os.Remove(w.Path()))
 	x.round(d)
-	x.wantStores(map[string]values{"agent": {Bytes: 11, Up: drain.UpNo}})
-	x.round(d)
-	if n := count[drain.Read](x.owner); n != 3 || d.State().Open != 0 || len(d.stores.files) != 0 {
-		t.Errorf("%d messages, %d stores are open, %d files are known", n, d.State().Open, len(d.stores.files))
+	if n := d.State().Open; n != 1 {
+		t.Errorf("%d stores are reported, want 1", n)
+	}
+	x.wantStores(d, `agent process 7 rank "" exited: 11 bytes`) // no collection had the last values
+	x.wantStores(d)
+	x.wantStores(d)
+	if n := d.State().Open; n != 0 || len(d.stores.files) != 0 {
+		t.Errorf("%d stores are reported, %d files are known", n, len(d.stores.files))
 	}
 }
 
-func TestInvalidStoreIsRefusedWithOneNotice(t *testing.T) {
-	x := newFixture(t)
-	d := x.directory(withStores)
-	path := x.path(storetest.Real)
-	must.OK(t, os.WriteFile(path, storetest.Bytes(t)[:1000], 0o600))
-	storetest.Create(t, x.dir, storetest.Config{}).Count(storetest.TxBytes, 1)
-	x.round(d)
-	x.round(d)
-	x.wantStores(map[string]values{"agent": {Bytes: 1, Up: drain.UpYes}})
-	wantRefusals(t, d, map[string]string{path: "invalid"})
-	reported := x.noticesOf(notice.MPStoreRefused)
-	if len(reported) != 1 || reported[0].Path != path || !strings.Contains(reported[0].String(), "file has 1000 bytes") {
-		t.Errorf("notices = %v", reported)
+// A backend tells the processes of an agent apart, so a sum over all series is that over all processes.
+func TestEachProcessIsReportedByItself(t *testing.T) {
+	x := storesFixture(t)
+	d := x.directory(func(c *Config) {
+		withStores(c)
+		c.Stores.Stream = func(s *drain.Snapshot) attribute.Set { return attribute.NewSet(attribute.String("id", s.ID)) }
+		c.Stores.Identify = func(a drain.Agent, pid int64) drain.Agent {
+			if a.ID = "pod"; pid == 2 {
+				a.Process = attribute.NewSet(attribute.Int(semconv.ProcessPID, 1002)) // on the host
+			}
+			return a
+		}
+	})
+	started := x.now.Add(-time.Hour)
+	first := storetest.Create(t, x.dir, storetest.Config{PID: 1, Rank: "0", Started: started})
+	first.Count(storetest.TxBytes, 1)
+	first.Exit() // the agent restarts
+	for i, c := range []storetest.Config{
+		{PID: 1, Rank: "0"}, {PID: 2, Rank: "1", Started: started}, {PID: 2, Agent: "other", Started: started, Instance: 1},
+	} {
+		storetest.Create(t, x.dir, c).Count(storetest.TxBytes, uint64(10*(i+1)))
 	}
-	remove(t, path)
-	x.round(d)
-	wantRefusals(t, d, map[string]string{})
-}
-
-// Links and FIFOs aren't opened. NIXL's other files are ignored, and so is a directory.
-func TestOnlyRegularFilesWithStoreNamesAreRead(t *testing.T) {
-	x := newFixture(t)
-	d := x.directory(withStores)
-	elsewhere := filepath.Join(t.TempDir(), storetest.Real)
-	must.OK(t, os.WriteFile(elsewhere, storetest.Bytes(t), 0o600))
-	link, fifo := x.path("nixl.1.1.1.mmap"), x.path("nixl.2.2.2.mmap")
-	for _, err := range []error{os.Symlink(elsewhere, link), syscall.Mkfifo(fifo, 0o600), os.Mkdir(x.path("nixl.3.3.3.mmap"), 0o700)} {
-		must.OK(t, err)
-	}
-	for _, name := range []string{"nixl.1.2.mmap", "nixl.a.2.3.mmap", "nixl.1.99999999999999999999.3.mmap", "nixl.1.2.3.mmap.staging"} {
-		touch(t, x.path(name), string(storetest.Bytes(t)))
-	}
-	touch(t, x.path("nixl-owner.0.0.0.0:9400.lock"), "")
-	x.round(d)
-	x.advance(startTimeout + time.Second)
-	x.round(d)
-	x.wantStores(map[string]values{})
-	wantRefusals(t, d, map[string]string{link: "invalid", fifo: "invalid"})
-	for name := range d.records {
-		if strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".staging") {
-			t.Errorf("%s is treated as a ring", name)
+	x.wantStores(d, `agent process 1 rank "0" exited: 1 bytes`, `agent process 1 rank "0" runs: 10 bytes`,
+		`agent process 1002 rank "1" runs: 20 bytes`, `other process 1002 rank "" runs: 30 bytes`)
+	ids := make(map[string]bool)
+	for _, s := range d.stores.readAll() {
+		ids[s.ID] = true
+		id, _ := s.Stream.Value("id")
+		if s.ID != "pod "+filepath.Base(s.Path) || id.AsString() != s.ID || !s.Store || s.Dir != x.dir || s.Start.After(x.now) {
+			t.Errorf("snapshot is %+v", s)
+		}
+		if s.ID == "pod "+first.Name() && !s.Start.Equal(started) {
+			t.Errorf("values start at %v, want the start of the process, %v", s.Start, started)
 		}
 	}
+	if len(ids) != 4 {
+		t.Errorf("IDs are %v", ids)
+	}
 }
 
-// The values that were read before stay in the totals.
-func TestTruncatedStoreIsRefused(t *testing.T) {
-	x := newFixture(t)
-	x.now = time.Now()
+// Otherwise, all points would be in the future.
+func TestStoreStartsAgainWhenTheClockIsSetBackToBeforeItsStart(t *testing.T) {
+	x := storesFixture(t)
+	d := x.directory(withStores)
+	storetest.Create(t, x.dir, storetest.Config{Started: x.now})
+	x.advance(-time.Hour)
+	x.round(d)
+	for range 2 {
+		if s := d.stores.readAll(); len(s) != 1 || !s[0].Start.Equal(x.now) {
+			t.Errorf("snapshots are %v, want one from %v on", s, x.now)
+		}
+		defer x.advance(time.Minute)
+	}
+}
+
+func TestStoreThatCannotBeReportedAffectsNoOther(t *testing.T) {
+	write := func(b []byte) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			t.Helper()
+			must.OK(t, os.WriteFile(path, b, 0o600))
+		}
+	}
+	real := storetest.Bytes(t)
+	const name = storetest.Real
+	for _, tt := range []struct {
+		what, name string
+		create     func(t *testing.T, path string)
+		reason     string // "" if the file is ignored
+		text       string // of the notice
+	}{
+		{"truncated", name, write(real[:1000]), "invalid", "file has 1000 bytes"},
+		{"other version", name, write(append(append([]byte("NIXLMPS1"), 2), real[9:]...)), "version", "update the reader"},
+		{"link", name, func(t *testing.T, path string) {
+			t.Helper()
+			elsewhere := filepath.Join(t.TempDir(), name)
+			write(real)(t, elsewhere)
+			must.OK(t, os.Symlink(elsewhere, path))
+		}, "invalid", "store can't be read"},
+		{"FIFO", name, func(t *testing.T, path string) { t.Helper(); must.OK(t, syscall.Mkfifo(path, 0o600)) }, "invalid", "store can't be read"},
+		{"other owner", name, func(t *testing.T, path string) {
+			t.Helper()
+			write(real)(t, path)
+			if err := os.Chown(path, 12345, -1); err != nil {
+				t.Skip(err)
+			}
+		}, "owner", "retrying: the file belongs to uid 12345"},
+		{"directory", name, func(t *testing.T, path string) { t.Helper(); must.OK(t, os.Mkdir(path, 0o700)) }, "", ""},
+		{"no instance", "nixl.1.2.mmap", write(real), "", ""},
+		{"no PID", "nixl.a.2.3.mmap", write(real), "", ""},
+		{"staging", "nixl.1.2.3.mmap.staging", write(real), "", ""},
+		{"lock", "nixl-owner.0.0.0.0:9400.lock", write(nil), "", ""},
+		{"process exited long ago", name, write(real), "", ""},
+		{"from before the machine was started", name, func(t *testing.T, path string) {
+			t.Helper()
+			w := storetest.Create(t, filepath.Dir(path), storetest.Config{PID: 2})
+			w.Updated(2 * storetest.Uptime(t))
+			w.Exit()
+		}, "", ""},
+		{"not included", name, func(t *testing.T, path string) {
+			t.Helper()
+			storetest.Create(t, filepath.Dir(path), storetest.Config{PID: 2, Agent: "another"})
+		}, "", ""},
+		{"excluded", name, func(t *testing.T, path string) {
+			t.Helper()
+			storetest.Create(t, filepath.Dir(path), storetest.Config{PID: 2, Agent: "agent-x"})
+		}, "", ""},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			x := storesFixture(t)
+			d := x.directory(func(c *Config) {
+				withStores(c)
+				c.Include, c.Exclude, c.AllowedUIDs = []string{"agent*"}, []string{"*-x"}, []uint32{uint32(os.Getuid())}
+			})
+			path := x.path(tt.name)
+			tt.create(t, path)
+			storetest.Create(t, x.dir, storetest.Config{PID: 1})
+			x.wantStores(d, `agent process 1 rank "" runs: 0 bytes`)
+			x.advance(maxRetry)
+			x.wantStores(d, `agent process 1 rank "" runs: 0 bytes`)
+			want, notices := map[string]string{}, 0
+			if tt.reason != "" {
+				want[path], notices = tt.reason, 1
+			}
+			wantRefusals(t, d, want)
+			reported := x.noticesOf(notice.MPStoreRefused)
+			if len(reported) != notices {
+				t.Errorf("notices are %v, want %d", reported, notices)
+			}
+			for _, n := range reported {
+				if n.Path != path || !strings.Contains(n.String(), tt.text) {
+					t.Errorf("notice is %v, want %q about %s", n, tt.text, path)
+				}
+			}
+			must.OK(t, os.RemoveAll(path))
+			x.round(d)
+			wantRefusals(t, d, map[string]string{})
+		})
+	}
+}
+
+func TestStoreThatIsTruncatedLaterIsNoLongerReported(t *testing.T) {
+	x := storesFixture(t)
 	d := x.directory(withStores)
 	w := storetest.Create(t, x.dir, storetest.Config{})
-	w.Count(storetest.TxBytes, 3)
-	x.round(d)
+	x.wantStores(d, `agent process 1000 rank "" runs: 0 bytes`)
 	must.OK(t, os.Truncate(w.Path(), 1024))
-	d.stores.readAll()
-	x.wantStores(map[string]values{"agent": {Bytes: 3, Up: drain.UpNo}})
-	x.round(d)
+	x.wantStores(d)
+	x.wantStores(d)
 	wantRefusals(t, d, map[string]string{w.Path(): "invalid"})
-	if reported := x.noticesOf(notice.MPStoreRefused); len(reported) != 1 {
-		t.Errorf("notices = %v", reported)
+	if n := d.State().Open; n != 0 {
+		t.Errorf("%d stores are reported, want none", n)
 	}
 }
 
-func TestStoresAreSelectedByOwnerAndAgentName(t *testing.T) {
-	x := newFixture(t)
-	for i, name := range []string{"decode-0", "decode-1", "prefill-0"} {
-		storetest.Create(t, x.dir, storetest.Config{Agent: name, PID: int64(i + 1)})
-	}
+func TestStoreBeyondLimitIsReportedOnceAnotherIsNot(t *testing.T) {
+	x := storesFixture(t)
 	d := x.directory(func(c *Config) {
 		withStores(c)
-		c.Include, c.Exclude = []string{"decode-*"}, []string{"*-1"}
+		c.Stores.Claims = NewStoreClaims(1)
 	})
+	first := storetest.Create(t, x.dir, storetest.Config{PID: 1})
 	x.round(d)
-	x.wantStores(map[string]values{"decode-0": {Up: drain.UpYes}})
-	wantRefusals(t, d, map[string]string{})
-	x.owner.takeMessages()
-	others := x.directory(func(c *Config) {
-		withStores(c)
-		c.AllowedUIDs = []uint32{uint32(os.Getuid()) + 1}
-	})
-	x.round(others)
-	x.wantStores(map[string]values{})
-	for path, r := range others.State().Refused {
-		if r.Reason != "owner" {
-			t.Errorf("%s: %+v", path, r)
-		}
-	}
-	if n := len(others.State().Refused); n != 3 {
-		t.Errorf("%d stores are refused, want 3", n)
-	}
-}
-
-// The limit applies to stores of running processes, and to agents that have exited but are
-// still reported.
-func TestStoreBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
-	x := newFixture(t)
-	x.now = time.Now()
-	d := x.directory(func(c *Config) {
-		withStores(c)
-		c.Rings = NewRings(1)
-	})
-	first := storetest.Create(t, x.dir, storetest.Config{Agent: "first", PID: 1})
-	x.round(d)
-	second := storetest.Create(t, x.dir, storetest.Config{Agent: "second", PID: 2})
-	x.round(d)
-	first.Exit()
-	x.round(d)
-	x.wantStores(map[string]values{"first": {Up: drain.UpNo}})
+	second := storetest.Create(t, x.dir, storetest.Config{PID: 2})
+	x.wantStores(d, `agent process 1 rank "" runs: 0 bytes`)
 	wantRefusals(t, d, map[string]string{second.Path(): "limit"})
 	if reported := x.noticesOf(notice.MPStoreLimit); len(reported) != 1 {
-		t.Errorf("notices = %v", reported)
+		t.Errorf("notices are %v", reported)
 	}
-	// A new process of the agent takes the place of the previous one.
-	again := storetest.Create(t, x.dir, storetest.Config{Agent: "first", PID: 3})
+	first.Updated(storetest.Uptime(t) - time.Hour)
+	first.Exit()
+	x.wantStores(d, `agent process 1 rank "" exited: 0 bytes`)
 	x.round(d)
-	again.Exit()
-	x.round(d)
-	d.Retire(drain.Agent{ID: storeID(x.dir, "host", "first"), Path: again.Path()}, nil)
-	x.round(d)
-	x.round(d)
-	x.wantStores(map[string]values{"first": {Up: drain.UpNo}, "second": {Up: drain.UpYes}})
+	x.advance(maxRetry)
+	x.wantStores(d, `agent process 2 rank "" runs: 0 bytes`)
 	wantRefusals(t, d, map[string]string{})
 }
 
-func TestOldStoresAreMarked(t *testing.T) {
-	x := newFixture(t)
-	x.now = time.Now()
-	const uptime = time.Hour
-	for name, updated := range map[string]time.Duration{
-		"long ago": uptime - 2*time.Minute, "just now": uptime - time.Second, "before the start": 2 * uptime,
-	} {
-		w := storetest.Create(t, x.dir, storetest.Config{Agent: name, PID: int64(updated)})
-		w.Updated(updated)
-		w.Exit()
+func TestContainerCannotUseTheStoresOfOthers(t *testing.T) {
+	c := NewStoreClaims(1000)
+	claim := func(h drain.Holder, from, n uint64) (claimed int) {
+		for i := range n {
+			if c.claim(storeID{ID: files.ID{Ino: from + i}}, h) == nil {
+				claimed++
+			}
+		}
+		return claimed
 	}
-	d := x.directory(func(c *Config) {
-		withStores(c)
-		c.Stores.Uptime = func() (time.Duration, error) { return uptime, nil }
-	})
-	x.round(d)
-	x.wantStores(map[string]values{
-		"long ago": {Up: drain.UpNo, Old: true}, "just now": {Up: drain.UpNo}, "before the start": {Up: drain.UpNo, Old: true},
-	})
+	hostile, other := drain.Holder{Container: "hostile"}, drain.Holder{Container: "other"}
+	if n := claim(hostile, 0, 2*maxStores); n != maxStores {
+		t.Errorf("a container has %d stores, want %d", n, maxStores)
+	}
+	if n := claim(other, 10_000, 1); n != 1 {
+		t.Error("another container has no store")
+	}
+	if n := claim(drain.Holder{Place: "/stores", Shared: true}, 20_000, 1000); n != 1000-maxStores-1 {
+		t.Errorf("a directory has %d stores, want all that are left", n)
+	}
+	c.release(storeID{})
+	if n := claim(hostile, 30_000, 2); n != 1 {
+		t.Errorf("a container gets %d stores for one that it no longer has", n)
+	}
+}
+
+func TestStoreMayHaveTheInodeOfARemovedOne(t *testing.T) {
+	c := NewStoreClaims(2)
+	var got []error
+	for _, name := range []string{"first", "second", "second"} {
+		got = append(got, c.claim(storeID{files.ID{Ino: 1}, name}, drain.Holder{}))
+	}
+	if want := []error{nil, nil, errTaken}; !slices.Equal(got, want) {
+		t.Errorf("errors are %v, want %v", got, want)
+	}
+}
+
+// Two containers may see the same directory.
+func TestStoreInTwoDirectoriesIsReportedByOne(t *testing.T) {
+	x := storesFixture(t)
+	claims, again := NewStoreClaims(1000), t.TempDir()
+	with := func(dir string) *Directory {
+		return x.directory(func(c *Config) {
+			withStores(c)
+			c.Dir, c.Stores.Claims = dir, claims
+		})
+	}
+	one, two := with(x.dir), with(again)
+	w := storetest.Create(t, x.dir, storetest.Config{PID: 1})
+	must.OK(t, os.Link(w.Path(), filepath.Join(again, w.Name())))
+	x.wantStores(one, `agent process 1 rank "" runs: 0 bytes`)
+	x.wantStores(two)
+	wantRefusals(t, two, map[string]string{})
+	one.stores.end()
+	x.advance(maxRetry)
+	x.wantStores(two, `agent process 1 rank "" runs: 0 bytes`)
 }
 
 // A collection doesn't wait for a directory whose file system still hangs.
-func TestReadReturnsAtOnceWhileAnEarlierReadHangs(t *testing.T) {
+func TestStoresReturnsAtOnceWhileAnEarlierCallHangs(t *testing.T) {
 	x := newFixture(t)
 	d := x.directory(withStores)
 	storetest.Create(t, x.dir, storetest.Config{})
 	x.round(d)
-	read := func() (done chan struct{}) {
-		done = make(chan struct{})
-		d.Read(func() { close(done) })
-		return done
+	read := func() (stores *int, done chan struct{}) {
+		stores, done = new(int), make(chan struct{})
+		d.Stores(func(list []drain.Snapshot) { *stores += len(list) }, func() { close(done) })
+		return stores, done
 	}
-	first := read() // the directory's goroutine doesn't run it yet
+	stores, first := read() // the directory's goroutine doesn't run it yet
 	select {
 	case <-first:
 		t.Error("the first call of done came too early")
 	default:
 	}
-	<-read()
+	none, second := read()
+	<-second
 	d.runSubmitted()
 	<-first
+	if *stores != 1 || *none != 0 {
+		t.Errorf("the calls got %d and %d stores, want 1 and none", *stores, *none)
+	}
+	_, third := read()
 	select {
-	case <-read():
-		t.Error("a Read after the hang doesn't read")
+	case <-third:
+		t.Error("a call after the hang doesn't read")
 	default:
 	}
 }
 
-func TestStoresInVolumesAreReadUntilTheirPodIsDeleted(t *testing.T) {
+// The last values of a pod are reported after its volume was removed.
+func TestStoresInVolumes(t *testing.T) {
 	x := newPods(t, func(c *WatcherConfig) { withStores(&c.Config) })
 	dir := filepath.Join(x.dir, "uid-1", "volumes", "kubernetes.io~empty-dir", "shm")
 	must.OK(t, os.MkdirAll(dir, 0o750))
 	w := storetest.Create(t, dir, storetest.Config{})
 	x.look()
-	x.wantStores(map[string]values{"agent": {Up: drain.UpYes}})
-	m := await(x.owner, func(drain.Read) bool { return true })
-	a := m[0].Store.Agent
-	uid, _ := a.Resource.Value(semconv.K8SPodUID)
-	if a.ID != storeID("uid-1 shm", "host", "agent") || uid.AsString() != "uid-1" || a.Dir != "shm" {
-		t.Errorf("agent = %+v", a)
-	}
 	w.Count(storetest.TxBytes, 5)
 	w.Exit()
 	must.OK(t, os.RemoveAll(filepath.Join(x.dir, "uid-1")))
 	x.look()
-	x.wantStores(map[string]values{"agent": {Bytes: 5, Up: drain.UpNo}})
-	x.look() // forgets directories whose stores are closed
-	if s := x.watcher.State(); s.Open != 0 {
-		t.Errorf("%d stores are open", s.Open)
+	got := make(chan drain.Snapshot, 2)
+	done := make(chan struct{})
+	x.watcher.Stores(func(list []drain.Snapshot) {
+		for _, s := range list {
+			got <- s
+		}
+	}, func() { close(done) })
+	<-done
+	if len(got) != 1 {
+		t.Fatalf("%d stores are reported, want 1", len(got))
+	}
+	s := <-got
+	uid, _ := s.Resource.Value(semconv.K8SPodUID)
+	if s.ID != "pod uid-1 shm/agent "+w.Name() || uid.AsString() != "uid-1" || line(s) != `agent process 1000 rank "" exited: 5 bytes` {
+		t.Errorf("%s: %+v", line(s), s)
 	}
 }

@@ -52,13 +52,10 @@ func (d *Directory) walk() {
 		err = errors.Join(d.walkDir(f, "", &left), f.Close())
 	}
 	d.skipped = d.skipped || left == 0
-	if d.stores != nil {
-		d.stores.flush()
-	}
 	if d.ctx.Err() != nil {
 		return
 	}
-	if d.stores != nil && err == nil && !d.skipped {
+	if d.stores != nil {
 		d.stores.sweep(d.walks)
 	}
 	d.reportWalk(err)
@@ -101,7 +98,7 @@ func (d *Directory) walkDir(f *files.Dir, prefix string, left *int) error {
 				d.enterDir(f, name, left)
 			case e.IsDir():
 			case d.stores != nil && prefix == "" && mpstore.IsName(name):
-				d.skipped = !d.stores.check(f, name, d.walks) || d.skipped
+				d.stores.check(f, name, d.walks)
 			case d.cfg.matches(name):
 				if r := d.record(name); r != nil {
 					r.walk = d.walks

@@ -51,10 +51,7 @@ type Location interface {
 	// HasRings reports whether agents may have rings in the directory, and not only
 	// stores.
 	HasRings() bool
-	// StoreScope identifies the pod, or the container without a pod, and the directory
-	// as its processes see it.
-	StoreScope() string
-	// IdentifyStore sets the resource of an agent from one of its processes.
+	// IdentifyStore sets the ID and the resource of an agent from one of its processes.
 	IdentifyStore(a drain.Agent, pid int64) drain.Agent
 }
 
@@ -192,7 +189,7 @@ func (w *Watcher) add(key string, l Location) {
 	}
 	if cfg.Stores != nil {
 		s := *cfg.Stores
-		s.Scope, s.Identify = l.StoreScope(), l.IdentifyStore
+		s.Identify = l.IdentifyStore
 		cfg.Stores = &s
 	}
 	cfg.OpenDir = func(_, name string) (*files.Dir, error) { return l.OpenDir(name) }
@@ -236,8 +233,10 @@ func (w *Watcher) Refresh(done func()) {
 	}()
 }
 
-// Read reads all stores, as [Directory.Read] does.
-func (w *Watcher) Read(done func()) { w.each((*Directory).Read, done) }
+// Stores reads all stores, as [Directory.Stores] does. It may call add concurrently.
+func (w *Watcher) Stores(add func([]drain.Snapshot), done func()) {
+	w.each(func(d *Directory, done func()) { d.Stores(add, done) }, done)
+}
 
 // each calls fn for all directories. It calls done when all of them have called theirs.
 func (w *Watcher) each(fn func(*Directory, func()), done func()) {

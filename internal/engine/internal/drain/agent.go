@@ -28,8 +28,7 @@ type agent struct {
 	// it is opened again. It is nil if the position needn't change.
 	resume *checkpoint.Mark
 
-	stores *stores      // nil for an agent with a ring; otherwise, it has no ring and no tally
-	tally  *tally.Agent // the totals of a ring
+	tally  *tally.Agent
 	layout ringbuf.Layout
 	start  time.Time           // start of the totals
 	latest int64               // Unix time of their newest point, in nanoseconds; 0 before the first
@@ -116,16 +115,11 @@ func (a *agent) commit() error {
 
 // unsaved reports whether the agent has changes that aren't stored.
 func (a *agent) unsaved() bool {
-	return a.dirty || a.held() > 0 || a.stores != nil && a.stores.changed
+	return a.dirty || a.held() > 0
 }
 
 // saved notes that the agent's totals are in a save.
-func (a *agent) saved() {
-	a.dirty = false
-	if a.stores != nil {
-		a.stores.changed = false
-	}
-}
+func (a *agent) saved() { a.dirty = false }
 
 // hold updates heldSince.
 func (a *agent) hold(now time.Time) {

@@ -32,7 +32,6 @@ type collect struct {
 type collected struct {
 	number    uint64 // 0 until the first agent is collected
 	snapshots []Snapshot
-	processes []Process // of all snapshots
 }
 
 // maxSlice limits the number of agents that one step collects or stores, because rings
@@ -65,12 +64,11 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 	if c.number == 0 {
 		o.collections++
 		c.number = o.collections
-		o.imports.start(c, len(o.order))
+		c.snapshots = make([]Snapshot, 0, len(o.order))
 		o.drainAll(now)
 		for _, a := range o.order {
 			o.followClock(a, now)
 		}
-		o.continueStores(now)
 		o.ending = o.ending || c.last
 	}
 	list, last := o.following(&c.after)
@@ -98,32 +96,23 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 	if a.Unattributed && !c.last {
 		return
 	}
-	o.snapshotEnded(a, c)
+	a.snapshotEnded(c)
 	a.shown = shown{collection: c.number, news: a.news, ended: len(a.ended)}
 	if o.stale(a, now) {
 		return
 	}
 	a.latest = now.UnixNano()
-	s := Snapshot{Agent: a.Agent, Layout: a.layout, Stream: a.stream, Start: a.start, Up: a.exit.up}
-	if a.stores != nil {
-		o.snapshotStores(&s, a.stores, c)
-	} else {
-		s.Totals = a.tally.Snapshot(nil)
-	}
-	c.snapshots = append(c.snapshots, s)
+	c.snapshots = append(c.snapshots, Snapshot{
+		Agent: a.Agent, Layout: a.layout, Stream: a.stream, Start: a.start, Up: a.exit.up, Totals: a.tally.Snapshot(nil),
+	})
 }
 
 // snapshotEnded adds copies of the totals of ended streams to a collection.
-func (o *owner) snapshotEnded(a *agent, c *collect) {
+func (a *agent) snapshotEnded(c *collect) {
 	for i := range a.ended {
 		e := &a.ended[i]
-		s := Snapshot{Agent: a.Agent, Layout: e.Layout, Stream: e.Attributes, Start: e.Start, End: e.End}
+		s := Snapshot{Agent: a.Agent, Layout: e.Layout, Stream: e.Attributes, Start: e.Start, End: e.End, Totals: e.Agent.Snapshot(nil)}
 		s.Name = e.Name
-		if e.Processes != nil {
-			o.snapshotProcesses(&s, e.Processes)
-		} else {
-			s.Totals = e.Agent.Snapshot(nil)
-		}
 		c.snapshots = append(c.snapshots, s)
 	}
 }
@@ -175,9 +164,6 @@ func (m delivered) apply(o *owner, _ time.Time) {
 		if a.shown.collection == m.number {
 			a.delivered = a.shown.news
 			a.forgetEnded(a.shown.ended)
-			if a.stores != nil {
-				a.stores.delivered(m.number)
-			}
 		}
 	}
 }

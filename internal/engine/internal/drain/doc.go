@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package drain owns the rings of NIXL agents: it reads them, counts their
-// events, stores the totals and commits what was stored. It also owns the totals of agents
-// that have stores of NIXL's prometheus_mp exporter instead of rings.
+// events, stores the totals and commits what was stored.
 //
 // # One owner
 //
@@ -13,7 +12,7 @@
 // collection to answer. A [Loop] runs one owner on one goroutine. Other goroutines send
 // messages or get copies.
 //
-//	discover ── Opened, Attended, Read … ──▶ ┌───────┐ ──▶ Close, Reopen, Retire
+//	discover ── Opened, Attended … ───────▶ ┌───────┐ ──▶ Close, Reopen, Retire
 //	saver    ── loaded, saved ────────────────▶ │ owner │ ──▶ load, save, forget
 //	receiver ── collect, delivered ───────────▶ └───────┘ ──▶ replies, notices
 //
@@ -35,7 +34,6 @@
 //   - snapshot.go, message.go: what others see of an agent, and what they send
 //   - exit.go, pace.go, agent.go, owner.go: the state
 //   - open.go, stream.go, read.go: rings
-//   - stores.go, storestream.go: stores
-//   - collect.go, save.go, storecollect.go, watch.go, retire.go: requests, and what is due
+//   - collect.go, save.go, watch.go, retire.go: requests, and what is due
 //   - loop.go: the goroutine
 package drain

@@ -206,10 +206,6 @@ func (l *Loop) silent() error {
 // exited is reported until its last events are delivered.
 func (l *Loop) Delivered(c Collection) { l.mail.put(delivered{c.number}) }
 
-// Release lets a later collection reuse memory of the snapshots. The caller must not use
-// them afterwards, and must not release them again. Without Release, the snapshots never change.
-func (l *Loop) Release(c Collection) { l.mail.put(released{c.collected}) }
-
 // Stop closes all rings and ends the loop. It returns an error if the loop hangs or
 // doesn't end before ctx does; the goroutine then keeps running.
 func (l *Loop) Stop(ctx context.Context) error {

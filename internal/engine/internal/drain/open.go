@@ -103,10 +103,6 @@ func (m loaded) apply(o *owner, now time.Time) {
 		o.openSooner(a.loadAt)
 		return
 	}
-	if a.stores != nil {
-		o.restoreStores(a, m, now)
-		return
-	}
 	first := a.opening
 	mark, err := o.restore(a, m)
 	if err != nil {
@@ -182,8 +178,6 @@ func (o *owner) openDue(now time.Time) {
 		case now.Before(a.openBy):
 			o.openSooner(a.openBy)
 			o.reload(a, now)
-		case a.stores != nil && a.opening == nil:
-			o.dueStores(a, now)
 		case a.opening != nil:
 			o.report(a, warn(notice.CheckpointUnusable, fmt.Sprintf("checkpoint wasn't read within %v, so the agent's totals start from zero "+
 				"and events may be counted twice; check the storage extension", loadWait), a.loadErr))

@@ -74,8 +74,6 @@ type owner struct {
 	ending      bool // the last collection has begun: rings are no longer read
 	stopped     bool // all rings are closed
 
-	imports imports // of stores
-
 	work   map[Holder]int // of containers since workAt; see maxWork
 	workAt time.Time
 
@@ -105,7 +103,6 @@ func newOwner(cfg *Config, saves bool) *owner {
 	return &owner{
 		cfg: cfg, saves: saves && !cfg.Observe,
 		agents: make(map[string]*agent), names: make(map[Holder]*tally.Names), work: make(map[Holder]int), unknown: unknownWait(cfg.RunInterval, 1),
-		imports: imports{histograms: cfg.Shape.HasDurations()},
 	}
 }
 
@@ -174,9 +171,7 @@ func (o *owner) enter(a *agent) {
 
 // drop removes an agent.
 func (o *owner) drop(a *agent) {
-	if a.tally != nil {
-		a.tally.Release()
-	}
+	a.tally.Release()
 	delete(o.agents, a.ID)
 	maps.DeleteFunc(o.names, func(_ Holder, n *tally.Names) bool { return n.Unused() })
 	if at, found := slices.BinarySearchFunc(o.order, a.ID, byID); found {

@@ -60,11 +60,8 @@ func (o *owner) retireStale(now time.Time) {
 	}
 	o.retireAt = now.Add(time.Second)
 	for _, a := range slices.Clone(o.order) {
-		if a.stores != nil {
-			o.checkStores(a, now)
-		}
 		o.closeGone(a, now)
-		exited := a.exit.complete || a.reader == nil && a.stores == nil
+		exited := a.exit.complete || a.reader == nil
 		if !exited || !o.silent(a, now) || a.exit.mayRead(now) {
 			continue
 		}
@@ -119,11 +116,7 @@ func (o *owner) closeGone(a *agent, now time.Time) {
 // retire removes an agent, and reports why.
 func (o *owner) retire(a *agent, text string) {
 	o.forget(a)
-	if a.stores != nil {
-		o.report(a, info(notice.MPStoreRetired, fmt.Sprintf("%s (agent %q); its stores are kept", text, a.Name)))
-	} else {
-		o.report(a, info(notice.RingRetired, text+"; its ring file is kept"))
-	}
+	o.report(a, info(notice.RingRetired, text+"; its ring file is kept"))
 }
 
 // forget removes an agent and its checkpoint.
@@ -151,7 +144,7 @@ func (stop) apply(o *owner, _ time.Time) {
 
 // release closes the agent's rings.
 func (o *owner) release(a *agent) {
-	for m := a.opening; m != nil && a.stores == nil; m = m.next {
+	for m := a.opening; m != nil; m = m.next {
 		o.do(closeEffect{m.From, m.Reader})
 	}
 	a.opening = nil

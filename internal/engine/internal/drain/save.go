@@ -189,13 +189,7 @@ func (a *agent) mark() (checkpoint.Mark, error) {
 
 // state returns the part of the agent's checkpoint that doesn't depend on its ring.
 func (a *agent) state() *tally.State {
-	s := &tally.State{Name: a.name, Attributes: a.stream, Ended: a.ended}
-	if a.stores != nil {
-		s.Processes = a.stores.state()
-	} else {
-		s.Agent = a.tally
-	}
-	return s
+	return &tally.State{Agent: a.tally, Name: a.name, Attributes: a.stream, Ended: a.ended}
 }
 
 // restore is the reverse of state.

@@ -14,8 +14,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Agent identifies an agent and locates its ring. An agent that restarts may have
-// another ring, at another path, under the same ID.
+// Agent identifies an agent and locates its ring or its store. An agent that restarts may
+// have another ring, at another path, under the same ID, but each of its processes has a
+// store of its own.
 type Agent struct {
 	// ID identifies the agent everywhere, including in checkpoints and in its
 	// service.instance.id. It is the path of its ring unless its source has a more
@@ -87,24 +88,14 @@ type Snapshot struct {
 	End    time.Time // end of a stream that has ended; zero for the agent's current stream
 	Up     Up
 	Totals *tally.Totals
-	// Processes are the agent's processes, oldest first. They are set only if the
-	// agent has stores of NIXL's prometheus_mp exporter instead of a ring.
-	Processes []Process
+	// Store is set if the totals are those in a store of NIXL's prometheus_mp exporter: of
+	// one process of the agent, which has no ring.
+	Store bool
 }
 
-// Process is one process of an agent, as its store describes it.
-type Process struct {
-	PID       int64  // in the process's own PID namespace
-	Instance  uint64 // distinguishes the agents of the process
-	Host      string // host name or container name of the process
-	LocalRank string // empty if the process doesn't set it
-	Start     time.Time
-	Totals    *tally.Totals // of this process alone
-}
-
-// LayoutName returns the layout of the agent's ring or stores.
+// LayoutName returns the layout of the agent's ring or store.
 func (s *Snapshot) LayoutName() string {
-	if len(s.Processes) > 0 {
+	if s.Store {
 		return semconv.LayoutStore
 	}
 	return s.Layout.String()

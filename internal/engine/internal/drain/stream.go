@@ -41,7 +41,7 @@ func (o *owner) continueStream(a *agent, r *ringbuf.Reader, now time.Time) {
 }
 
 func (o *owner) endStream(a *agent, now time.Time) {
-	o.addEnded(a, tally.Stream{Layout: a.layout, Stored: tally.Stored{Agent: a.tally}}, now)
+	o.addEnded(a, tally.Stream{Layout: a.layout, Agent: a.tally}, now)
 	a.tally.Release() // the totals no longer change
 	a.tally = a.tally.Next(o.cfg.Shape)
 	o.limit(a)
@@ -54,7 +54,7 @@ func (o *owner) endStream(a *agent, now time.Time) {
 // unless an earlier process has exported them.
 func (o *owner) followClock(a *agent, now time.Time) {
 	latest := max(a.start.UnixNano(), a.latest)
-	if a.tally != nil && latest > now.UnixNano() {
+	if latest > now.UnixNano() {
 		o.endStream(a, now)
 		a.ended[len(a.ended)-1].End = time.Unix(0, latest).Add(2 * time.Millisecond)
 	}

@@ -236,18 +236,3 @@ func TestAgentsOfAContainerShareALimitOfEventNames(t *testing.T) {
 		t.Errorf("%d containers have limits, want that with an agent", n)
 	}
 }
-
-// The names of stores are part of each checkpoint.
-func TestStoresThatAreKnownToBeCountedAreLimited(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
-	a := &agent{stores: &stores{counted: make(map[string]time.Time)}}
-	for i := range maxCounted + 10 {
-		values := new(tally.Values)
-		values.Sums[ringbuf.TypeTxBytes] = tally.Sum{Lo: 1}
-		b.owner.fold(a, &processStore{Store: &Store{File: fmt.Sprint(i)}, values: values}, b.now)
-	}
-	if n := len(a.stores.counted); n != maxCounted || a.stores.base.Sums[ringbuf.TypeTxBytes].Lo != maxCounted+10 {
-		t.Errorf("%d stores are known, and %d bytes are counted", n, a.stores.base.Sums[ringbuf.TypeTxBytes].Lo)
-	}
-}

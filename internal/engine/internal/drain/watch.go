@@ -27,9 +27,6 @@ func (m watching) apply(o *owner, _ time.Time) {
 
 // watch makes the agent's totals pass transfers and errors to all watches.
 func (o *owner) watch(a *agent) {
-	if a.tally == nil { // of stores, which have no events
-		return
-	}
 	list := make([]tally.Watch, len(o.watches))
 	for i, w := range o.watches {
 		if w.Transfer != nil {
