@@ -5,12 +5,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/printer"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/render"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/events"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -93,31 +96,22 @@ func (f *readFlags) register(cmd *cobra.Command) {
 	if err := flags.MarkHidden("telemetry_path"); err != nil {
 		panic(err) // the flag doesn't exist
 	}
-	f.output = addOutput(cmd, render.Formats()...)
-	complete(cmd, "category", render.Categories())
+	f.output = addOutput(cmd, events.Formats()...)
+	complete(cmd, "category", events.Categories())
 }
 
 func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
-	cfg := printer.Config{
-		Paths: paths, Mode: ringbuf.Observe, Follow: f.follow, Interval: f.interval, Count: f.count,
-		Headings: f.output.value == "text", Out: w.out, Notes: notes(w, f.quiet), Now: w.now,
-		Warn: func(err error) { complain(w.err, err) },
+	cfg := events.Config{
+		Paths: paths, Mode: ringbuf.Observe, Follow: f.follow, Interval: f.interval, Count: f.count, Format: f.output.value,
+		Out: w.out, Notes: notes(w, f.quiet), Now: w.now, Warn: func(err error) { complain(w.err, err) },
+		Explain: func(path string, err error) error { return explainRing(w.proc, path, err) },
 	}
 	if f.consume {
 		cfg.Mode = ringbuf.Consume
 	}
-	if f.output.value == "csv" {
-		cfg.Header = render.CSVHeader
-	}
 	var err error
-	if cfg.Filter, err = render.NewFilter(f.categories, f.names); err != nil {
+	if cfg.Filter, err = events.NewFilter(f.categories, f.names); err != nil {
 		return usageError{err}
-	}
-	if cfg.Format, err = render.ParseFormat(f.output.value); err != nil {
-		return usageError{err}
-	}
-	if f.output.value == "line" && len(paths) > 1 {
-		cfg.Format = render.AppendRingLine
 	}
 	switch {
 	case len(paths) == 0:
@@ -127,5 +121,15 @@ func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 	case f.output.value == "csv" && len(paths) > 1:
 		return usagef("--output csv supports one ring only, because its rows don't contain the path; use --output json")
 	}
-	return printer.New(cfg).Run(ctx)
+	return events.Print(ctx, cfg)
+}
+
+// explainRing adds advice to an error of opening a ring.
+func explainRing(proc, path string, err error) error {
+	if errors.Is(err, ringbuf.ErrLocked) {
+		if users := ringfile.FindUsers(proc, path); users.Consumer != nil {
+			return fmt.Errorf("open ring %s: %v consumes it; stop this process, or read without --consume", path, users.Consumer)
+		}
+	}
+	return patherr.Explain(patherr.Ring, path, err)
 }

@@ -4,9 +4,8 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,205 +21,57 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-var categories = []string{"MEMORY", "TRANSFER", "CONNECTION", "BACKEND", "ERROR", "PERFORMANCE", "SYSTEM", "CUSTOM"}
-
-// categoryOf returns the expected category of a fixture's event: the one in the ring, or that
-// of its type if the ring has none.
-func categoryOf(e ringtest.Event) (string, int) {
-	n := -1
-	switch {
-	case e.Category != nil:
-		n = int(*e.Category)
-	case e.Type == nil:
-	case *e.Type <= 3:
-		n = 1
-	case *e.Type <= 5:
-		n = 0
-	case *e.Type <= 7:
-		n = 5
-	case *e.Type <= 19:
-		n = 4
-	case *e.Type == 20:
-		n = 6
+// expected returns what read prints of an event that NIXL wrote, as blocks of text and as a row of CSV. The
+// category is the one in the ring, or that of the type if the ring has none. As in NIXL's Python reader, the
+// names of unknown types contain the type.
+func expected(e ringtest.Event, layout int32, reading time.Time) (block, row string) {
+	categories := []string{"MEMORY", "TRANSFER", "CONNECTION", "BACKEND", "ERROR", "PERFORMANCE", "SYSTEM", "CUSTOM"}
+	number, category, name, at := -1, "UNKNOWN", e.Name, reading
+	if e.Category != nil {
+		number = int(*e.Category)
+	} else if e.Type != nil {
+		number = int(ringbuf.Type(*e.Type).Category())
 	}
-	if n < 0 || n >= len(categories) {
-		return "UNKNOWN", n
+	if number >= 0 && number < len(categories) {
+		category = categories[number]
 	}
-	return categories[n], n
+	if e.Type != nil && name == "unknown_event" {
+		name = fmt.Sprintf("unknown_event_%d", *e.Type)
+	}
+	if layout == 1 {
+		at = time.UnixMicro(int64(e.TimestampMicros))
+	}
+	block = fmt.Sprintf("=== NIXL Telemetry Event ===\nTimestamp: %s\nCategory: %s\nEvent: %s\nValue: %d\n===========================\n\n",
+		at.Format("2006-01-02 15:04:05.000000"), category, name, e.Value)
+	if strings.Contains(name, `"`) {
+		name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	}
+	return block, fmt.Sprintf("%d,%d,%s,%d\n", at.UnixMicro(), number, name, e.Value)
 }
 
-// nameOf returns the expected name. As in NIXL's Python reader, the names of unknown types
-// contain the type.
-func nameOf(e ringtest.Event) string {
-	if e.Name == "unknown_event" && e.Type != nil {
-		return fmt.Sprintf("unknown_event_%d", *e.Type)
-	}
-	return e.Name
-}
-
-func readable(t *testing.T) (cases []ringtest.Case) {
-	t.Helper()
-	for _, c := range ringtest.Cases(t) {
-		if c.Readable() {
-			cases = append(cases, c)
-		}
-	}
-	return cases
-}
-
-// TestReadPrintsABlockForEachEvent compares the output for rings that NIXL wrote with the JSON
-// files of these rings.
-func TestReadPrintsABlockForEachEvent(t *testing.T) {
+// TestReadPrintsTheEventsThatNIXLWrote compares the output with the JSON files of the rings.
+func TestReadPrintsTheEventsThatNIXLWrote(t *testing.T) {
 	reading := time.Date(2025, 1, 15, 14, 30, 25, 123_456_000, time.Local)
-	for _, c := range readable(t) {
-		t.Run(c.Name, func(t *testing.T) {
-			var want strings.Builder
-			for _, e := range c.Pending {
-				at := reading
-				if c.Version == 1 {
-					at = time.UnixMicro(int64(e.TimestampMicros))
-				}
-				category, _ := categoryOf(e)
-				fmt.Fprintf(&want, "=== NIXL Telemetry Event ===\nTimestamp: %s\nCategory: %s\nEvent: %s\nValue: %d\n===========================\n\n",
-					at.Format("2006-01-02 15:04:05.000000"), category, nameOf(e), e.Value)
-			}
-			before, err := os.ReadFile(c.File)
-			must.OK(t, err)
-			r := nixlringAt(t.Context(), reading, "read", c.File) // only observes, so there is no need to copy the fixture
-			if r.code != exitOK {
-				t.Fatalf("exit code %d: %s", r.code, r.err)
-			}
-			if diff := cmp.Diff(want.String(), r.out); diff != "" {
-				t.Error(diff)
-			}
-			after, err := os.ReadFile(c.File)
-			must.OK(t, err)
-			if string(before) != string(after) {
-				t.Error("the ring was changed")
-			}
-			notes := fmt.Sprintf("capacity %d events", c.Capacity)
-			if !strings.Contains(r.err, c.File) || !strings.Contains(r.err, notes) ||
-				(c.Version == 1) == strings.Contains(r.err, "have no timestamps") ||
-				!strings.Contains(r.err, fmt.Sprintf("Total events read: %d\nLeft in the ring: %[1]d events\n", len(c.Pending))) {
-				t.Errorf("notes:\n%s", r.err)
-			}
-		})
-	}
-}
-
-func TestReadPrintsTheExampleOfNIXLsGuide(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "agent_name")
-	w, err := ringbuf.Create(path, ringbuf.V1, 8)
-	must.OK(t, err)
-	at := func(micros int) uint64 {
-		return uint64(time.Date(2025, 1, 15, 14, 30, 25, micros*1000, time.Local).UnixMicro())
-	}
-	for i, e := range []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20), ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 4096)} {
-		e.TimestampMicros = at(123456 + i*1111)
-		must.OK(t, w.Push(e))
-	}
-	must.OK(t, w.Close())
-	golden(t, "read_guide.txt", nixlring(t.Context(), nil, "read", path).out)
-}
-
-func TestReadPrintsCSV(t *testing.T) {
-	reading := time.UnixMicro(1_736_951_425_123_456)
-	for _, c := range readable(t) {
-		r := nixlringAt(t.Context(), reading, "read", c.File, "--output", "csv", "--quiet")
-		got, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
-		if r.code != exitOK || r.err != "" || err != nil {
-			t.Fatalf("%s: %v, %+v", c.Name, err, r)
+	for _, c := range ringtest.Cases(t) {
+		if !c.Readable() {
+			continue
 		}
-		want := [][]string{{"timestamp_us", "category", "event_name", "value"}}
+		want := map[string]string{"text": "", "csv": "timestamp_us,category,event_name,value\n"}
 		for _, e := range c.Pending {
-			micros := uint64(reading.UnixMicro())
-			if c.Version == 1 {
-				micros = e.TimestampMicros
+			block, row := expected(e, c.Version, reading)
+			want["text"] += block
+			want["csv"] += row
+		}
+		before := readFile(t, c.File)
+		for format, events := range want {
+			// It only observes, so there is no need to copy the fixture.
+			r := nixlringAt(t.Context(), reading, "read", c.File, "--quiet", "--output", format)
+			if diff := cmp.Diff(result{out: events}, r, cmp.AllowUnexported(result{})); diff != "" {
+				t.Errorf("%s: %s", c.Name, diff)
 			}
-			_, category := categoryOf(e)
-			want = append(want, []string{fmt.Sprint(micros), fmt.Sprint(category), nameOf(e), fmt.Sprint(e.Value)})
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", c.Name, diff)
-		}
-	}
-}
-
-func TestReadPrintsJSONWithTheRingOfEachEvent(t *testing.T) {
-	dir := rings(t)
-	one, two := filepath.Join(dir, "decode"), filepath.Join(dir, "pre\nfill")
-	r := nixlring(t.Context(), nil, "read", one, two, "-o", "json", "--count", "8")
-	if r.code != exitOK {
-		t.Fatalf("%+v", r)
-	}
-	from := map[any]int{}
-	for line := range strings.Lines(r.out) {
-		var e map[string]any
-		must.OK(t, json.Unmarshal([]byte(line), &e))
-		from[e["ring"]]++
-		if e["category"] != "error" || e["value"] != 1.0 || e["timestamp_us"] == nil || (e["time_of_reading"] == true) != (e["ring"] == two) {
-			t.Errorf("%s", line)
-		}
-	}
-	if diff := cmp.Diff(map[any]int{one: 6, two: 2}, from); diff != "" {
-		t.Error(diff)
-	}
-	r = nixlring(t.Context(), nil, "read", one, two, "--name", "agent_err_*")
-	if !strings.HasPrefix(r.out, "==> ") || strings.Count(r.out, "==> ") != 1 || strings.Count(r.out, "Event: agent_err_backend\n") != 6 {
-		t.Errorf("text: %s", r.out)
-	}
-}
-
-func TestReadPrintsALineForEachEvent(t *testing.T) {
-	dir := rings(t)
-	one, two := filepath.Join(dir, "decode"), filepath.Join(dir, "pre\nfill")
-	r := nixlring(t.Context(), nil, "read", one, "-o", "line")
-	if r.code != exitOK || strings.Count(r.out, "\n") != 6 || strings.Count(r.out, "  error        NIXL_ERR_BACKEND ") != 6 || strings.Contains(r.out, dir) {
-		t.Errorf("%+v", r)
-	}
-	r = nixlring(t.Context(), nil, "read", one, two, "-o", "line")
-	if r.code != exitOK || strings.Count(r.out, "\n") != 12 || strings.Count(r.out, "  "+one+"\n") != 6 {
-		t.Errorf("%+v", r)
-	}
-}
-
-func TestReadFiltersByCategoryAndName(t *testing.T) {
-	file := ringtest.Find(t, "real-agent/v1.4.0_posix_200xfer").File
-	all := nixlring(t.Context(), nil, "read", file).out
-	for _, tt := range []struct {
-		want string // in each block
-		args []string
-	}{
-		{"Category: MEMORY", []string{"--category", "memory"}},
-		{"Event: agent_xfer_time", []string{"--name", "agent_xfer_t*"}},
-		{"Event: agent_rx_bytes", []string{"--name", "agent_?x_bytes", "--category", "Transfer,error", "--name", "agent_rx*", "--name", "agent_rx_bytes"}},
-	} {
-		r := nixlring(t.Context(), nil, append([]string{"read", file}, tt.args...)...)
-		if blocks := strings.Count(r.out, "=== NIXL"); r.code != exitOK || blocks == 0 || blocks == strings.Count(all, "=== NIXL") {
-			t.Errorf("%v: %d events, %+v", tt.args, blocks, r.err)
-		}
-		if tt.want != "Event: agent_rx_bytes" && strings.Count(r.out, tt.want+"\n") != strings.Count(all, tt.want+"\n") {
-			t.Errorf("%v: number of blocks with %q differs from the unfiltered output", tt.args, tt.want)
-		}
-	}
-}
-
-func TestReadConsumesOnlyWithConsumeFlag(t *testing.T) {
-	c := ringtest.Find(t, "v1.4.0/mixed_cap16")
-	path := ringtest.Copy(t, c)
-	n := len(c.Pending)
-	for _, tt := range []struct {
-		args        []string
-		blocks, now int
-	}{
-		{nil, n, n}, // observes
-		{[]string{"--consume", "--count", "2"}, 2, n - 2},
-		{[]string{"--consume", "--name", "nothing"}, 0, 0},
-		{nil, 0, 0},
-	} {
-		r := nixlring(t.Context(), nil, append([]string{"read", path}, tt.args...)...)
-		if r.code != exitOK || strings.Count(r.out, "=== NIXL") != tt.blocks || !strings.Contains(r.err, fmt.Sprintf("Left in the ring: %d events\n", tt.now)) {
-			t.Errorf("%v: %+v", tt.args, r)
+		if !bytes.Equal(before, readFile(t, c.File)) {
+			t.Errorf("%s was changed", c.Name)
 		}
 	}
 }
@@ -340,48 +191,6 @@ func TestReadPrintsNoMoreThanCountAcrossReplacedFiles(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
-}
-
-func TestReadContinuesPastRingsItCannotRead(t *testing.T) {
-	dir := rings(t)
-	newer := ringtest.Make(t, filepath.Join(dir, "newer"), ringtest.NewHeader(7, 8), 8*16)
-	for path, want := range map[string]string{
-		filepath.Join(dir, "missing"): "no such file",
-		filepath.Join(dir, "letter"):  "not a NIXL telemetry ring",
-		filepath.Join(dir, "failed"):  "not ready",
-		newer:                         "unknown ring version 7",
-		dir:                           "is a directory",
-	} {
-		good := filepath.Join(dir, "decode")
-		r := nixlring(t.Context(), nil, "read", path, good)
-		if r.code != exitError || strings.Count(r.out, "\nValue: 1\n") != 6 || !strings.Contains(r.out, "==> "+good+" <==") ||
-			!strings.Contains(r.err, want) || !strings.Contains(r.err, path) {
-			t.Errorf("%s: %+v", path, r)
-		}
-		quiet := nixlring(t.Context(), nil, "read", "--quiet", path, good, path, "-o", "json")
-		if quiet.code != exitError || strings.Count(quiet.out, "\n") != 6 || strings.Count(quiet.err, "\n") != 3 ||
-			strings.Count(quiet.err, "nixlring: ") != 3 || !strings.HasSuffix(quiet.err, "nixlring: 2 of 3 rings can't be read\n") {
-			t.Errorf("%s, quiet: %+v", path, quiet)
-		}
-		if r := nixlring(t.Context(), nil, "read", "-q", path, path); r.code != exitError || r.out != "" || strings.Count(r.err, want) != 2 {
-			t.Errorf("%s alone: %+v", path, r)
-		}
-	}
-	if _, err := os.Stat(newer); err != nil {
-		t.Errorf("ring of an unknown version: %v", err)
-	}
-}
-
-func TestReadRefusesASecondConsumer(t *testing.T) {
-	dir := rings(t)
-	path := filepath.Join(dir, "decode")
-	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
-	must.OK(t, err)
-	defer r.Close()
-	got := nixlring(t.Context(), nil, "read", "--consume", path)
-	if got.code != exitError || got.out != "" || !strings.Contains(got.err, "is already being consumed") {
-		t.Errorf("%+v", got)
-	}
 }
 
 // broken is an output that returns errors.

@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"age": setAge, "fixture": copyFixture, "procfs": makeProcfs, "ring": makeRing, "store": makeStore, "truncate": truncate,
+			"age": setAge, "consume": consumeRing, "fixture": copyFixture, "procfs": makeProcfs, "ring": makeRing, "store": makeStore, "truncate": truncate,
 		},
 	})
 }
@@ -69,7 +69,7 @@ func (m leakChecked) Run() int {
 	return code
 }
 
-// scripted is the program in scripts. PROC is the mount point of procfs.
+// scripted is the program in scripts. PROC is the mount point of procfs, and NOW a constant time.
 func scripted() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -80,6 +80,13 @@ func runScripted(ctx context.Context, out, errs io.Writer, env func(string) (str
 	w := world{out: normalizer{out}, err: normalizer{errs}, env: env, now: time.Now, proc: "/proc"}
 	if proc, ok := env("PROC"); ok {
 		w.proc = proc
+	}
+	if text, ok := env("NOW"); ok {
+		now, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			panic(err)
+		}
+		w.now = func() time.Time { return now }
 	}
 	return run(ctx, w, args)
 }
@@ -97,6 +104,9 @@ func transcript() {
 			continue
 		}
 		words := strings.Fields(command)
+		for i := range words {
+			words[i] = unquote(words[i])
+		}
 		program := slices.Index(words, "nixlring")
 		env := func(name string) (string, bool) {
 			for _, pair := range words[:program] {
@@ -112,6 +122,14 @@ func transcript() {
 			fmt.Printf("[exit code %d]\n", code)
 		}
 	}
+}
+
+// unquote replaces sequences such as \n and \xff.
+func unquote(word string) string {
+	if text, err := strconv.Unquote(`"` + word + `"`); err == nil {
+		return text
+	}
+	return word
 }
 
 // stream writes lines to standard output, with a prefix.
@@ -172,14 +190,15 @@ func makeRing(ts *testscript.TestScript, _ bool, args []string) {
 	if open {
 		args = args[1:]
 	}
+	path := ts.MkAbs(unquote(args[0]))
 	layout, err := ringbuf.ParseLayout(args[1])
 	ts.Check(err)
 	capacity, err := strconv.Atoi(args[2])
 	ts.Check(err)
-	ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(args[0])), 0o755))
-	w, err := ringbuf.Create(ts.MkAbs(args[0]), layout, capacity)
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+	w, err := ringbuf.Create(path, layout, capacity)
 	ts.Check(err)
-	ts.Check(os.Chmod(ts.MkAbs(args[0]), 0o644))
+	ts.Check(os.Chmod(path, 0o644))
 	micros := uint64(1_736_951_425_123_456)
 	for _, arg := range args[3:] {
 		name, rest, _ := strings.Cut(arg, "=")
@@ -192,7 +211,7 @@ func makeRing(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(err)
 		}
 		for range times {
-			e := ringbuf.NewEvent(eventType(ts, name), value)
+			e := newEvent(ts, layout, name, value)
 			e.TimestampMicros = micros
 			ts.Check(w.Push(e))
 			micros += 1111
@@ -205,14 +224,23 @@ func makeRing(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(w.Close())
 }
 
-func eventType(ts *testscript.TestScript, name string) ringbuf.Type {
-	for typ := range ringbuf.Type(32) {
+func newEvent(ts *testscript.TestScript, l ringbuf.Layout, name string, value uint64) ringbuf.Event {
+	for typ := range ringbuf.Type(99) {
 		if ringbuf.V4.TypeName(typ) == name {
-			return typ
+			return ringbuf.NewEvent(typ, value)
 		}
 	}
-	ts.Fatalf("unknown type of event %q", name)
-	return 0
+	if !l.Named() {
+		ts.Fatalf("unknown type of event %q", name)
+	}
+	return ringbuf.NewNamedEvent(ringbuf.CategoryCustom, unquote(name), value)
+}
+
+// consumeRing locks a ring as a consumer does: consume PATH.
+func consumeRing(ts *testscript.TestScript, _ bool, args []string) {
+	r, err := ringbuf.OpenReader(ts.MkAbs(args[0]), ringbuf.Consume)
+	ts.Check(err)
+	ts.Defer(func() { _ = r.Close() })
 }
 
 // fixtures has files that NIXL wrote.

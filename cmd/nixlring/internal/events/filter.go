@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package events
 
 import (
 	"fmt"
@@ -61,9 +61,9 @@ func NewFilter(categories, names []string) (*Filter, error) {
 	return f, nil
 }
 
-// Match reports whether the filter selects an event.
-func (f *Filter) Match(e *Event) bool {
-	either := func(c string) bool { return c == e.Category.String() || strings.EqualFold(c, e.Metric) }
+// match reports whether the filter selects an event.
+func (f *Filter) match(e *event) bool {
+	either := func(c string) bool { return c == e.Category.String() || strings.EqualFold(c, e.metric) }
 	if len(f.categories) > 0 && !slices.ContainsFunc(f.categories, either) {
 		return false
 	}
