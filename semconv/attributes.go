@@ -37,7 +37,7 @@ func ResourceAttributes() []Attribute {
 		{
 			Key: ServiceInstanceID, Type: "string", OpenTelemetry: true,
 			Description: "UUID that identifies the agent.",
-			Note:        "Derived from the host name and from what identifies the agent on its host. It stays the same when the agent restarts.",
+			Note:        "Derived from the host name and from what identifies the agent on its host. It stays the same when the agent restarts. With stores of `prometheus_mp`, it identifies one process.",
 			Examples:    []string{"3b0aaebc-76a3-5e4c-9bd8-4d3c9cf8b6a1"},
 		},
 		{
@@ -61,7 +61,7 @@ func ResourceAttributes() []Attribute {
 		{
 			Key: TelemetryLayout, Type: "string",
 			OptIn:       true,
-			Description: "Layout of the agent's ring, or of its stores.",
+			Description: "Layout of the agent's ring or store.",
 			Values: []Value{
 				{"v1", "NIXL 0.5.1 to 1.0.1."},
 				{"v2", "NIXL 1.1.0 and 1.2.0."},
@@ -73,7 +73,7 @@ func ResourceAttributes() []Attribute {
 		{
 			Key: TelemetryPath, Type: "string",
 			OptIn:       true,
-			Description: "Path of the agent's ring, or of its newest store.",
+			Description: "Path of the agent's ring, or of the store of its process.",
 			Examples:    []string{"/run/nixl/decode-0"},
 		},
 	}, discoveredAttributes()...)
@@ -105,7 +105,7 @@ func discoveredAttributes() []Attribute {
 			Key: ProcessPID, Type: "int", OpenTelemetry: true,
 			OptIn:       true,
 			Description: "PID of the agent's process in the Collector's PID namespace.",
-			Note:        "On log records.",
+			Note:        "On log records. With stores of `prometheus_mp`, that in the process's own namespace unless the process was discovered.",
 			Examples:    []string{"4711"},
 		},
 		{

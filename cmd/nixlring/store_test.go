@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,7 +29,6 @@ func stores(t *testing.T) (dir string, running *storetest.Writer) {
 	t.Helper()
 	dir = t.TempDir()
 	storetest.Copy(t, dir)()
-	storetest.Touch(t, filepath.Join(dir, storetest.Real))
 	running = storetest.Create(t, dir, storetest.Config{Agent: "decode-0", Host: "gpu-1", PID: 4711})
 	t.Chdir(dir)
 	return dir, running

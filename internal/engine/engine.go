@@ -92,7 +92,7 @@ func (e *Engine) Start(storage Storage) error {
 	}
 	if e.cfg.Stores {
 		common.Stores = &discover.StoreConfig{
-			Claims: discover.NewStoreClaims(e.cfg.MaxRings), StaleAfter: e.cfg.StaleAfter, Histograms: e.shape.HasDurations(), Stream: e.cfg.Stream,
+			Claims: discover.NewStoreClaims(e.cfg.MaxRings), StaleAfter: e.cfg.StaleAfter, Histograms: e.cfg.Tally.Duration.Kind != tally.NoHistogram, Stream: e.cfg.Stream,
 		}
 	}
 	for _, dir := range e.cfg.Directories {

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
@@ -31,7 +30,9 @@ func FuzzStore(f *testing.F) {
 			return
 		}
 		shape, err := tally.ImportShape(h.Bounds, true)
-		must.OK(t, err)
+		if err != nil {
+			return
+		}
 		for _, exited := range []bool{false, true} {
 			totals := shape.Import(h.decode(b), exited)
 			if n := len(totals.Duration().Counts()); len(h.Bounds) > 0 && n != len(h.Bounds)+1 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // The layout of a store is storeLayout in NIXL's mp_store_layout.h. Numbers are
@@ -50,7 +51,7 @@ func sizeOf(slots int) int { return headerSize + slots*slotSize }
 // types after the post time, which are empty, and the sums of the histograms, which equal
 // the counters of their types.
 func usedSize(slots int) int {
-	return headerSize + 2*8*slots + 8*bucketsPerType*min(tally.DistributionTypes, slots)
+	return headerSize + 2*8*slots + 8*bucketsPerType*min(int(ringbuf.TypeXferPostTime)+1, slots)
 }
 
 // Reasons why a file can't be read as a store.
@@ -69,9 +70,6 @@ type Header struct {
 	LocalRank string // empty if the process doesn't set it
 	Start     time.Time
 	Bounds    []float64 // of the histograms, in microseconds
-	// Updated is the time of the last update when the store was last read, as
-	// CLOCK_MONOTONIC.
-	Updated time.Duration
 
 	slots int
 }
@@ -96,7 +94,7 @@ func parseHeader(b []byte, size int64, name fileName) (h Header, err error) {
 	if h.PID != name.pid || h.Instance != name.instance {
 		return h, fmt.Errorf("%w: header is for process %d, instance %d, unlike the file name", ErrInvalid, h.PID, h.Instance)
 	}
-	h.Start, h.Updated = time.Unix(0, name.marker), updated(b)
+	h.Start = time.Unix(0, name.marker)
 	var errs [3]error
 	h.Agent, errs[0] = parseText(b[atAgent:atHost], "agent name")
 	h.Host, errs[1] = parseText(b[atHost:atRank], "host name")
@@ -115,9 +113,6 @@ func parseHeader(b []byte, size int64, name fileName) (h Header, err error) {
 	for i := range h.Bounds {
 		h.Bounds[i] = math.Float64frombits(le.Uint64(b[atBounds+8*i:]))
 	}
-	if _, err := tally.ImportShape(h.Bounds, true); err != nil {
-		return h, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
 	return h, nil
 }
 
@@ -133,33 +128,24 @@ func parseText(b []byte, what string) (string, error) {
 // process never counts as many events.
 const maxCount = 1 << 48
 
-func updated(b []byte) time.Duration { return time.Duration(binary.LittleEndian.Uint64(b[atUpdated:])) }
-
-// decode returns the values in b, the used part of a store. The process may update the
-// store while it is read, so the values may be from different times. No single value is
+// decode returns the values in b, the used part of a store, by event type. The process may update
+// the store while it is read, so the values may be from different times. No single value is
 // torn, because the kernel copies aligned words.
-func (h *Header) decode(b []byte) *tally.Values {
-	v := new(tally.Values)
-	v.Others = make([]tally.Other, max(h.slots-len(v.Sums), 0)) // types that aren't in the catalog
+func (h *Header) decode(b []byte) []tally.Value {
+	values := make([]tally.Value, h.slots)
 	counters := b[headerSize:]
 	gauges, buckets := counters[8*h.slots:], counters[2*8*h.slots:]
-	for i := range h.slots {
-		sum, last := tally.Sum{Lo: word(counters, i)}, word(gauges, i)
-		if i >= len(v.Sums) {
-			v.Others[i-len(v.Sums)] = tally.Other{Sum: sum, Last: last}
-			continue
-		}
-		v.Last[i] = last
-		if d := v.Distribution(i); d != nil {
-			d.Sum, d.Counts = sum, make([]uint64, len(h.Bounds)+1)
-			for j := range d.Counts {
-				d.Counts[j] = min(word(buckets, bucketsPerType*i+j), maxCount)
+	for i := range values {
+		v := &values[i]
+		v.Sum, v.Last = word(counters, i), word(gauges, i)
+		if kind := ringbuf.Type(i); kind == ringbuf.TypeXferTime || kind == ringbuf.TypeXferPostTime {
+			v.Counts = make([]uint64, len(h.Bounds)+1)
+			for j := range v.Counts {
+				v.Counts[j] = min(word(buckets, bucketsPerType*i+j), maxCount)
 			}
-		} else {
-			v.Sums[i] = sum
 		}
 	}
-	return v
+	return values
 }
 
 func word(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }

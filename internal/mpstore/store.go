@@ -17,64 +17,72 @@ import (
 type Store struct {
 	Header
 
-	file *os.File
+	// Updated is the time of the last update when the store was last read, as CLOCK_MONOTONIC.
+	Updated time.Duration
+
+	file  *os.File
+	shape *tally.Shape
 }
 
-// Open reads the header of the store in a file with a name, and takes over the file. It closes
-// the file if there is an error, which wraps [ErrInvalid] or [ErrVersion].
-func Open(file *os.File, name string) (*Store, error) {
-	h, err := readHeader(file, name)
-	if err != nil {
+// Open reads the header of the store in a file with a name, and takes over the file. The totals
+// have the histograms of the store only with histograms. Open closes the file if there is an error,
+// which wraps [ErrInvalid] or [ErrVersion].
+func Open(file *os.File, name string, histograms bool) (*Store, error) {
+	s := &Store{file: file}
+	if err := s.open(name, histograms); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &Store{Header: h, file: file}, nil
+	return s, nil
 }
 
-func readHeader(file *os.File, name string) (Header, error) {
+func (s *Store) open(name string, histograms bool) error {
 	parsed, ok := parseName(name)
 	if !ok {
-		return Header{}, fmt.Errorf("%w: file name isn't nixl.PID.START.INSTANCE.mmap", ErrInvalid)
+		return fmt.Errorf("%w: file name isn't nixl.PID.START.INSTANCE.mmap", ErrInvalid)
 	}
-	info, err := file.Stat()
+	info, err := s.file.Stat()
 	if err != nil {
-		return Header{}, err
+		return err
 	}
-	var b [headerSize]byte
-	if _, err := file.ReadAt(b[:min(info.Size(), headerSize)], 0); err != nil {
-		return Header{}, ended(err)
+	b := make([]byte, headerSize)
+	if err := s.readAt(b[:min(info.Size(), headerSize)]); err != nil {
+		return err
 	}
-	return parseHeader(b[:], info.Size(), parsed)
+	if s.Header, err = parseHeader(b, info.Size(), parsed); err != nil {
+		return err
+	}
+	if s.shape, err = tally.ImportShape(s.Bounds, histograms); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	s.Updated = updated(b)
+	return nil
 }
 
-// ended replaces the error of reading beyond the end of a file.
-func ended(err error) error {
+// readAt reads the start of the store.
+func (s *Store) readAt(b []byte) error {
+	_, err := s.file.ReadAt(b, 0)
 	if errors.Is(err, io.EOF) {
 		return errShrunk
 	}
 	return err
 }
 
+func updated(b []byte) time.Duration { return time.Duration(word(b[atUpdated:], 0)) }
+
 // Running reports whether the process of the store is running. Only what is read
 // afterwards includes the final values of a process that has exited. The error wraps
 // [errors.ErrUnsupported] on a system without such locks.
 func (s *Store) Running() (bool, error) { return isLocked(s.file) }
 
-// Read returns the values in the store.
-func (s *Store) Read() (*tally.Values, error) {
+// Read returns the totals in the store. The memory of a process that has exited is released.
+func (s *Store) Read(exited bool) (*tally.Totals, error) {
 	b := make([]byte, usedSize(s.slots))
-	if _, err := s.file.ReadAt(b, 0); err != nil {
-		return nil, ended(err)
+	if err := s.readAt(b); err != nil {
+		return nil, err
 	}
 	s.Updated = updated(b)
-	return s.decode(b), nil
+	return s.shape.Import(s.decode(b), exited), nil
 }
 
 // Close closes the store.
 func (s *Store) Close() error { return s.file.Close() }
-
-// Idle returns the time since the last update of the store, given the time of [Uptime]. It
-// reports false for an update before the machine was started.
-func (h *Header) Idle(uptime time.Duration) (time.Duration, bool) {
-	idle := uptime - h.Updated
-	return idle, idle >= 0
-}

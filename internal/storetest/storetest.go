@@ -9,6 +9,7 @@
 package storetest
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
@@ -73,19 +75,11 @@ func Bytes(tb testing.TB) []byte {
 
 // Event types, as NIXL numbers them.
 const (
-	TxBytes = iota
-	RxBytes
-	TxRequests
-	RxRequests
-	Registered
-	Deregistered
-	XferTime
-	PostTime
-	NotPosted
-	InvalidParam
-	Backend
-
-	Dropped = 20
+	TxBytes    = 0
+	TxRequests = 2
+	xferTime   = 6
+	postTime   = 7
+	Backend    = 10
 )
 
 // Config is the header of a store. Zero fields have defaults.
@@ -113,65 +107,50 @@ const (
 )
 
 // Size returns the size of a store with a number of event types.
-func Size(slots int) int { return 752 + 288*slots }
-
-func (w *Writer) atGauge(kind int) int64 { return atCounters + 8*int64(w.cfg.Slots+kind) }
-
-func (w *Writer) atBucket(kind, bucket int) int64 {
-	return atCounters + 8*int64(2*w.cfg.Slots+33*kind+bucket)
-}
-
-func (w *Writer) atSum(kind int) int64 { return w.atBucket(w.cfg.Slots, 0) + 8*int64(kind) }
+func Size(slots int) int { return atCounters + 288*slots }
 
 // Create creates a store in dir, and holds its lock as a running process does. Exit is
 // called at the end of the test.
 func Create(tb testing.TB, dir string, cfg Config) *Writer {
 	tb.Helper()
-	if cfg.Agent == "" {
-		cfg.Agent = "agent"
-	}
-	if cfg.Host == "" {
-		cfg.Host = "host"
-	}
-	if cfg.PID == 0 {
-		cfg.PID = 1000
-	}
-	if cfg.Started.IsZero() {
-		cfg.Started = time.Now()
-	}
-	if cfg.Slots == 0 {
-		cfg.Slots = 21
-	}
+	cfg.Agent, cfg.Host = cmp.Or(cfg.Agent, "agent"), cmp.Or(cfg.Host, "host")
+	cfg.PID, cfg.Started, cfg.Slots = cmp.Or(cfg.PID, 1000), cmp.Or(cfg.Started, time.Now()), cmp.Or(cfg.Slots, 21)
 	if cfg.Bounds == nil {
 		cfg.Bounds = []float64{10, 100, 1000}
 	}
-	w := &Writer{tb: tb, cfg: cfg, values: make(map[int64]uint64)}
-	w.path = filepath.Join(dir, fmt.Sprintf("nixl.%d.%d.%d.mmap", cfg.PID, cfg.Started.UnixNano(), cfg.Instance))
-	staging := w.path + ".staging"
-	f, err := os.OpenFile(staging, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	must.OK(tb, err)
-	w.file = f
-	tb.Cleanup(w.Exit)
-	must.OK(tb, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
-	w.write(0, w.header())
-	w.Updated(Uptime(tb))
-	must.OK(tb, os.Rename(staging, w.path))
+	path := filepath.Join(dir, fmt.Sprintf("nixl.%d.%d.%d.mmap", cfg.PID, cfg.Started.UnixNano(), cfg.Instance))
+	w := &Writer{tb: tb, cfg: cfg, path: path, values: make(map[int64]uint64)}
+	w.file = create(tb, path, cfg.header(Uptime(tb)))
 	return w
 }
 
-func (w *Writer) header() []byte {
+// create creates a locked file, and closes it at the end of the test.
+func create(tb testing.TB, path string, b []byte) *os.File {
+	tb.Helper()
+	f, err := os.OpenFile(path+".staging", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	must.OK(tb, err)
+	tb.Cleanup(func() { _ = f.Close() })
+	must.OK(tb, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+	_, err = f.Write(b)
+	must.OK(tb, err)
+	must.OK(tb, os.Rename(f.Name(), path))
+	return f
+}
+
+func (c *Config) header(updated time.Duration) []byte {
 	le := binary.LittleEndian
-	b := make([]byte, Size(w.cfg.Slots))
+	b := make([]byte, Size(c.Slots))
 	copy(b, "NIXLMPS1")
 	le.PutUint32(b[8:], 1)
-	le.PutUint32(b[12:], uint32(w.cfg.Slots))
-	le.PutUint64(b[16:], uint64(w.cfg.PID))
-	le.PutUint64(b[32:], w.cfg.Instance)
-	le.PutUint64(b[40:], uint64(len(w.cfg.Bounds)))
-	copy(b[48:], w.cfg.Agent)
-	copy(b[304:], w.cfg.Host)
-	copy(b[432:], w.cfg.Rank)
-	for i, bound := range w.cfg.Bounds {
+	le.PutUint32(b[12:], uint32(c.Slots))
+	le.PutUint64(b[16:], uint64(c.PID))
+	le.PutUint64(b[atUpdated:], uint64(updated))
+	le.PutUint64(b[32:], c.Instance)
+	le.PutUint64(b[40:], uint64(len(c.Bounds)))
+	copy(b[48:], c.Agent)
+	copy(b[304:], c.Host)
+	copy(b[432:], c.Rank)
+	for i, bound := range c.Bounds {
 		le.PutUint64(b[496+8*i:], math.Float64bits(bound))
 	}
 	return b
@@ -188,87 +167,57 @@ func (w *Writer) Exit() { _ = w.file.Close() }
 
 // Transfer counts a transfer. direction is 0 for transmitting and 1 for receiving.
 func (w *Writer) Transfer(direction int, bytes, took, post uint64) {
-	w.Count(PostTime, post)
-	w.Count(XferTime, took)
+	w.Count(postTime, post)
+	w.Count(xferTime, took)
 	w.Count(TxBytes+direction, bytes)
 	w.Count(TxRequests+direction, 1)
 }
 
 // Count counts an event.
 func (w *Writer) Count(kind int, v uint64) {
-	w.add(atCounters+8*int64(kind), v)
-	w.set(w.atGauge(kind), v)
-	if kind != XferTime && kind != PostTime {
+	slots := w.cfg.Slots
+	w.add(kind, v)
+	w.write(atCounters+8*int64(slots+kind), v)
+	if kind != xferTime && kind != postTime {
 		return
 	}
 	bucket := 0
 	for bucket < len(w.cfg.Bounds) && float64(v) > w.cfg.Bounds[bucket] {
 		bucket++
 	}
-	w.add(w.atBucket(kind, bucket), 1)
-	w.add(w.atSum(kind), v)
+	w.add(2*slots+33*kind+bucket, 1)
+	w.add(2*slots+33*slots+kind, v) // the sum
 }
 
-// SetCounter overwrites a counter.
-func (w *Writer) SetCounter(kind int, v uint64) { w.set(atCounters+8*int64(kind), v) }
-
-func (w *Writer) add(at int64, v uint64) { w.set(at, w.values[at]+v) }
-
-func (w *Writer) set(at int64, v uint64) {
-	w.values[at] = v
-	w.write(at, binary.LittleEndian.AppendUint64(nil, v))
+// add adds to the number i after the header.
+func (w *Writer) add(i int, v uint64) {
+	at := atCounters + 8*int64(i)
+	w.values[at] += v
+	w.write(at, w.values[at])
 }
 
 // Updated sets the time of the last update to a time since the machine was started.
-func (w *Writer) Updated(uptime time.Duration) {
-	w.write(atUpdated, binary.LittleEndian.AppendUint64(nil, uint64(uptime)))
-}
+func (w *Writer) Updated(uptime time.Duration) { w.write(atUpdated, uint64(uptime)) }
 
-// Touch sets the time of the last update of a store to now.
-func Touch(tb testing.TB, path string) {
-	tb.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must.OK(tb, err)
-	defer f.Close()
-	if _, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(Uptime(tb))), atUpdated); err != nil {
-		tb.Fatal(err)
-	}
+func (w *Writer) write(at int64, v uint64) {
+	_, err := w.file.WriteAt(binary.LittleEndian.AppendUint64(nil, v), at)
+	must.OK(w.tb, err)
 }
 
 // Uptime returns the time since the machine was started.
 func Uptime(tb testing.TB) time.Duration {
 	tb.Helper()
-	text, err := os.ReadFile("/proc/uptime")
+	uptime, err := files.Uptime()
 	must.OK(tb, err)
-	var seconds float64
-	if _, err := fmt.Sscan(string(text), &seconds); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(seconds * float64(time.Second))
+	return uptime
 }
 
-func (w *Writer) write(at int64, b []byte) {
-	if _, err := w.file.WriteAt(b, at); err != nil {
-		w.tb.Fatal(err)
-	}
-}
-
-// Copy copies the real store into dir and holds its lock, as a running process does,
-// until exit is called or the test ends.
+// Copy copies the real store into dir, with an update just now, and holds its lock, as a
+// running process does, until exit is called or the test ends.
 func Copy(tb testing.TB, dir string) (exit func()) {
 	tb.Helper()
-	path := filepath.Join(dir, Real)
-	f, err := os.OpenFile(path+".staging", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	must.OK(tb, err)
-	exit = func() { _ = f.Close() }
-	tb.Cleanup(exit)
-	_, err = f.Write(Bytes(tb))
-	if err == nil {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	}
-	if err == nil {
-		err = os.Rename(path+".staging", path)
-	}
-	must.OK(tb, err)
-	return exit
+	b := Bytes(tb)
+	binary.LittleEndian.PutUint64(b[atUpdated:], uint64(Uptime(tb)))
+	f := create(tb, filepath.Join(dir, Real), b)
+	return func() { _ = f.Close() }
 }

@@ -54,7 +54,7 @@ type Config struct {
 	// everyone.
 	AllowedUIDs []uint32 `mapstructure:"allowed_uids"`
 
-	// MaxRings limits the number of open rings and stores together.
+	// MaxRings limits the number of open rings, and that of stores.
 	MaxRings int `mapstructure:"max_rings"`
 
 	// StaleAfter is how long an agent is reported after it has exited and written its

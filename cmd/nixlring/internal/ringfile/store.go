@@ -73,16 +73,12 @@ func (r *Report) openStore(dir, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := mpstore.Open(file, name)
+	s, err := mpstore.Open(file, name, true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	values, err := s.Read()
-	if err != nil {
-		return err
-	}
-	shape, err := tally.ImportShape(s.Bounds, true)
+	totals, err := s.Read(false)
 	if err != nil {
 		return err
 	}
@@ -90,7 +86,7 @@ func (r *Report) openStore(dir, name string) (err error) {
 	r.Store = &Store{
 		Agent: units.Text(s.Agent), PID: s.PID, Instance: s.Instance, Host: units.Text(s.Host), LocalRank: units.Text(s.LocalRank), Start: s.Start,
 	}
-	r.Totals = newTotals(shape.Import(values, false))
+	r.Totals = newTotals(totals)
 	return nil
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -112,7 +111,6 @@ type storeFile struct {
 
 	store    *mpstore.Store // nil unless it is open
 	claim    storeID
-	shape    *tally.Shape
 	snapshot drain.Snapshot // the newest values; without totals unless the store is reported
 	exported bool           // a collection has included the final values
 
@@ -171,7 +169,7 @@ func (s *stores) tryOpen(in *files.Dir, f *storeFile) error {
 	if err != nil {
 		return err
 	}
-	store, err := mpstore.Open(file, f.name)
+	store, err := mpstore.Open(file, f.name, s.cfg.Histograms)
 	if err != nil {
 		return err
 	}
@@ -184,12 +182,8 @@ func (s *stores) tryOpen(in *files.Dir, f *storeFile) error {
 	}
 	f.store, f.claim = store, id
 	s.count(1)
-	f.shape, err = tally.ImportShape(store.Bounds, s.cfg.Histograms)
-	if err == nil {
-		f.snapshot = s.identify(f)
-		err = s.read(f)
-	}
-	if err != nil {
+	f.snapshot = s.identify(f)
+	if err := s.read(f); err != nil {
 		s.drop(f)
 		return err
 	}
@@ -231,12 +225,12 @@ func (s *stores) isOld(store *mpstore.Store) bool {
 // read reads an open store. If its process has exited, the values are final.
 func (s *stores) read(f *storeFile) error {
 	running, unknown := f.store.Running() // before reading
-	values, err := f.store.Read()
+	exited := unknown == nil && !running
+	totals, err := f.store.Read(exited)
 	if err != nil {
 		return err
 	}
-	exited := unknown == nil && !running
-	f.snapshot.Totals = f.shape.Import(values, exited)
+	f.snapshot.Totals = totals
 	switch {
 	case exited:
 		f.snapshot.Up = drain.UpNo
