@@ -316,6 +316,7 @@ func (s *stores) refuse(f *storeFile, err error) {
 	switch {
 	case errors.Is(err, errLimit), errors.Is(err, errManyStores):
 		n.Kind, n.Level, reason = notice.MPStoreLimit, slog.LevelError, "limit"
+		n.Path = s.tracker.cfg.Dir // one line for all files
 	case errors.Is(err, mpstore.ErrVersion):
 		reason = "version"
 	case errors.Is(err, mpstore.ErrInvalid), errors.Is(err, files.ErrNotRegular):

@@ -262,7 +262,7 @@ func TestStoreBeyondLimitIsReportedOnceAnotherIsNot(t *testing.T) {
 	second := storetest.Create(t, x.dir, storetest.Config{PID: 2})
 	x.wantStores(d, `agent process 1 rank "" runs: 0 bytes`)
 	wantRefusals(t, d, map[string]string{second.Path(): "limit"})
-	if reported := x.noticesOf(notice.MPStoreLimit); len(reported) != 1 {
+	if reported := x.noticesOf(notice.MPStoreLimit); len(reported) != 1 || reported[0].Path != x.dir {
 		t.Errorf("notices are %v", reported)
 	}
 	first.Updated(storetest.Uptime(t) - time.Hour)
@@ -361,34 +361,5 @@ func TestStoresReturnsAtOnceWhileAnEarlierCallHangs(t *testing.T) {
 	case <-third:
 		t.Error("a call after the hang doesn't read")
 	default:
-	}
-}
-
-// The last values of a pod are reported after its volume was removed.
-func TestStoresInVolumes(t *testing.T) {
-	x := newPods(t, func(c *WatcherConfig) { withStores(&c.Config) })
-	dir := filepath.Join(x.dir, "uid-1", "volumes", "kubernetes.io~empty-dir", "shm")
-	must.OK(t, os.MkdirAll(dir, 0o750))
-	w := storetest.Create(t, dir, storetest.Config{})
-	x.look()
-	w.Count(storetest.TxBytes, 5)
-	w.Exit()
-	must.OK(t, os.RemoveAll(filepath.Join(x.dir, "uid-1")))
-	x.look()
-	got := make(chan drain.Snapshot, 2)
-	done := make(chan struct{})
-	x.watcher.Stores(func(list []drain.Snapshot) {
-		for _, s := range list {
-			got <- s
-		}
-	}, func() { close(done) })
-	<-done
-	if len(got) != 1 {
-		t.Fatalf("%d stores are reported, want 1", len(got))
-	}
-	s := <-got
-	uid, _ := s.Resource.Value(semconv.K8SPodUID)
-	if s.ID != "pod uid-1 shm/agent "+w.Name() || uid.AsString() != "uid-1" || line(s) != `agent process 1000 rank "" exited: 5 bytes` {
-		t.Errorf("%s: %+v", line(s), s)
 	}
 }
