@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -125,7 +125,7 @@ The directory must exist. To try without an agent: nixlring simulate %[4]s
 // notRing returns the error for a file on the command line that isn't a ring.
 func notRing(e *ringfile.Entry) error {
 	path := units.Printable(string(e.Path))
-	if recorder.Is(string(e.Path)) {
+	if recording.Is(string(e.Path)) {
 		return fmt.Errorf("%s: is a recording; use nixlring why or nixlring replay", path)
 	}
 	return fmt.Errorf("%s: %s; specify rings or directories of rings", path, e.Problem)

@@ -14,10 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
@@ -115,13 +114,12 @@ func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error 
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
 	out, err := os.OpenFile(file, how, 0o644)
-	if errors.Is(err, os.ErrExist) {
+	switch {
+	case errors.Is(err, os.ErrExist):
 		return fmt.Errorf("record to %s: the file exists; specify another file, or overwrite it with --force", file)
-	}
-	if errors.Is(err, os.ErrNotExist) {
+	case errors.Is(err, os.ErrNotExist):
 		return patherr.Explain(patherr.Parent, filepath.Dir(file), err)
-	}
-	if err != nil {
+	case err != nil:
 		return patherr.Explain(patherr.Parent, file, err)
 	}
 	return errors.Join(f.record(ctx, w, dir, out), out.Close())
@@ -130,8 +128,7 @@ func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error 
 func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.File) error {
 	say := notes(w, f.quiet)
 	fmt.Fprintf(say, "Recording the rings of %s to %s; press Ctrl-C to stop\n", dir, out.Name())
-	start := w.now()
-	r, err := recorder.NewRecorder(recorder.RecorderConfig{
+	r, err := recording.NewRecorder(recording.RecorderConfig{
 		Dir: dir, Tool: "nixlring " + programVersion(), Include: top.Patterns(nil, f.recursive), Interval: f.interval, Out: out, Now: w.now,
 		Report: func(n notice.Notice) {
 			if n.Kind != notice.RingLapped { // reported at the end
@@ -142,15 +139,18 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 	if err != nil {
 		return err
 	}
-	ctx, cancel := f.limit(ctx)
-	defer cancel()
+	start := w.now()
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
 	err = errors.Join(r.Run(ctx), r.Close())
 	s := r.Stats()
-	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v: %s\n", units.Count(s.Events),
-		plural(s.Rings, "ring", "rings"), plural(int(s.Opened), "start of an agent", "starts of agents"),
-		w.now().Sub(start).Round(100*time.Millisecond), units.Bytes(uint64(s.Bytes)))
+	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v\n", units.Count(s.Events), plural(s.Rings, "ring", "rings"),
+		plural(int(s.Opened), "start of an agent", "starts of agents"), w.now().Sub(start).Round(100*time.Millisecond))
 	if s.Omitted > 0 {
-		fmt.Fprintf(w.err, "Not recorded: %s, because a recording has at most %d rings; use --include\n",
+		fmt.Fprintf(w.err, "Not recorded: %s, because a recording has at most %d rings; record a subdirectory\n",
 			plural(int(s.Omitted), "start of another agent", "starts of other agents"), recording.MaxAgents)
 	}
 	if s.Missed > 0 {
@@ -158,12 +158,4 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 			plural(int(s.Missed), "time", "times"))
 	}
 	return err
-}
-
-// limit ends ctx after the duration, if there is one.
-func (f *recordFlags) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	if f.duration > 0 {
-		return context.WithTimeout(ctx, f.duration)
-	}
-	return ctx, func() {}
 }

@@ -15,10 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -30,10 +28,8 @@ func stragglerFile(t *testing.T, change func(w *recording.Writer, end time.Time)
 	file := filepath.Join(t.TempDir(), "agents.jsonl.zst")
 	out, err := os.Create(file)
 	must.OK(t, err)
-	z, err := zstd.NewWriter(out)
-	must.OK(t, err)
 	start := time.UnixMicro(1_736_951_425_000_000)
-	w, err := recording.NewWriter(z, recording.Header{Tool: "test", Host: "gpu-7", Start: start})
+	w, err := recording.NewWriter(out, recording.Header{Tool: "test", Host: "gpu-7", Start: start})
 	must.OK(t, err)
 	for n := range agents {
 		name := fmt.Sprintf("agent-%d", n)

@@ -7,15 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
@@ -37,13 +34,13 @@ func newReplay(w world) *cobra.Command {
 names, layouts and capacities, the same events at the same intervals, and the
 same restarts. The timestamps of layout v1 stay those of the recording.
 
-If a ring is full, replay waits for its reader, so a reader that keeps up misses
+If a ring is full, replay waits for its reader, so readers that keep up miss
 nothing, at any speed. If nobody reads from the ring for a second, replay drops
 the events that don't fit, as an agent does, and counts them. At the end it leaves
 the rings, as agents do, unless --remove is set.
 
-Replay takes over existing rings of the same names. If the agent of one of them is
-still running, replay exits without writing anything (see --force).
+Replay takes over existing rings of the same names. It exits when it gets to one
+whose agent is still running (see --force).
 
 DIR is required: NIXL_TELEMETRY_DIR may be the directory of real agents.
 
@@ -80,20 +77,17 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 		return patherr.Explain(patherr.Recording, file, err)
 	}
 	defer in.Close()
-	if err := f.check(w, in, dir); err != nil {
-		return fmt.Errorf("replay %s: %w", file, err)
-	}
-	rec, err := recorder.Read(in)
+	rec, err := recording.Open(in)
 	if err != nil {
 		return fmt.Errorf("replay %s: %w", file, err)
 	}
 	defer rec.Close()
-	p, err := recorder.NewPlayer(rec, recorder.PlayerConfig{Dir: dir, Speed: f.speed, Now: w.now})
-	if err != nil {
-		return usageError{err}
+	p := recording.Player{Dir: dir, Speed: f.speed, Now: w.now}
+	if !f.force {
+		p.Check = func(path string) error { return checkTakeover(w.proc, path) }
 	}
 	fmt.Fprintf(notes(w, f.quiet), "Replaying %s in %s at %v times the original speed; press Ctrl-C to stop\n", file, dir, f.speed)
-	err = p.Run(ctx)
+	err = p.Run(ctx, rec)
 	if errors.Is(err, context.Canceled) {
 		err = nil // interrupted by the user
 	}
@@ -104,45 +98,20 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 	if f.remove {
 		end = p.Remove
 	}
-	return errors.Join(err, end(), f.write(w, p.Played()))
-}
-
-// check returns an error if one of the rings in the recording can't be created or taken over,
-// before any is written.
-func (f *replayFlags) check(w world, in io.ReadSeeker, dir string) error {
-	if f.force {
-		return nil
-	}
-	names, err := recorder.Rings(in)
-	if err != nil {
+	err = errors.Join(err, end())
+	if err != nil && p.Played.Rings == 0 {
 		return err
 	}
-	if _, err := in.Seek(0, io.SeekStart); err != nil {
-		return errors.New("can't seek, which is needed to check its rings first; save it to a file, or skip the check with --force")
-	}
-	for i, name := range names {
-		names[i] = filepath.Join(dir, name)
-	}
-	return checkTakeover(w.proc, names)
+	return errors.Join(err, f.write(w, p.Played))
 }
 
-// replayed is the JSON output of nixlring replay. The field names are stable.
-type replayed struct {
-	Rings   int     `json:"rings"`
-	Starts  uint64  `json:"starts"` // of agents
-	Written uint64  `json:"events_written"`
-	Dropped uint64  `json:"events_dropped"`
-	Missed  uint64  `json:"gaps_in_recording"`
-	Seconds float64 `json:"seconds"` // time in the recording
-}
-
-func (f *replayFlags) write(w world, p recorder.Played) error {
+func (f *replayFlags) write(w world, p recording.Played) error {
 	if f.output.value == "json" {
-		return writeJSON(w.out, replayed{p.Rings, p.Starts, p.Written, p.Dropped, p.Missed, p.At.Seconds()})
+		return writeJSON(w.out, p)
 	}
-	_, err := fmt.Fprintf(w.out, "Replayed %s events of %s (%s), %v of the recording; dropped because nobody read them: %s\n",
+	_, err := fmt.Fprintf(w.out, "Replayed %s events of %s (%s), %.1f s of the recording; dropped because nobody read them: %s\n",
 		units.Count(p.Written), plural(p.Rings, "ring", "rings"), plural(int(p.Starts), "start of an agent", "starts of agents"),
-		p.At.Round(100*time.Millisecond), units.Count(p.Dropped))
+		p.Seconds, units.Count(p.Dropped))
 	if p.Missed > 0 {
 		fmt.Fprintf(w.err, "The recording itself lacks events: the recorder missed events %s\n", plural(int(p.Missed), "time", "times"))
 	}

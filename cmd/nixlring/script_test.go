@@ -161,6 +161,9 @@ var variable = []struct {
 	{regexp.MustCompile(`"owner_gid": \d+`), `"owner_gid": 1000`},
 	{regexp.MustCompile(`Started .*`), "Started      2026-11-20 21:56:15, 3 h ago"},
 	{regexp.MustCompile(`"modified": "[^"]*"`), `"modified": "2026-11-20T21:56:15Z"`},
+	{regexp.MustCompile(` in [0-9.]+m?s\n`), " in 1s\n"},
+	{regexp.MustCompile(`"seconds": [0-9.]+`), `"seconds": 0.1`},
+	{regexp.MustCompile(`[0-9.]+ s of the recording`), "0.1 s of the recording"},
 	{regexp.MustCompile(`uid \d+`), "uid 1000"},
 	{regexp.MustCompile(`gid \d+`), "gid 1000"},
 	{regexp.MustCompile(`\d+s ago, acc`), "0s ago, acc"},
@@ -175,6 +178,9 @@ func (n normalizer) Write(b []byte) (int, error) {
 		use, _, _ := strings.Cut(s, " ")
 		return fmt.Sprintf("%s%*s", use, len(s)-len(use), "1000  ")
 	})
+	if work := os.Getenv("WORK"); work != "" {
+		text = strings.ReplaceAll(text, work, "$WORK")
+	}
 	for _, v := range variable {
 		text = v.pattern.ReplaceAllString(text, v.with)
 	}
@@ -283,14 +289,16 @@ func setAge(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// truncate sets the size of a file: truncate SIZE FILE
+// truncate sets the size of a file, or reduces it if the size is negative: truncate SIZE FILE
 func truncate(ts *testscript.TestScript, _ bool, args []string) {
 	size, err := strconv.ParseInt(args[0], 10, 64)
 	ts.Check(err)
-	f, err := os.OpenFile(ts.MkAbs(args[1]), os.O_CREATE|os.O_WRONLY, 0o600)
-	ts.Check(err)
-	ts.Check(f.Truncate(size))
-	ts.Check(f.Close())
+	if size < 0 {
+		info, err := os.Stat(ts.MkAbs(args[1]))
+		ts.Check(err)
+		size += info.Size()
+	}
+	ts.Check(os.Truncate(ts.MkAbs(args[1]), size))
 }
 
 // makeProcfs creates a procfs in which processes have a ring mapped:

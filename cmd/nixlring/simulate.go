@@ -232,8 +232,10 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 		return err
 	}
 	if !f.force {
-		if err := checkTakeover(w.proc, paths(fleet)); err != nil {
-			return fmt.Errorf("simulate: %w", err)
+		for _, path := range paths(fleet) {
+			if err := checkTakeover(w.proc, path); err != nil {
+				return fmt.Errorf("simulate: %w", err)
+			}
 		}
 	}
 	if err := fleet.Start(); err != nil {

@@ -33,28 +33,25 @@ func createsRings(n int) cobra.PositionalArgs {
 	})
 }
 
-// checkTakeover returns an error if one of the rings can't be created, or an agent may be writing to it. It
-// doesn't change any file.
-func checkTakeover(proc string, paths []string) error {
-	for _, path := range paths {
-		switch _, err := ringbuf.Peek(path); {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular), errors.Is(err, fs.ErrPermission):
-			return fmt.Errorf("%w; no file was changed", patherr.Explain(patherr.Ring, path, err))
-		}
-		if ringfile.OpenForWriting(path) == ringfile.No {
-			continue
-		}
-		users := ringfile.FindUsers(proc, path)
-		if users.Running == ringfile.No {
-			continue
-		}
-		who := "a process that can't be inspected may be writing to it"
-		if writers := users.Writers(); len(writers) > 0 {
-			who = fmt.Sprintf("%v has it open for writing", writers[0])
-		}
-		return fmt.Errorf("ring %s: %s; no ring was changed. Two writers corrupt a ring: use another directory, or see --force", path, who)
+// checkTakeover returns an error if a ring can't be created, or an agent may be writing to it. It doesn't change
+// the file.
+func checkTakeover(proc, path string) error {
+	switch _, err := ringbuf.Peek(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; the file was not changed", patherr.Explain(patherr.Ring, path, err))
 	}
-	return nil
+	if ringfile.OpenForWriting(path) == ringfile.No {
+		return nil
+	}
+	users := ringfile.FindUsers(proc, path)
+	if users.Running == ringfile.No {
+		return nil
+	}
+	who := "a process that can't be inspected may be writing to it"
+	if writers := users.Writers(); len(writers) > 0 {
+		who = fmt.Sprintf("%v has it open for writing", writers[0])
+	}
+	return fmt.Errorf("ring %s: %s; two writers corrupt a ring: use another directory, or see --force", path, who)
 }

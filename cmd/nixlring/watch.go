@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -73,7 +73,7 @@ func (f *watchFlags) complete(cmd *cobra.Command, w world, args []string) (err e
 	case len(args) > 0 && f.kubelet != "":
 		return usagef("--kubelet discovers agents; omit %s", args[0])
 	case len(args) > 0:
-		f.dir, f.recorded = args[0], recorder.Is(args[0])
+		f.dir, f.recorded = args[0], recording.Is(args[0])
 	case f.kubelet == "":
 		f.kubelet, _ = w.env(envKubelet)
 		f.dir = w.env.SetDir()

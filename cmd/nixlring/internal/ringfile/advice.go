@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -42,7 +42,7 @@ func (r *Report) foreign() bool {
 func (r *Report) adviseUnreadable() {
 	denied := errors.Is(r.err, fs.ErrPermission)
 	switch {
-	case recorder.Is(string(r.Path)):
+	case recording.Is(string(r.Path)):
 		r.advice("This is a recording of rings. Explain it with: nixlring why %s", r.Path)
 	case r.File.mode.IsDir():
 		r.advice("To list the rings in this directory, run: nixlring ls %s", r.Path)

@@ -16,10 +16,9 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recorder"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/live"
-	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -37,7 +36,7 @@ type RecordingConfig struct {
 type Recording struct {
 	cfg       RecordingConfig
 	in        *os.File
-	file      *recorder.File
+	file      *recording.Reader
 	patterns  patterns
 	shape     *tally.Shape
 	transfers *transfers
@@ -73,7 +72,7 @@ func OpenRecording(cfg RecordingConfig) (*Recording, error) {
 	if err != nil {
 		return nil, patherr.Explain(patherr.Recording, cfg.Path, err)
 	}
-	file, err := recorder.Read(in)
+	file, err := recording.Open(in)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read %s: %w", cfg.Path, err), in.Close())
 	}

@@ -9,12 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/procs"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -22,10 +20,8 @@ func TestRecordingIsPlayedByTheClockUntilItsEnd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.jsonl.zst")
 	out, err := os.Create(file)
 	must.OK(t, err)
-	z, err := zstd.NewWriter(out)
-	must.OK(t, err)
 	start := time.UnixMicro(1_736_951_425_000_000)
-	w, err := recording.NewWriter(z, recording.Header{Start: start})
+	w, err := recording.NewWriter(out, recording.Header{Start: start})
 	must.OK(t, err)
 	must.OK(t, w.Open(start, 0, recording.About{Name: "a", Path: "/run/nixl/a"}, ringbuf.V4, 64))
 	for n := range 10 {

@@ -3,7 +3,7 @@
 
 //go:build linux && (amd64 || arm64)
 
-package recording_test
+package recording
 
 import (
 	"bytes"
@@ -16,19 +16,24 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 var start = time.UnixMicro(1_736_951_425_123_456)
 
-// plain is a compressor that doesn't compress.
-type plain struct{ bytes.Buffer }
-
-func (*plain) Flush() error { return nil }
-func (*plain) Close() error { return nil }
+// content returns the decompressed content of a recording.
+func content(t *testing.T, file *bytes.Buffer) string {
+	t.Helper()
+	z, err := zstd.NewReader(file)
+	must.OK(t, err)
+	defer z.Close()
+	text, err := io.ReadAll(z)
+	must.OK(t, err)
+	return string(text)
+}
 
 // batch passes events to fn as they are in a ring.
 func batch(t *testing.T, l ringbuf.Layout, events []ringbuf.Event, fn func(ringbuf.Batch)) {
@@ -45,13 +50,17 @@ func batch(t *testing.T, l ringbuf.Layout, events []ringbuf.Event, fn func(ringb
 }
 
 // records reads decompressed content until an error.
-func records(content string) (list []recording.Record, err error) {
-	r, err := recording.NewReader(strings.NewReader(content))
-	if err != nil {
+func records(content string) ([]Record, error) {
+	var r Reader
+	if err := r.start(strings.NewReader(content)); err != nil {
 		return nil, err
 	}
+	return all(&r)
+}
+
+func all(r *Reader) (list []Record, err error) {
 	for {
-		var rec recording.Record
+		var rec Record
 		if err := r.Next(&rec); err != nil {
 			return list, err
 		}
@@ -60,25 +69,25 @@ func records(content string) (list []recording.Record, err error) {
 }
 
 func TestLinesAreAsDocumented(t *testing.T) {
-	var out plain
-	w, err := recording.NewWriter(&out, recording.Header{Tool: "nixlring 1.2.3", Host: "gpu-7", Directory: "/run/nixl", Start: start})
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{Tool: "nixlring 1.2.3", Host: "gpu-7", Directory: "/run/nixl", Start: start})
 	must.OK(t, err)
 	at := func(micros int64) time.Time { return time.UnixMicro(start.UnixMicro() + micros) }
-	about := recording.About{Name: "a", Path: "/run/nixl/a", Attributes: map[string]string{"k8s.pod.name": "prefill-0"}}
+	about := About{Name: "a", Path: "/run/nixl/a", Attributes: map[string]string{"k8s.pod.name": "prefill-0"}}
 	must.OK(t, w.Open(at(1), 0, about, ringbuf.V4, 8))
 	batch(t, ringbuf.V4, []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, 7), {Type: 99, Value: 8}}, func(b ringbuf.Batch) {
 		must.OK(t, w.Events(at(2), 0, b))
 	})
-	must.OK(t, w.Open(at(3), 1, recording.About{Name: "old", Path: "/run/nixl/old"}, ringbuf.V1, 16))
+	must.OK(t, w.Open(at(3), 1, About{Name: "old", Path: "/run/nixl/old"}, ringbuf.V1, 16))
 	batch(t, ringbuf.V1, []ringbuf.Event{
 		{TimestampMicros: 5, Category: ringbuf.CategoryError, Named: true, Name: ringbuf.MakeName("NIXL_ERR_BACKEND"), Value: 1},
 		{TimestampMicros: 6, Category: 17, Named: true, Name: ringbuf.Name{'x', 0xff}, Value: 1<<64 - 1},
 	}, func(b ringbuf.Batch) {
 		must.OK(t, w.Events(at(4), 1, b))
 	})
-	must.OK(t, w.State(at(3), 1, recording.Missed, "lapped")) // the clock was set back
-	must.OK(t, w.State(at(5), 1, recording.Full, recording.WhyFull))
-	must.OK(t, w.State(at(9), 0, recording.Closed, "agent restarted"))
+	must.OK(t, w.State(at(3), 1, Missed, "lapped")) // the clock was set back
+	must.OK(t, w.State(at(5), 1, Full, WhyFull))
+	must.OK(t, w.State(at(9), 0, Closed, "agent restarted"))
 	must.OK(t, w.Close())
 	want := `{"format":"nixl-recording","version":1,"tool":"nixlring 1.2.3","host":"gpu-7","directory":"/run/nixl","start":"2025-01-15T14:30:25.123456Z"}
 {"time_us":1736951425123457,"agent":0,"state":"opened","layout":"v4","capacity":8,"name":"a","path":"/run/nixl/a","attributes":{"k8s.pod.name":"prefill-0"}}
@@ -91,7 +100,7 @@ func TestLinesAreAsDocumented(t *testing.T) {
 {"time_us":1736951425123461,"agent":1,"state":"full","why":"the ring was full, so its agent has most likely dropped events"}
 {"time_us":1736951425123465,"agent":0,"state":"closed","why":"agent restarted"}
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
+	if diff := cmp.Diff(want, content(t, &out)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -116,11 +125,11 @@ func TestEventsOfEachLayoutAreRestored(t *testing.T) {
 				events[2].Name = ringbuf.Name{}
 			}
 			events = append(events, events...) // known kinds are read in another way
-			var out plain
+			var out bytes.Buffer
 			var want, got []ringbuf.Event
-			w, err := recording.NewWriter(&out, recording.Header{Start: start})
+			w, err := NewWriter(&out, Header{Start: start})
 			must.OK(t, err)
-			must.OK(t, w.Open(start, 0, recording.About{Name: "a"}, l, 64))
+			must.OK(t, w.Open(start, 0, About{Name: "a"}, l, 64))
 			batch(t, l, events, func(b ringbuf.Batch) {
 				for i := range b.Len() {
 					want = append(want, b.Event(i))
@@ -128,7 +137,7 @@ func TestEventsOfEachLayoutAreRestored(t *testing.T) {
 				must.OK(t, w.Events(start, 0, b))
 			})
 			must.OK(t, w.Close())
-			list, err := records(out.String())
+			list, err := records(content(t, &out))
 			for i := range list {
 				if list[i].State == "" {
 					got = append(got, list[i].Event)
@@ -156,37 +165,37 @@ func TestInvalidContentIsRejectedWithItsLine(t *testing.T) {
 		is      error
 		says    string
 	}{
-		"empty":               {"", recording.ErrFormat, ""},
-		"other JSON":          {`{"format":"x"}` + "\n", recording.ErrFormat, ""},
-		"other text":          {"Dear Sir or Madam,\n", recording.ErrFormat, ""},
-		"newer version":       {`{"format":"nixl-recording","version":2,"tool":"nixlring 9","start":5}` + "\n", recording.ErrVersion, `(2, this program reads 1); read it with the release that wrote it: "nixlring 9"`},
-		"header":              {`{"format":"nixl-recording","version":1,"start":"yesterday"}` + "\n", recording.ErrDamaged, "line 1"},
-		"half a header":       {header[:20], recording.ErrTruncated, "after line 0"},
-		"half a line":         {header + opened[:20], recording.ErrTruncated, "after line 1"},
-		"no JSON":             {header + "x\n", recording.ErrDamaged, "line 2"},
-		"long line":           {header + strings.Repeat("x", 2<<20), recording.ErrDamaged, "line 2 has more than"},
-		"unknown agent":       {header + `{"agent":1,"value":1}` + "\n", recording.ErrDamaged, "line 2: agent 1 was not opened"},
-		"no agent":            {header + opened + "{}\n", recording.ErrDamaged, "line 3: agent -1"},
-		"unknown state":       {event(`,"state":"x"`), recording.ErrDamaged, `line 3: unknown state "x"`},
-		"unknown event":       {event(`,"event_name":"x","value":1`), recording.ErrDamaged, `no event of layout v2 is named "x"`},
-		"no time":             {header + opened + known + `{"time_us":,"agent":0` + kindOf + `1}` + "\n", recording.ErrDamaged, "line 4"},
-		"leading zero":        {header + opened + known + `{"time_us":01,"agent":0` + kindOf + `1}` + "\n", recording.ErrDamaged, "line 4"},
-		"more after a value":  {header + opened + known + `{"time_us":1,"agent":0` + kindOf + `1},` + "\n", recording.ErrDamaged, "line 4"},
-		"another agent":       {header + opened + known + `{"time_us":1,"agent":1` + kindOf + `1}` + "\n", recording.ErrDamaged, "line 4: agent 1"},
-		"no value":            {event(`,"event_name":"agent_tx_bytes"`), recording.ErrDamaged, "without a value"},
-		"unknown layout":      {open(`"agent":0,"layout":"v9"`), recording.ErrDamaged, "unknown layout"},
-		"agent out of order":  {open(`"agent":1,"layout":"v2"`), recording.ErrDamaged, "got agent 1, want at most 0"},
-		"negative agent":      {open(`"agent":-1,"layout":"v2"`), recording.ErrDamaged, "got agent -1"},
-		"invalid capacity":    {open(`"agent":0,"layout":"v2","name":"a","capacity":7`), recording.ErrDamaged, "invalid capacity 7"},
-		"huge capacity":       {open(`"agent":0,"layout":"v2","name":"a","capacity":4611686018427387904`), recording.ErrDamaged, "invalid capacity"},
-		"two names":           {header + opened + strings.Replace(opened, `"a"`, `"b"`, 1), recording.ErrDamaged, "two names"},
-		"long bytes":          {header + strings.Replace(opened, "v2", "v1", 1) + `{"agent":0,"event_name":"","event_name_bytes":"` + strings.Repeat("AAAA", 11) + `","value":1}` + "\n", recording.ErrDamaged, "at most 32"},
-		"parent directory":    {open(`"agent":0,"layout":"v2","name":"../a","capacity":8`), recording.ErrDamaged, "leads outside"},
-		"absolute path":       {open(`"agent":0,"layout":"v2","name":"/a","capacity":8`), recording.ErrDamaged, "leads outside"},
-		"no name":             {open(`"agent":0,"layout":"v2","capacity":8`), recording.ErrDamaged, "leads outside"},
-		"the directory":       {open(`"agent":0,"layout":"v2","name":".","capacity":8`), recording.ErrDamaged, "leads outside"},
-		"name with a NUL":     {open(`"agent":0,"layout":"v2","name":"a\u0000b","capacity":8`), recording.ErrDamaged, "leads outside"},
-		"name that goes back": {open(`"agent":0,"layout":"v2","name":"a/../../b","capacity":8`), recording.ErrDamaged, "leads outside"},
+		"empty":               {"", ErrFormat, ""},
+		"other JSON":          {`{"format":"x"}` + "\n", ErrFormat, ""},
+		"other text":          {"Dear Sir or Madam,\n", ErrFormat, ""},
+		"newer version":       {`{"format":"nixl-recording","version":2,"tool":"nixlring 9","start":5}` + "\n", ErrVersion, `(2, this program reads 1); read it with the release that wrote it: "nixlring 9"`},
+		"header":              {`{"format":"nixl-recording","version":1,"start":"yesterday"}` + "\n", ErrDamaged, "line 1"},
+		"half a header":       {header[:20], ErrTruncated, "after line 0"},
+		"half a line":         {header + opened[:20], ErrTruncated, "after line 1"},
+		"no JSON":             {header + "x\n", ErrDamaged, "line 2"},
+		"long line":           {header + strings.Repeat("x", 2<<20), ErrDamaged, "line 2 has more than"},
+		"unknown agent":       {header + `{"agent":1,"value":1}` + "\n", ErrDamaged, "line 2: agent 1 was not opened"},
+		"no agent":            {header + opened + "{}\n", ErrDamaged, "line 3: agent -1"},
+		"unknown state":       {event(`,"state":"x"`), ErrDamaged, `line 3: unknown state "x"`},
+		"unknown event":       {event(`,"event_name":"x","value":1`), ErrDamaged, `no event of layout v2 is named "x"`},
+		"no time":             {header + opened + known + `{"time_us":,"agent":0` + kindOf + `1}` + "\n", ErrDamaged, "line 4"},
+		"leading zero":        {header + opened + known + `{"time_us":01,"agent":0` + kindOf + `1}` + "\n", ErrDamaged, "line 4"},
+		"more after a value":  {header + opened + known + `{"time_us":1,"agent":0` + kindOf + `1},` + "\n", ErrDamaged, "line 4"},
+		"another agent":       {header + opened + known + `{"time_us":1,"agent":1` + kindOf + `1}` + "\n", ErrDamaged, "line 4: agent 1"},
+		"no value":            {event(`,"event_name":"agent_tx_bytes"`), ErrDamaged, "without a value"},
+		"unknown layout":      {open(`"agent":0,"layout":"v9"`), ErrDamaged, "unknown layout"},
+		"agent out of order":  {open(`"agent":1,"layout":"v2"`), ErrDamaged, "got agent 1, want at most 0"},
+		"negative agent":      {open(`"agent":-1,"layout":"v2"`), ErrDamaged, "got agent -1"},
+		"invalid capacity":    {open(`"agent":0,"layout":"v2","name":"a","capacity":7`), ErrDamaged, "invalid capacity 7"},
+		"huge capacity":       {open(`"agent":0,"layout":"v2","name":"a","capacity":4611686018427387904`), ErrDamaged, "invalid capacity"},
+		"two names":           {header + opened + strings.Replace(opened, `"a"`, `"b"`, 1), ErrDamaged, "two names"},
+		"long bytes":          {header + strings.Replace(opened, "v2", "v1", 1) + `{"agent":0,"event_name":"","event_name_bytes":"` + strings.Repeat("AAAA", 11) + `","value":1}` + "\n", ErrDamaged, "at most 32"},
+		"parent directory":    {open(`"agent":0,"layout":"v2","name":"../a","capacity":8`), ErrDamaged, "leads outside"},
+		"absolute path":       {open(`"agent":0,"layout":"v2","name":"/a","capacity":8`), ErrDamaged, "leads outside"},
+		"no name":             {open(`"agent":0,"layout":"v2","capacity":8`), ErrDamaged, "leads outside"},
+		"the directory":       {open(`"agent":0,"layout":"v2","name":".","capacity":8`), ErrDamaged, "leads outside"},
+		"name with a NUL":     {open(`"agent":0,"layout":"v2","name":"a\u0000b","capacity":8`), ErrDamaged, "leads outside"},
+		"name that goes back": {open(`"agent":0,"layout":"v2","name":"a/../../b","capacity":8`), ErrDamaged, "leads outside"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := records(c.content); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
@@ -216,12 +225,12 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func TestDescriptionsOfAgentsAreBounded(t *testing.T) {
 	in := &endless{rest: header}
-	r, err := recording.NewReader(in)
-	must.OK(t, err)
+	var r Reader
+	err := r.start(in)
 	for err == nil {
-		err = r.Next(new(recording.Record))
+		err = r.Next(new(Record))
 	}
-	if !errors.Is(err, recording.ErrDamaged) || in.n > 200 {
+	if !errors.Is(err, ErrDamaged) || in.n > 200 {
 		t.Errorf("%v after %d agents", err, in.n)
 	}
 }
@@ -231,12 +240,12 @@ func TestLongAttributesStayWithinTheLimitOfALine(t *testing.T) {
 	for n := range 1000 {
 		attributes[fmt.Sprintf("%d%s", n, strings.Repeat("\x01", 5000))] = strings.Repeat("\xff", 5000)
 	}
-	var out plain
-	w, err := recording.NewWriter(&out, recording.Header{Start: start})
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{Start: start})
 	must.OK(t, err)
-	must.OK(t, w.Open(start, 0, recording.About{Name: strings.Repeat("\x02", 5000), Path: strings.Repeat("\x02", 5000), Attributes: attributes}, ringbuf.V4, 8))
+	must.OK(t, w.Open(start, 0, About{Name: strings.Repeat("\x02", 5000), Path: strings.Repeat("\x02", 5000), Attributes: attributes}, ringbuf.V4, 8))
 	must.OK(t, w.Close())
-	if list, err := records(out.String()); !errors.Is(err, io.EOF) || len(list) != 1 || len(list[0].About.Attributes) == 0 {
+	if list, err := records(content(t, &out)); !errors.Is(err, io.EOF) || len(list) != 1 || len(list[0].About.Attributes) == 0 {
 		t.Errorf("%d records, %v", len(list), err)
 	}
 }
@@ -247,8 +256,8 @@ func FuzzReader(f *testing.F) {
 	f.Add(header + opened + `{"time_us":-2,"agent":0,"state":"closed","why":"x"}` + "\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		list, err := records(content)
-		if !errors.Is(err, io.EOF) && !errors.Is(err, recording.ErrFormat) && !errors.Is(err, recording.ErrVersion) &&
-			!errors.Is(err, recording.ErrTruncated) && !errors.Is(err, recording.ErrDamaged) {
+		if !errors.Is(err, io.EOF) && !errors.Is(err, ErrFormat) && !errors.Is(err, ErrVersion) &&
+			!errors.Is(err, ErrTruncated) && !errors.Is(err, ErrDamaged) {
 			t.Fatal(err)
 		}
 		agents := 0
@@ -259,7 +268,7 @@ func FuzzReader(f *testing.F) {
 				t.Fatalf("time decreased from %v to %v", last, rec.At)
 			}
 			last = rec.At
-			if rec.State == recording.Opened && rec.Agent == agents {
+			if rec.State == Opened && rec.Agent == agents {
 				agents++
 			}
 			if rec.Agent >= agents || !filepath.IsLocal(rec.About.Name) {

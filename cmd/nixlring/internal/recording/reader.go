@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -21,6 +24,7 @@ import (
 // Reader reads a recording, line by line. It validates everything, because a recording is
 // untrusted input.
 type Reader struct {
+	zstd   *zstd.Decoder
 	header Header
 	lines  *bufio.Scanner
 	number int // of the line
@@ -44,32 +48,72 @@ type agent struct {
 	capacity int
 }
 
-// NewReader reads the header of a recording from its decompressed content. It returns
-// [ErrFormat], [ErrVersion], [ErrTruncated], or [ErrDamaged].
-func NewReader(r io.Reader) (*Reader, error) {
-	rec := &Reader{lines: bufio.NewScanner(r), kinds: make(map[knownKind]ringbuf.Event)}
-	const begin = 64 << 10 // bytes
-	rec.lines.Buffer(make([]byte, begin), maxLine)
-	rec.lines.Split(wholeLine)
-	text, err := rec.next()
-	if errors.Is(err, io.EOF) {
-		return nil, ErrFormat
-	}
+// Open reads the header of a recording. It returns [ErrFormat], [ErrVersion], [ErrTruncated], or
+// [ErrDamaged]. The caller must call [Reader.Close].
+func Open(in io.Reader) (*Reader, error) {
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, err
 	}
-	h := &rec.header
+	r := &Reader{zstd: z}
+	if err := r.start(z); err != nil {
+		z.Close()
+		if errors.Is(err, zstd.ErrMagicMismatch) {
+			err = ErrFormat
+		}
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close releases the memory. It doesn't close the underlying reader.
+func (r *Reader) Close() { r.zstd.Close() }
+
+// Is reports whether the file at a path is a recording, of any version.
+func Is(path string) bool {
+	// Only open regular files: opening other files may have side effects.
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	r, err := Open(in)
+	if err != nil {
+		return errors.Is(err, ErrVersion)
+	}
+	r.Close()
+	return true
+}
+
+// start reads the header from the decompressed content.
+func (r *Reader) start(content io.Reader) error {
+	r.lines, r.kinds = bufio.NewScanner(content), make(map[knownKind]ringbuf.Event)
+	const begin = 64 << 10 // bytes
+	r.lines.Buffer(make([]byte, begin), maxLine)
+	r.lines.Split(wholeLine)
+	text, err := r.next()
+	if errors.Is(err, io.EOF) {
+		return ErrFormat
+	}
+	if err != nil {
+		return err
+	}
+	h := &r.header
 	errJSON := json.Unmarshal(text, h)
 	switch {
 	case h.Format != format:
-		return nil, ErrFormat
+		return ErrFormat
 	case h.Version != Version:
-		return nil, fmt.Errorf("%w (%d, this program reads %d); read it with the release that wrote it: %q", ErrVersion, h.Version, Version, h.Tool)
+		return fmt.Errorf("%w (%d, this program reads %d); read it with the release that wrote it: %q", ErrVersion, h.Version, Version, h.Tool)
 	case errJSON != nil:
-		return nil, fmt.Errorf("%w: line 1: %w", ErrDamaged, errJSON)
+		return fmt.Errorf("%w: line 1: %w", ErrDamaged, errJSON)
 	}
-	rec.last = h.Start
-	return rec, nil
+	r.last = h.Start
+	return nil
 }
 
 // Header returns the header.

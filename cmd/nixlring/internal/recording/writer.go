@@ -13,22 +13,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Compressor compresses what is written to it. Flush makes it readable, even if the program
-// crashes. A zstd.Encoder is a Compressor.
-type Compressor interface {
-	io.WriteCloser
-	Flush() error
-}
-
 const (
 	// bufferBytes is the size from which on lines are passed to the compressor.
 	bufferBytes = 64 << 10
-	// FlushEvery is the maximum time between two flushes, and so the time that a crash loses.
-	FlushEvery = time.Second
+	// flushEvery is the maximum time between two flushes, and so the time that a crash loses.
+	flushEvery = time.Second
 	// maxKinds bounds the number of kinds of events whose text is kept.
 	maxKinds = 1 << 10
 )
@@ -36,7 +31,7 @@ const (
 // Writer writes a recording. It is not safe for concurrent use. After an error, it writes
 // nothing more and returns the error from every call.
 type Writer struct {
-	out Compressor
+	out *zstd.Encoder
 	err error
 
 	start   time.Time
@@ -55,8 +50,12 @@ type kind struct {
 }
 
 // NewWriter starts a recording. The caller must call [Writer.Close].
-func NewWriter(out Compressor, h Header) (*Writer, error) {
-	w := &Writer{out: out, start: h.Start, last: h.Start.UnixMicro(), flushed: h.Start, kinds: make(map[kind]string)}
+func NewWriter(out io.Writer, h Header) (*Writer, error) {
+	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window))
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{out: z, start: h.Start, last: h.Start.UnixMicro(), flushed: h.Start, kinds: make(map[kind]string)}
 	h.Format, h.Version = format, Version
 	h.Tool, h.Host, h.Directory = clean(h.Tool), clean(h.Host), clean(h.Directory)
 	h.Start = h.Start.UTC().Truncate(time.Microsecond)
@@ -152,7 +151,7 @@ func (w *Writer) settle(now time.Time) error {
 
 // Tick calls Flush if the last flush is long ago.
 func (w *Writer) Tick(now time.Time) error {
-	if now.Sub(w.flushed) < FlushEvery {
+	if now.Sub(w.flushed) < flushEvery {
 		return w.err
 	}
 	return w.Flush(now)
@@ -183,7 +182,7 @@ func (w *Writer) fail(err error) {
 	}
 }
 
-// Close ends the recording. It closes the compressor.
+// Close ends the recording.
 func (w *Writer) Close() error {
 	w.pass()
 	if err := w.out.Close(); w.err == nil {

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package recorder
+package recording
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -29,7 +28,7 @@ type RecorderConfig struct {
 	Include  []string            // doublestar patterns; all rings in Dir if empty
 	Interval time.Duration       // maximum time between two polls of a ring
 	Out      io.Writer           // receives the compressed recording
-	Now      func() time.Time    // time of the records; time.Now if nil
+	Now      func() time.Time    // time of the records
 	Report   func(notice.Notice) // must not block; may be nil
 }
 
@@ -40,39 +39,28 @@ type Stats struct {
 	Events uint64
 	Missed uint64 // how often events may have been missed
 	// Omitted is how often rings were opened that aren't recorded, because a recording has at
-	// most [recording.MaxAgents] agents.
+	// most [MaxAgents] agents.
 	Omitted uint64
-	Bytes   int64 // size of the file
 }
 
 // Recorder observes the rings of a directory and records their events. It never changes a
 // ring, so it can run beside a consumer.
 type Recorder struct {
-	cfg    RecorderConfig
-	host   *engine.Engine
-	failed chan struct{} // closed at the first error of writing
+	cfg  RecorderConfig
+	host *engine.Engine
 
-	mu    sync.Mutex // guards the fields below; the engine's goroutine writes the events
-	out   *recording.Writer
-	bytes counter
+	mu    sync.Mutex     // guards the fields below; the engine's goroutine writes the events
+	out   *Writer        // its errors are those of the next Poll
 	ids   map[string]int // numbers of the rings, by path
 	stats Stats
-	err   error // the first error of writing
 }
 
 // NewRecorder starts a recording. The caller must call [Recorder.Close].
 func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	r := &Recorder{cfg: cfg, ids: make(map[string]int), failed: make(chan struct{})}
-	r.bytes.out = cfg.Out
-	z, err := Compress(&r.bytes)
-	if err != nil {
-		return nil, err
-	}
+	r := &Recorder{cfg: cfg, ids: make(map[string]int)}
 	host, _ := os.Hostname() // empty if unknown
-	if r.out, err = recording.NewWriter(z, recording.Header{Tool: cfg.Tool, Host: host, Directory: cfg.Dir, Start: cfg.Now()}); err != nil {
+	var err error
+	if r.out, err = NewWriter(cfg.Out, Header{Tool: cfg.Tool, Host: host, Directory: cfg.Dir, Start: cfg.Now()}); err != nil {
 		return nil, err
 	}
 	none := tally.HistogramConfig{Kind: tally.NoHistogram}
@@ -96,12 +84,12 @@ func (r *Recorder) Poll(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.note(r.out.Tick(r.cfg.Now()))
+	return r.out.Tick(r.cfg.Now())
 }
 
 // Run records until ctx is done. It returns an error if the file can't be written.
 func (r *Recorder) Run(ctx context.Context) error {
-	ticker := time.NewTicker(recording.FlushEvery)
+	ticker := time.NewTicker(flushEvery)
 	defer ticker.Stop()
 	for {
 		if err := r.Poll(ctx); err != nil {
@@ -110,7 +98,6 @@ func (r *Recorder) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-r.failed:
 		case <-ticker.C:
 		}
 	}
@@ -120,12 +107,10 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.stats
-	s.Bytes = r.bytes.n
-	return s
+	return r.stats
 }
 
-// Close records the remaining events and ends the recording.
+// Close records the remaining events and ends the
 func (r *Recorder) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -136,21 +121,12 @@ func (r *Recorder) Close() error {
 	return errors.Join(err, r.out.Close())
 }
 
-// note stores the first error of writing. The caller holds the lock.
-func (r *Recorder) note(err error) error {
-	if r.err == nil && err != nil {
-		r.err = err
-		close(r.failed)
-	}
-	return r.err
-}
-
 func (r *Recorder) opened(a engine.Agent, l ringbuf.Layout, capacity int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id, known := r.ids[a.Path]
 	if !known {
-		if id = len(r.ids); id == recording.MaxAgents {
+		if id = len(r.ids); id == MaxAgents {
 			r.stats.Omitted++
 			return
 		}
@@ -159,8 +135,8 @@ func (r *Recorder) opened(a engine.Agent, l ringbuf.Layout, capacity int) {
 	}
 	r.stats.Opened++
 	what := live.Identify(&a)
-	about := recording.About{Name: what.Name, Path: what.Path, Attributes: what.Attributes}
-	_ = r.note(r.out.Open(r.cfg.Now(), id, about, l, capacity))
+	about := About{Name: what.Name, Path: what.Path, Attributes: what.Attributes}
+	_ = r.out.Open(r.cfg.Now(), id, about, l, capacity)
 }
 
 func (r *Recorder) events(a engine.Agent, b ringbuf.Batch) {
@@ -168,7 +144,7 @@ func (r *Recorder) events(a engine.Agent, b ringbuf.Batch) {
 	defer r.mu.Unlock()
 	if id, ok := r.ids[a.Path]; ok {
 		r.stats.Events += uint64(b.Len())
-		_ = r.note(r.out.Events(r.cfg.Now(), id, b))
+		_ = r.out.Events(r.cfg.Now(), id, b)
 	}
 }
 
@@ -176,36 +152,24 @@ func (r *Recorder) missed(a engine.Agent, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.Missed++
-	r.state(a, recording.Missed, err.Error())
+	r.state(a, Missed, err.Error())
 }
 
 func (r *Recorder) full(a engine.Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state(a, recording.Full, recording.WhyFull)
+	r.state(a, Full, WhyFull)
 }
 
 func (r *Recorder) closed(a engine.Agent, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state(a, recording.Closed, err.Error())
+	r.state(a, Closed, err.Error())
 }
 
 // state records the state of a ring. The caller holds the lock.
-func (r *Recorder) state(a engine.Agent, s recording.State, why string) {
+func (r *Recorder) state(a engine.Agent, s State, why string) {
 	if id, ok := r.ids[a.Path]; ok {
-		_ = r.note(r.out.State(r.cfg.Now(), id, s, why))
+		_ = r.out.State(r.cfg.Now(), id, s, why)
 	}
-}
-
-// counter counts the bytes that are written to out.
-type counter struct {
-	out io.Writer
-	n   int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.out.Write(b)
-	c.n += int64(n)
-	return n, err
 }

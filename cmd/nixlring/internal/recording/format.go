@@ -1,6 +1,12 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package recording reads and writes recordings: files with the events of agents, and the time
+// at which each was read. docs/recording.md describes the format, JSON lines that are
+// compressed with zstd. A [Recorder] records the rings of a directory, and a [Player] writes the rings again.
+//
+// A [Reader] treats its input as untrusted: its memory is bounded, and names can't refer to paths outside of
+// a directory.
 package recording
 
 import (
@@ -18,14 +24,15 @@ const Version = 1
 // format identifies recordings among other JSON lines.
 const format = "nixl-recording"
 
-// Window is how far compression looks back, in bytes. A reader needs as much memory.
-const Window = 1 << 20
+// window is how far compression looks back, in bytes. A reader needs as much memory.
+const window = 1 << 20
 
 // MaxAgents is the maximum number of agents in a recording.
 const MaxAgents = 1 << 13
 
 // Limits of a [Reader]. A [Writer] stays within them.
 const (
+	maxWindow = 8 << 20  // bytes that decompression looks back
 	maxLine   = 1 << 20  // bytes
 	maxAbout  = 64 << 20 // bytes of the lines that describe agents
 	maxString = 1 << 12  // bytes of a string

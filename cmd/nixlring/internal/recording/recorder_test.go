@@ -1,0 +1,488 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package recording
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// recorded returns the records of a compressed recording.
+func recorded(t *testing.T, file []byte) ([]Record, error) {
+	t.Helper()
+	r, err := Open(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return all(r)
+}
+
+// inRing returns the events in a ring.
+func inRing(t *testing.T, path string) (events []ringbuf.Event) {
+	t.Helper()
+	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
+	must.OK(t, err)
+	_, err = r.Read(0, func(b ringbuf.Batch) {
+		for i := range b.Len() {
+			events = append(events, b.Event(i))
+		}
+	})
+	must.OK(t, errors.Join(err, r.Close()))
+	return events
+}
+
+// pollUntil polls until the counts are as expected.
+func pollUntil(t *testing.T, rec *Recorder, done func(Stats) bool) {
+	t.Helper()
+	must.Eventually(t, func() string {
+		if done(rec.Stats()) {
+			return ""
+		}
+		must.OK(t, rec.Poll(t.Context()))
+		return fmt.Sprintf("%+v", rec.Stats())
+	})
+}
+
+// play replays a recording.
+func play(t *testing.T, file []byte, dir string, speed float64, now func() time.Time) *Player {
+	t.Helper()
+	r, err := Open(bytes.NewReader(file))
+	must.OK(t, err)
+	defer r.Close()
+	p := &Player{Dir: dir, Speed: speed, Now: now}
+	must.OK(t, errors.Join(p.Run(t.Context(), r), p.Close()))
+	return p
+}
+
+func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	want := map[string][]ringbuf.Event{}
+	for _, c := range ringtest.Cases(t) {
+		if !c.Reported() { // nothing is left of an agent that exited with an empty ring
+			continue
+		}
+		name := strings.ReplaceAll(c.Name, "/", " ")
+		want[name] = inRing(t, ringtest.CopyTo(t, c, filepath.Join(from, name)))
+	}
+	must.OK(t, os.WriteFile(filepath.Join(from, "letter"), []byte("Dear Sir"), 0o600))
+	var file bytes.Buffer
+	rec, err := NewRecorder(RecorderConfig{Dir: from, Out: &file, Now: time.Now})
+	must.OK(t, err)
+	pollUntil(t, rec, func(s Stats) bool { return s.Rings >= len(want) })
+	must.OK(t, rec.Close())
+	player := play(t, file.Bytes(), to, 1, time.Now)
+	got := map[string][]ringbuf.Event{}
+	for name := range want {
+		got[name] = inRing(t, filepath.Join(to, name))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	counts := player.Played
+	counts.Written, counts.Seconds = 0, 0
+	if diff := cmp.Diff(Played{Rings: len(want), Starts: uint64(len(want))}, counts); diff != "" {
+		t.Error(diff)
+	}
+	must.OK(t, player.Remove())
+	if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// consumer sums the values of the events that it takes from the rings of a directory.
+type consumer struct {
+	t       *testing.T
+	dir     string
+	readers map[string]*ringbuf.Reader
+	sums    map[string]uint64 // by ring and name of the event
+}
+
+func newConsumer(t *testing.T, dir string) *consumer {
+	t.Helper()
+	c := &consumer{t, dir, map[string]*ringbuf.Reader{}, map[string]uint64{}}
+	t.Cleanup(func() {
+		for _, r := range c.readers {
+			must.OK(t, r.Close())
+		}
+	})
+	return c
+}
+
+func (c *consumer) poll() {
+	must.OK(c.t, filepath.WalkDir(c.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		return c.drain(path)
+	}))
+}
+
+func (c *consumer) drain(path string) (err error) {
+	r := c.readers[path]
+	if r == nil {
+		if r, err = ringbuf.OpenReader(path, ringbuf.Consume); err != nil {
+			return nil // the next poll opens a ring that isn't ready
+		}
+		c.readers[path] = r
+	}
+	name, err := filepath.Rel(c.dir, path)
+	must.OK(c.t, err)
+	_, err = r.Read(0, func(b ringbuf.Batch) {
+		for i := range b.Len() {
+			e := b.Event(i)
+			c.sums[name+" "+e.EventName()] += e.Value
+		}
+	})
+	if err == nil {
+		err = r.Commit()
+	}
+	if errors.Is(err, ringbuf.ErrRestarted) {
+		delete(c.readers, path)
+		return r.Close()
+	}
+	return err
+}
+
+// liveRun records five agents of all layouts that restart, for four seconds, and consumes their events.
+func liveRun(t *testing.T) (file []byte, sums map[string]uint64, stats Stats) {
+	t.Helper()
+	dir := t.TempDir()
+	must.OK(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
+	var elapsed atomic.Int64 // the recorder also reads it on the engine's goroutine
+	clock := func() time.Time { return time.UnixMicro(1_736_951_425_000_000).Add(time.Duration(elapsed.Load())) }
+	var out bytes.Buffer
+	rec, err := NewRecorder(RecorderConfig{Dir: dir, Include: []string{"**/*"}, Out: &out, Now: clock})
+	must.OK(t, err)
+	c := newConsumer(t, dir)
+	rng := rand.New(rand.NewPCG(3, 4))
+	agents := make([]*ringbuf.Writer, 5)
+	written, starts := uint64(0), uint64(0)
+	for step := range 80 {
+		for n, w := range agents {
+			if (step+3*n)%24 == 0 || w == nil { // also a restart
+				if w != nil {
+					must.OK(t, w.Close())
+				}
+				layout := ringbuf.Layouts()[int(starts)%len(ringbuf.Layouts())]
+				w, err = ringbuf.Create(filepath.Join(dir, "team", fmt.Sprint("agent-", n)), layout, 256)
+				must.OK(t, err)
+				agents[n] = w
+				starts++
+			}
+			for range rng.IntN(100) {
+				e := ringbuf.NewEvent(ringbuf.Type(rng.IntN(21)), rng.Uint64N(1<<40))
+				e.TimestampMicros = uint64(clock().UnixMicro())
+				must.OK(t, w.Push(e))
+				written++
+			}
+		}
+		pollUntil(t, rec, func(s Stats) bool { return s.Opened >= starts && s.Events >= written })
+		c.poll()
+		c.poll() // opens the rings of restarted agents
+		elapsed.Add(int64(50 * time.Millisecond))
+	}
+	for _, w := range agents {
+		must.OK(t, w.Close())
+	}
+	must.OK(t, rec.Close())
+	if diff := cmp.Diff(Stats{Rings: 5, Opened: starts, Events: written}, rec.Stats()); diff != "" {
+		t.Error(diff)
+	}
+	return out.Bytes(), c.sums, rec.Stats()
+}
+
+// written writes a recording of five agents that have 20,000 events in four seconds, and returns the number of
+// events.
+func written(t *testing.T) (file []byte, events uint64) {
+	t.Helper()
+	var out bytes.Buffer
+	at := time.UnixMicro(1_736_951_425_000_000)
+	w, err := NewWriter(&out, Header{Start: at})
+	must.OK(t, err)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for n := range 5 {
+		must.OK(t, w.Open(at, n, About{Name: fmt.Sprint("agent-", n)}, ringbuf.V4, 1024))
+	}
+	for range 80 {
+		at = at.Add(50 * time.Millisecond)
+		for n := range 5 {
+			list := make([]ringbuf.Event, 50)
+			for i := range list {
+				list[i] = ringbuf.NewEvent(ringbuf.Type(rng.IntN(21)), rng.Uint64N(1<<40))
+			}
+			b, err := ringbuf.MakeBatch(ringbuf.V4, list)
+			must.OK(t, errors.Join(err, w.Events(at, n, b)))
+			events += uint64(len(list))
+		}
+	}
+	must.OK(t, w.Close())
+	return out.Bytes(), events
+}
+
+func TestReplayHasTheEventsOfTheLiveRun(t *testing.T) {
+	file, sums, stats := liveRun(t)
+	for name, speed := range map[string]float64{"original speed": 1, "fast": 1e6, "slow": 0.25} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c := newConsumer(t, dir)
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				last := start
+				p := play(t, file, dir, speed, func() time.Time {
+					now := time.Now()
+					if now.Sub(last) >= 20*time.Millisecond {
+						c.poll()
+						last = now
+					}
+					return now
+				})
+				c.poll()
+				c.poll()
+				want := Played{Rings: 5, Starts: stats.Opened, Written: stats.Events, Seconds: 3.95}
+				if diff := cmp.Diff(want, p.Played); diff != "" {
+					t.Error(diff)
+				}
+				if took, wait := time.Since(start).Seconds(), 3.95/speed; took < wait || took > wait+10 {
+					t.Errorf("it took %v s", took)
+				}
+			})
+			if diff := cmp.Diff(sums, c.sums); diff != "" {
+				t.Error("sums of the live run (-) and the replay (+) differ:", diff)
+			}
+		})
+	}
+}
+
+func TestReplayWithoutAReaderDropsEventsAfterASecond(t *testing.T) {
+	file, events := written(t)
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		p := play(t, file, dir, 1, time.Now).Played
+		if p.Dropped == 0 || p.Written+p.Dropped != events {
+			t.Errorf("%+v of %d events", p, events)
+		}
+		if took := time.Since(start); took < 4*time.Second || took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestReplayStopsWhenTheContextIsDone(t *testing.T) {
+	file, _ := written(t)
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r, err := Open(bytes.NewReader(file))
+		must.OK(t, err)
+		defer r.Close()
+		p := &Player{Dir: dir, Speed: 0.5, Now: time.Now}
+		if err := p.Run(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		must.OK(t, p.Close())
+		if p.Played.Seconds > 0.6 || p.Played.Seconds < 0.4 {
+			t.Errorf("the replay stopped after %v s of the recording", p.Played.Seconds)
+		}
+	})
+}
+
+func TestReplayCreatesNoRingThatMustNotBeCreated(t *testing.T) {
+	file, _ := written(t)
+	dir := t.TempDir()
+	r, err := Open(bytes.NewReader(file))
+	must.OK(t, err)
+	defer r.Close()
+	used := errors.New("in use")
+	p := &Player{Dir: dir, Speed: 1, Now: time.Now, Check: func(string) error { return used }}
+	if err := p.Run(t.Context(), r); !errors.Is(err, used) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("created %v, %v", left, err)
+	}
+}
+
+// A recorder that crashes loses at most its last second.
+func TestTruncatedRecordingIsReadUpToItsLastSecond(t *testing.T) {
+	file, _ := written(t)
+	whole, err := recorded(t, file)
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	most := 0
+	for n := 0; n < len(file); n += 4999 {
+		some, err := recorded(t, file[:n])
+		switch {
+		case n == 0 && errors.Is(err, ErrFormat):
+		case n > 0 && errors.Is(err, ErrTruncated):
+		default:
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+		if len(some) < most || len(some) > 0 && !reflect.DeepEqual(whole[:len(some)], some) { // go-cmp takes minutes for so many events
+			t.Fatalf("%d bytes have other records", n)
+		}
+		most = len(some)
+	}
+	if last := whole[most-1].At; last.Before(whole[len(whole)-1].At.Add(-2 * time.Second)) {
+		t.Errorf("the last record is at %v, and that of the whole file at %v", last, whole[len(whole)-1].At)
+	}
+}
+
+func TestDamagedRecordingIsRejected(t *testing.T) {
+	file, _ := written(t)
+	whole, err := recorded(t, file)
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	for n := 0; n < len(file); n += 3001 {
+		bad := bytes.Clone(file)
+		bad[n] ^= 0x10
+		some, err := recorded(t, bad)
+		switch {
+		case n < 8 && errors.Is(err, ErrFormat):
+		case errors.Is(err, ErrDamaged), errors.Is(err, ErrTruncated): // a length may exceed the file
+		case errors.Is(err, io.EOF) && reflect.DeepEqual(whole, some): // a bit that doesn't matter
+		default:
+			t.Fatalf("byte %d: %v after %d records", n, err, len(some))
+		}
+	}
+}
+
+func TestOtherFilesAreRejected(t *testing.T) {
+	for name, c := range map[string]struct {
+		content []byte
+		want    error
+	}{
+		"empty":       {nil, ErrFormat},
+		"text":        {[]byte("Dear Sir or Madam"), ErrFormat},
+		"JSON":        {[]byte(`{"format":"nixl-recording","version":1}` + "\n"), ErrFormat},
+		"long line":   {compressed(t, zeros(64<<20), 1<<20), ErrDamaged},
+		"more memory": {compressed(t, zeros(65<<20), 64<<20), ErrDamaged},
+	} {
+		if _, err := recorded(t, c.content); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// compressed compresses content.
+func compressed(t *testing.T, content io.Reader, window int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z, err := zstd.NewWriter(&out, zstd.WithWindowSize(window))
+	must.OK(t, err)
+	_, err = io.Copy(z, content)
+	must.OK(t, errors.Join(err, z.Close()))
+	return out.Bytes()
+}
+
+func zeros(n int64) io.Reader { return io.LimitReader(zero{}, n) }
+
+type zero struct{}
+
+func (zero) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// fullDisk is a file on a disk that is full after some bytes.
+type fullDisk struct{ room int }
+
+func (f *fullDisk) Write(b []byte) (int, error) {
+	n := min(len(b), f.room)
+	f.room -= n
+	if n < len(b) {
+		return n, errors.New("no space left on device")
+	}
+	return n, nil
+}
+
+func TestFullDiskIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	for room := 0; room < 1000; room += 5 {
+		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+		must.OK(t, err)
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+		rec, err := NewRecorder(RecorderConfig{Dir: dir, Out: &fullDisk{room}, Now: time.Now})
+		if err == nil {
+			err = errors.Join(rec.Poll(t.Context()), rec.Close())
+		}
+		must.OK(t, w.Close())
+		if err != nil && strings.Contains(err.Error(), "no space left") {
+			continue
+		}
+		if err == nil && room > 60 {
+			return
+		}
+		t.Fatalf("%d bytes: %v", room, err)
+	}
+	t.Error("the recording never fits")
+}
+
+func TestAgentsOfTheSameNameGetTheirOwnRings(t *testing.T) {
+	text := `{"format":"nixl-recording","version":1,"start":"2025-01-15T14:30:25Z"}` + "\n"
+	for n := range 3 {
+		text += fmt.Sprintf(`{"agent":%d,"state":"opened","layout":"v4","capacity":8,"name":"team/a"}`+"\n"+
+			`{"agent":%[1]d,"event_name":"agent_tx_bytes","value":%[1]d}`+"\n", n)
+	}
+	dir := t.TempDir()
+	play(t, compressed(t, strings.NewReader(text), 1<<20), dir, 1, time.Now)
+	for n, name := range []string{"team/a", "team/a~2", "team/a~3"} {
+		want := []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(n))}
+		if diff := cmp.Diff(want, inRing(t, filepath.Join(dir, name))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Agents with random names must not make a recording that its reader rejects.
+func TestRecordingHasNoMoreAgentsThanItsReaderAccepts(t *testing.T) {
+	const more = 3
+	var file bytes.Buffer
+	r := &Recorder{cfg: RecorderConfig{Now: time.Now}, ids: make(map[string]int)}
+	var err error
+	r.out, err = NewWriter(&file, Header{Start: time.Now()})
+	must.OK(t, err)
+	for i := range MaxAgents + more {
+		a := engine.Agent{Name: strconv.Itoa(i), Path: "/run/nixl/" + strconv.Itoa(i)}
+		r.opened(a, ringbuf.V4, 64)
+		r.missed(a, errors.New("gap"))
+		r.closed(a, errors.New("exited"))
+	}
+	must.OK(t, r.out.Close())
+	if s := r.Stats(); s.Rings != MaxAgents || s.Omitted != more {
+		t.Errorf("%+v", s)
+	}
+	list, err := recorded(t, file.Bytes())
+	if !errors.Is(err, io.EOF) || list[len(list)-1].Agent != MaxAgents-1 {
+		t.Errorf("%d records, %v", len(list), err)
+	}
+}
