@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
@@ -21,7 +22,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Config is the configuration of the receiver. README.md documents each key.
+// Config is the configuration of the receiver. config.schema.yaml documents each key.
 type Config struct {
 	ControllerConfig              `mapstructure:",squash"`
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
@@ -51,8 +52,8 @@ type Config struct {
 	Mode ringbuf.Mode `mapstructure:"mode"`
 
 	// AllowedUIDs are the owners of the rings and stores that are opened. Nil allows
-	// everyone.
-	AllowedUIDs []uint32 `mapstructure:"allowed_uids"`
+	// everyone. The decoder would make a number beyond 32 bits another user's.
+	AllowedUIDs []int64 `mapstructure:"allowed_uids"`
 
 	// MaxRings limits the number of open rings, and that of stores.
 	MaxRings int `mapstructure:"max_rings"`
@@ -76,11 +77,10 @@ type Config struct {
 // without its checks, whose errors name neither the key nor its value.
 type ControllerConfig scraperhelper.ControllerConfig
 
-// DiscoveryConfig defines how directories of rings are discovered. A part that is nil
-// is disabled.
+// DiscoveryConfig defines how directories of rings are discovered.
 type DiscoveryConfig struct {
-	Processes *ProcessesConfig `mapstructure:"processes"`
-	Kubelet   *KubeletConfig   `mapstructure:"kubelet"`
+	Processes configoptional.Optional[ProcessesConfig] `mapstructure:"processes"`
+	Kubelet   configoptional.Optional[KubeletConfig]   `mapstructure:"kubelet"`
 }
 
 // ProcessesConfig discovers the agents of all processes of the host.
@@ -100,15 +100,12 @@ type KubeletConfig struct {
 	Volumes []string `mapstructure:"volumes"`
 }
 
-func defaultProcesses() *ProcessesConfig {
-	return &ProcessesConfig{
-		Interval: engine.DefaultSearchInterval, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},
-		OTelResourceAttributes: slices.Clone(engine.DefaultAttributes),
+// Unmarshal decodes the configuration. The decoder would add to the default variables.
+func (p *ProcessesConfig) Unmarshal(conf *confmap.Conf) error {
+	if conf.IsSet("env_attributes") {
+		p.EnvAttributes = nil
 	}
-}
-
-func defaultKubelet() *KubeletConfig {
-	return &KubeletConfig{Path: engine.DefaultKubeletPods, Volumes: []string{"*"}}
+	return conf.Unmarshal(p)
 }
 
 // HistogramsConfig defines the form of the histograms.
@@ -136,12 +133,19 @@ func createDefaultConfig() *Config {
 	return &Config{
 		ControllerConfig:     ControllerConfig(controller),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
-		IdentifyBy:           slices.Clone(engine.DefaultIdentifyBy),
-		Include:              []string{"*"},
-		RunInterval:          engine.DefaultRunInterval,
-		Mode:                 ringbuf.Consume,
-		MaxRings:             engine.DefaultMaxRings,
-		StaleAfter:           engine.DefaultStaleAfter,
+		Discovery: DiscoveryConfig{
+			Processes: configoptional.Default(ProcessesConfig{
+				Interval: engine.DefaultSearchInterval, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},
+				OTelResourceAttributes: slices.Clone(engine.DefaultAttributes),
+			}),
+			Kubelet: configoptional.Default(KubeletConfig{Path: engine.DefaultKubeletPods, Volumes: []string{"*"}}),
+		},
+		IdentifyBy:  slices.Clone(engine.DefaultIdentifyBy),
+		Include:     []string{"*"},
+		RunInterval: engine.DefaultRunInterval,
+		Mode:        ringbuf.Consume,
+		MaxRings:    engine.DefaultMaxRings,
+		StaleAfter:  engine.DefaultStaleAfter,
 		Histograms: HistogramsConfig{
 			Duration:   HistogramConfig{Kind: tally.Explicit},
 			Size:       HistogramConfig{Kind: tally.Explicit},
@@ -153,19 +157,43 @@ func createDefaultConfig() *Config {
 
 // Unmarshal decodes the configuration. [Config.Validate] checks the values.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := errors.Join(checkUIDs(conf), checkMetrics(conf)); err != nil {
+	if err := checkKeys(conf); err != nil {
 		return err
 	}
-	if conf.IsSet("discovery::processes") {
-		c.Discovery.Processes = defaultProcesses()
-		if conf.IsSet("discovery::processes::env_attributes") {
-			c.Discovery.Processes.EnvAttributes = nil // the decoder adds to a map
+	if err := conf.Unmarshal(c); err != nil {
+		return err
+	}
+	if conf.IsSet("allowed_uids") && c.AllowedUIDs == nil { // an environment variable that isn't set allows nobody
+		c.AllowedUIDs = []int64{}
+	}
+	return nil
+}
+
+// checkKeys checks what the decoder's errors don't explain.
+func checkKeys(conf *confmap.Conf) error {
+	var errs faults
+	for _, of := range [][2]string{
+		{semconv.TransferDuration.Name, "duration"},
+		{semconv.TransferPostDuration.Name, "duration"},
+		{semconv.TransferSize.Name, "size"},
+		{semconv.TransferThroughput.Name, "throughput"},
+	} {
+		if conf.IsSet("metrics::" + of[0]) {
+			errs.add("metrics::%s: set histograms::%s::kind instead: none disables it", of[0], of[1])
 		}
 	}
-	if conf.IsSet("discovery::kubelet") {
-		c.Discovery.Kubelet = defaultKubelet()
+	for _, of := range [][2]string{
+		{"discovery", "{processes: {}}"},
+		{"discovery::processes::env_attributes", "{RANK: nixl.local_rank}"},
+		{"resource", "{k8s.cluster.name: east}"},
+	} {
+		if value := conf.Get(of[0]); value != nil {
+			if _, ok := value.(map[string]any); !ok {
+				errs.add("%s: %v is not a map: use %s, for example", of[0], value, of[1])
+			}
+		}
 	}
-	return conf.Unmarshal(c)
+	return errors.Join(errs...)
 }
 
 // ownAttributes are the attributes of Resource that the receiver itself sets: the host of
@@ -180,20 +208,6 @@ func (c *Config) others() map[string]string {
 		delete(rest, key)
 	}
 	return rest
-}
-
-// checkMetrics names the keys of metrics that aren't under metrics.
-func checkMetrics(conf *confmap.Conf) error {
-	var errs faults
-	for metric, key := range map[string]string{
-		semconv.TransferDuration.Name: "duration", semconv.TransferPostDuration.Name: "duration",
-		semconv.TransferSize.Name: "size", semconv.TransferThroughput.Name: "throughput",
-	} {
-		if conf.IsSet("metrics::" + metric) {
-			errs.add("metrics::%s: set histograms::%s::kind instead: none disables it", metric, key)
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (c *Config) tally() tally.Config {
@@ -216,18 +230,20 @@ func (c *Config) engine(report func(notice.Notice)) engine.Config {
 		Observe:     c.Mode == ringbuf.Observe,
 		RunInterval: c.RunInterval,
 		MaxRings:    c.MaxRings,
-		AllowedUIDs: c.AllowedUIDs,
 		StaleAfter:  c.StaleAfter,
 		Tally:       c.tally(),
 		Stores:      true,
 		Report:      report,
 	}
-	if p := c.Discovery.Processes; p != nil {
+	for _, id := range c.AllowedUIDs {
+		cfg.AllowedUIDs = append(cfg.AllowedUIDs, uint32(id))
+	}
+	if p := c.Discovery.Processes.Get(); p != nil {
 		cfg.Processes = &engine.Processes{
 			Interval: p.Interval, EnvAttributes: p.EnvAttributes, Attributes: p.OTelResourceAttributes,
 		}
 	}
-	if k := c.Discovery.Kubelet; k != nil {
+	if k := c.Discovery.Kubelet.Get(); k != nil {
 		cfg.Kubelet = &engine.Kubelet{Pods: k.Path, Volumes: k.Volumes}
 	}
 	return cfg

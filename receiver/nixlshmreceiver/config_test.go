@@ -4,38 +4,48 @@
 package nixlshmreceiver
 
 import (
-	"path/filepath"
+	"errors"
+	"fmt"
+	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
-	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// load decodes the configuration of the receiver nixl_shm/name in
-// testdata/config.yaml. It doesn't validate the configuration.
-func load(t *testing.T, name string) (*Config, error) {
+// parse returns the configuration as the Collector reads it, or the error with which
+// the Collector rejects it.
+func parse(t *testing.T, yaml string) (*Config, error) {
 	t.Helper()
-	all, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
-	must.OK(t, err)
-	id := component.NewIDWithName(metadata.Type, name).String()
-	if !all.IsSet(id) {
-		t.Fatalf("testdata/config.yaml has no %s", id)
+	conf := decode(t, yaml)
+	cfg := createDefaultConfig()
+	if !conf.IsSet("discovery") {
+		cfg.Directories = []string{"/run/nixl"}
 	}
-	section, err := all.Sub(id)
+	if err := conf.Unmarshal(cfg); err != nil {
+		// The decoder adds the position of the receiver's section.
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):\n\n'' "))
+	}
+	return cfg, confmap.Validate(cfg)
+}
+
+func decode(t *testing.T, yaml string) *confmap.Conf {
+	t.Helper()
+	read, err := confmap.NewRetrievedFromYAML([]byte(yaml))
 	must.OK(t, err)
-	cfg := NewFactory().CreateDefaultConfig().(*Config) //nolint:errcheck // or the test panics
-	return cfg, section.Unmarshal(cfg)
+	conf, err := read.AsConf()
+	must.OK(t, err)
+	return conf
 }
 
 // same compares two configurations without the fields that mdatagen adds.
@@ -44,146 +54,189 @@ func same(want, got *Config) string {
 		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".enabledSetByUser" }, cmp.Ignore()))
 }
 
-func TestConfigurationHasDefaults(t *testing.T) {
-	got, err := load(t, "")
+// The table in README.md and all-keys.yaml are generated from config.schema.yaml.
+func TestSchemaHasEveryKeyWithItsDefault(t *testing.T) {
+	content, err := os.ReadFile("../../examples/collector/all-keys.yaml")
 	must.OK(t, err)
-	if err := confmap.Validate(got); err != nil {
-		t.Errorf("the defaults are rejected: %v", err)
+	text := regexp.MustCompile(`\$\{env:\w+:-([^}]*)\}`).ReplaceAllString(string(content), "$1")
+	text = regexp.MustCompile(`(?m)^( +)# (\w+:)( .*)?$`).ReplaceAllString(text, "$1$2$3") // with the keys that are commented out
+	section, err := decode(t, text).Sub("receivers::nixl_shm")
+	must.OK(t, err)
+	got := new(Config)
+	must.OK(t, section.Unmarshal(got))
+	must.OK(t, confmap.Validate(got))
+
+	all := confmap.New()
+	must.OK(t, all.Marshal(got))
+	documented := section.AllKeys()
+	for _, key := range all.AllKeys() {
+		if !slices.Contains(documented, key) && !strings.Contains(key, "::metrics_") {
+			t.Errorf("config.schema.yaml has no %s", key)
+		}
 	}
+	got.AllowedUIDs, got.StorageID, got.Resource = nil, nil, nil // examples
+	got.Histograms.Duration.Bounds, got.Histograms.Size.Bounds, got.Histograms.Throughput.Bounds = nil, nil, nil
+
 	want := createDefaultConfig()
-	want.Directories = []string{"/run/nixl"}
-	want.Include = []string{"*"}
-	want.RunInterval = 100 * time.Millisecond
-	want.CollectionInterval = 10 * time.Second
-	want.InitialDelay = time.Second
-	want.Timeout = 0
-	want.Mode = ringbuf.Consume
-	want.AllowedUIDs = nil
-	want.MaxRings = 4096
-	want.StaleAfter = 5 * time.Minute
-	want.Histograms = HistogramsConfig{
-		Duration:   HistogramConfig{Kind: tally.Explicit},
-		Size:       HistogramConfig{Kind: tally.Explicit},
-		Throughput: HistogramConfig{Kind: tally.Explicit},
-	}
-	want.Logs = LogsConfig{SlowTransfer: time.Second, Errors: true, Rate: 10}
-	want.StorageID = nil
+	want.Directories = []string{"/tmp"}
+	want.Exclude = []string{}
+	want.Discovery.Processes.GetOrInsertDefault()
+	want.Discovery.Kubelet.GetOrInsertDefault()
 	if d := same(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	if err := componenttest.CheckConfigStruct(got); err != nil {
-		t.Error(err)
+		t.Errorf("(-defaults +config.schema.yaml)\n%s", d)
 	}
 }
 
-func TestEveryKeyIsDecoded(t *testing.T) {
-	got, err := load(t, "all")
-	must.OK(t, err)
-	if err := confmap.Validate(got); err != nil {
-		t.Error(err)
-	}
-	want := createDefaultConfig()
-	want.Directories = []string{"/run/nixl", "/dev/shm/nixl"}
-	want.Include = []string{"**", "decode-*"}
-	want.Exclude = []string{"*.log"}
-	want.RunInterval = 20 * time.Millisecond
-	want.CollectionInterval = 30 * time.Second
-	want.InitialDelay = 3 * time.Second
-	want.Timeout = 5 * time.Second
-	want.Mode = ringbuf.Observe
-	want.Resource = map[string]string{"host.name": "node-7", "k8s.cluster.name": "east", "team": "a"}
-	want.AllowedUIDs = []uint32{0, 1000}
-	want.MaxRings = 12
-	want.StaleAfter = time.Hour
-	want.Histograms.Duration.Bounds = []float64{0.001, 0.01, 0.1}
-	want.Histograms.Size = HistogramConfig{Kind: tally.Exponential}
-	want.Histograms.Throughput.Bounds = []float64{1e8, 1e9, 1e10}
-	want.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, Rate: 0.5}
-	want.Metrics.NixlEvents.Enabled = false
-	want.ResourceAttributes.NixlTelemetryPath.Enabled = true
-	if d := same(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
-func TestKeyAloneEnablesDiscovery(t *testing.T) {
-	got, err := load(t, "discovery")
-	must.OK(t, err)
-	if err := confmap.Validate(got); err != nil {
-		t.Error(err)
-	}
-	want := createDefaultConfig()
-	want.Directories = nil // not the Collector's own
-	want.Discovery = DiscoveryConfig{Processes: defaultProcesses(), Kubelet: defaultKubelet()}
-	want.IdentifyBy = []string{"pod", "rank"}
-	want.Resource = map[string]string{"service.name": "inference"}
-	if d := same(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
-func TestEveryKeyOfDiscoveryIsDecoded(t *testing.T) {
-	got, err := load(t, "discovery_all")
-	must.OK(t, err)
-	if err := confmap.Validate(got); err != nil {
-		t.Error(err)
-	}
-	want := createDefaultConfig()
-	want.Directories = []string{"/run/nixl"}
-	want.Discovery = DiscoveryConfig{
-		Processes: &ProcessesConfig{Interval: time.Second, EnvAttributes: map[string]string{"RANK": "nixl.rank"}, OTelResourceAttributes: []string{"team", "service.*"}},
-		Kubelet:   &KubeletConfig{Path: "/data/kubelet/pods", Volumes: []string{"shm"}},
-	}
-	if d := same(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
-func TestStorageNamesAnExtension(t *testing.T) {
-	got, err := load(t, "storage")
-	must.OK(t, err)
-	if want := component.MustNewIDWithName("file_storage", "rings"); got.StorageID == nil || *got.StorageID != want {
-		t.Errorf("storage is %v, want %v", got.StorageID, want)
+func TestKeysAreDecoded(t *testing.T) {
+	storage := component.MustNewIDWithName("file_storage", "rings")
+	for yaml, change := range map[string]func(*Config){
+		"timeout: 0":                                  func(*Config) {},
+		"timeout: 5s":                                 func(c *Config) { c.Timeout = 5 * time.Second },
+		"mode: observe":                               func(c *Config) { c.Mode = ringbuf.Observe },
+		"max_rings: 1e3":                              func(c *Config) { c.MaxRings = 1000 },
+		"stale_after: 2s":                             func(c *Config) { c.StaleAfter = 2 * time.Second },
+		"storage: file_storage/rings":                 func(c *Config) { c.StorageID = &storage },
+		"storage: null":                               func(*Config) {},
+		"allowed_uids: [0, 1000, 4294967294]":         func(c *Config) { c.AllowedUIDs = []int64{0, 1000, 4294967294} },
+		"directories: /run/a":                         func(c *Config) { c.Directories = []string{"/run/a"} },
+		"include: 'a,b'":                              func(c *Config) { c.Include = []string{"a", "b"} },
+		`include: ["{a,/b}/c", "..a", "b/.c"]`:        func(c *Config) { c.Include = []string{"{a,/b}/c", "..a", "b/.c"} },
+		"include: null":                               func(*Config) {},
+		"resource: {team: a}":                         func(c *Config) { c.Resource = map[string]string{"team": "a"} },
+		"histograms: {size: null}":                    func(*Config) {},
+		"histograms: {size: {kind: exponential}}":     func(c *Config) { c.Histograms.Size.Kind = tally.Exponential },
+		"histograms: {duration: {bounds: [1e-3, 1]}}": func(c *Config) { c.Histograms.Duration.Bounds = []float64{0.001, 1} },
+		"logs: {slow_transfer: 20ms, min_throughput: 1e9, errors: false, rate: 0.5}": func(c *Config) {
+			c.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, Rate: 0.5}
+		},
+		"metrics: {nixl.events: {enabled: true}}": func(c *Config) { c.Metrics.NixlEvents.Enabled = true },
+		// The key alone enables discovery.
+		"{discovery: {processes: }, directories: [/run/nixl]}": func(c *Config) { c.Discovery.Processes.GetOrInsertDefault() },
+		"discovery: {kubelet: }": func(c *Config) {
+			c.Directories = nil
+			c.Discovery.Kubelet.GetOrInsertDefault()
+		},
+		"discovery: {processes: {env_attributes: {RANK: nixl.rank}}}": func(c *Config) { // not LOCAL_RANK
+			c.Directories = nil
+			c.Discovery.Processes.GetOrInsertDefault().EnvAttributes = map[string]string{"RANK": "nixl.rank"}
+		},
+	} {
+		want := createDefaultConfig()
+		want.Directories = []string{"/run/nixl"}
+		change(want)
+		got, err := parse(t, yaml)
+		if err != nil {
+			t.Errorf("%s: %v", yaml, err)
+		} else if d := same(want, got); d != "" {
+			t.Errorf("%s: (-want +got)\n%s", yaml, d)
+		}
 	}
 }
 
 func TestUnknownKeysAndWrongTypesAreRejected(t *testing.T) {
-	for name, want := range map[string]string{
-		"unknown_mode":       `unknown mode "peek": use consume or observe`,
-		"unknown_key":        "directory",
-		"unknown_metric":     "nixl.nonsense",
-		"number_as_interval": "run_interval",
+	for yaml, want := range map[string]string{
+		"mode: peek":         `unknown mode "peek": use consume or observe`,
+		"directory: /run":    "directory",
+		"run_interval: fast": "run_interval",
+		"metrics: {nixl.nonsense: {enabled: false}}": "nixl.nonsense",
+		"allowed_uids: [root]":                       "allowed_uids",
 	} {
-		if _, err := load(t, name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error is %v, want one with %s", name, err, want)
+		if _, err := parse(t, yaml); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error is %v, want one with %s", yaml, err, want)
 		}
 	}
 }
 
-func TestInvalidValuesAreRejected(t *testing.T) {
-	for name, want := range map[string][]string{
-		"no_directory":          {"directories: none: list at least one"},
-		"nameless_directory":    {"directories: a path is empty"},
-		"directory_twice":       {"directories: /run/../run/nixl/ is listed twice"},
-		"broken_include":        {`include: "[a" is not a valid pattern`},
-		"broken_exclude":        {`exclude: "{a" is not a valid pattern`},
-		"no_rings":              {"max_rings: 0 must be 1 or more"},
-		"unknown_kind":          {`histograms: duration: kind is "linear": use explicit, exponential or none`},
-		"falling_bounds":        {"histograms: size: bounds must be finite, not negative, and increasing: bound 2 is 512"},
-		"negative_bound":        {"histograms: duration: bounds must be finite, not negative, and increasing: bound 1 is -1"},
-		"short_slow_transfer":   {"logs: slow_transfer: 500ns is too short", "at least 1µs"},
-		"negative_throughput":   {"logs: min_throughput: -1 is not a throughput"},
-		"no_logs":               {"logs: rate: 0 is not a rate"},
-		"observer_with_storage": {"storage: mode observe has no positions to store"},
-		"two_faults":            {"max_rings: -1 must be 1 or more", "stale_after: -1s is too short"},
+func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
+	var attributes []string
+	for i := range 65 {
+		attributes = append(attributes, fmt.Sprintf("a%d: b%d", i, i))
+	}
+	many, long := strings.Join(attributes, ", "), strings.Repeat("a", 257)
+	const nobody, noUser = "allowed_uids: an empty list allows nobody: list the agents' user IDs, such as [1000], or remove the key to allow everyone",
+		" is not a user ID: it must be from 0 to 4294967294"
+	for yaml, want := range map[string]string{
+		"allowed_uids: []":                 nobody,
+		"allowed_uids:":                    nobody,                              // a variable that isn't set
+		"allowed_uids: [1000, 4294967296]": "allowed_uids: 4294967296" + noUser, // would be root
+		"allowed_uids: [4294967295]":       "allowed_uids: 4294967295" + noUser,
+		"allowed_uids: [-1]":               "allowed_uids: -1" + noUser,
+
+		"max_rings: 0":                                     "max_rings: 0 must be 1 or more",
+		"{mode: observe, storage: a}":                      "storage: mode observe has no positions to store: set mode: consume, or remove storage",
+		"directories: ['']":                                "directories: a path is empty: write a path, such as /run/nixl",
+		"directories: [/run/a, /run/../run/a/]":            "directories: /run/../run/a/ is listed twice",
+		"discovery: true":                                  "discovery: true is not a map: use {processes: {}}, for example",
+		"discovery: {processes: {env_attributes: [RANK]}}": "discovery::processes::env_attributes: [RANK] is not a map: use {RANK: nixl.local_rank}, for example",
+		"resource: [a]":                                    "resource: [a] is not a map: use {k8s.cluster.name: east}, for example",
+		"logs: {slow_transfer: 500ns}":                     "logs: slow_transfer: 500ns is too short: use 0s for no limit, or at least 1µs, such as 1s",
+		"logs: {min_throughput: -1}":                       "logs: min_throughput: -1 is not a throughput: use 0 for no limit, or bytes per second, such as 1e9",
+		"logs: {rate: 0}":                                  "logs: rate: 0 is not a rate: use records per second, more than 0, such as 10",
+
+		"run_interval: 100":       "run_interval: 100ns is too short: use that of the agents, at least 1ms, such as 100ms",
+		"run_interval: 0":         "run_interval: 0s is too short: use that of the agents, at least 1ms, such as 100ms",
+		"run_interval: 100ns":     "run_interval: 100ns is too short: use that of the agents, at least 1ms, such as 100ms",
+		"collection_interval: 0s": "collection_interval: 0s is too short: use at least 1ms, such as 10s",
+		"initial_delay: -1s":      "initial_delay: -1s is negative: use 0s to export at once, or a delay such as 1s",
+		"timeout: -1s":            "timeout: -1s is too short: use 0s for no limit, or at least 1ms, such as 5s",
+		"timeout: 1ns":            "timeout: 1ns is too short: use 0s for no limit, or at least 1ms, such as 5s",
+		"stale_after: 1ns": "stale_after: 1ns is too short: use at least 2s, the interval between two checks of the files; " +
+			"better longer than an agent takes to restart, such as 5m",
+
+		"directories: []": "directories: none: list at least one, such as /run/nixl, or set discovery::processes or discovery::kubelet",
+		"metrics: {nixl.transfer.duration: {enabled: false}}":                                            "metrics::nixl.transfer.duration: set histograms::duration::kind instead: none disables it",
+		"metrics: {nixl.transfer.post.duration: {enabled: false}}":                                       "metrics::nixl.transfer.post.duration: set histograms::duration::kind instead: none disables it",
+		"resource: {host.name: }":                                                                        "resource::host.name: empty: set the environment variable that it comes from, or remove the key",
+		"resource: {k8s.pod.uid: ''}":                                                                    "resource::k8s.pod.uid: empty: set the environment variable that it comes from, or remove the key",
+		"directories: [/run/*]":                                                                          `directories: "/run/*" is a pattern: list each directory, and use include for patterns of files and subdirectories`,
+		"directories: [rel/dir]":                                                                         `directories: "rel/dir" must be an absolute path, such as /run/nixl`,
+		"directories: [~/rings]":                                                                         `directories: "~/rings" must be an absolute path, such as /run/nixl`,
+		"discovery: {processes: {interval: 1ms}}":                                                        "discovery::processes::interval: 1ms is too short: use at least 100ms, such as 5s",
+		`discovery: {processes: {env_attributes: {"A=B": x}}}`:                                           `discovery::processes::env_attributes: "A=B" is not the name of an environment variable`,
+		"discovery: {processes: {env_attributes: {A: ''}}}":                                              "discovery::processes::env_attributes: A has no attribute: name one, such as nixl.local_rank",
+		"discovery: {processes: {env_attributes: {A: host.name}}}":                                       `discovery::processes::env_attributes: A: "host.name": the receiver itself sets an attribute with the Prometheus label host_name: remove it, or use another name`,
+		"discovery: {processes: {env_attributes: {A: le}}}":                                              `discovery::processes::env_attributes: A: Prometheus can't carry the attribute "le" as a label: use another name, such as k8s.cluster.name`,
+		"discovery: {processes: {env_attributes: {A: error.type}}}":                                      `discovery::processes::env_attributes: A: "error.type": the receiver itself sets an attribute with the Prometheus label error_type: remove it, or use another name`,
+		`discovery: {processes: {otel_resource_attributes: ["["]}}`:                                      `discovery::processes::otel_resource_attributes: "[" is not a valid pattern: list keys or patterns, such as service.*`,
+		"discovery: {processes: {env_attributes: {RANK: nixl.local_rank, LOCAL_RANK: nixl.local_rank}}}": "discovery::processes::env_attributes: LOCAL_RANK and RANK both set nixl.local_rank: keep one of them",
+		"discovery: {kubelet: {path: pods}}":                                                             `discovery::kubelet::path: "pods" must be an absolute path, such as /var/lib/kubelet/pods`,
+		"discovery: {kubelet: {volumes: []}}":                                                            `discovery::kubelet::volumes: an empty list selects no volume: use ["*"] or remove the key to select all volumes`,
+		"identify_by: []":                                                                                "identify_by: list at least one of agent, pod, container and rank",
+		"identify_by: [name]":                                                                            `identify_by: "name" must be agent, pod, container or rank`,
+		"resource: {service.instance.id: a}":                                                             `resource: "service.instance.id": the receiver itself sets an attribute with the Prometheus label service_instance_id: remove it, or use another name`,
+		"resource: {error_type: a}":                                                                      `resource: "error_type": the receiver itself sets an attribute with the Prometheus label error_type: remove it, or use another name`,
+		"resource: {agent.name: a}":                                                                      `resource: "agent.name": the receiver itself sets an attribute with the Prometheus label agent_name: remove it, or use another name`,
+		"resource: {otel.scope.name: a}":                                                                 `resource: "otel.scope.name": the receiver itself sets an attribute with the Prometheus label otel_scope_name: remove it, or use another name`,
+		"resource: {job: a}":                                                                             `resource: Prometheus can't carry the attribute "job" as a label: use another name, such as k8s.cluster.name`,
+		"resource: {7.a: b}":                                                                             `resource: Prometheus can't carry the attribute "7.a" as a label: use another name, such as k8s.cluster.name`,
+		"resource: {a.b: c, a_b: d}":                                                                     "resource: a.b and a_b are the same label in Prometheus: keep one of them",
+		`resource: {team: "` + long + `"}`:                                                               `resource: team: the value "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" must be UTF-8 of at most 256 bytes`,
+		"resource: {" + many + "}":                                                                       "resource: 65 attributes with 370 bytes are too many: use at most 64 attributes with 4096 bytes",
+		"{resource: {team: a}, discovery: {processes: {env_attributes: {TEAM: team}}}}":                  "resource: team: TEAM in discovery::processes::env_attributes also sets this attribute: keep one of them",
+
+		"include: []":         `include: an empty list selects no ring: use ["*"] or remove the key to select all rings`,
+		`include: [""]`:       `include: "" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`include: ["/abs/*"]`: `include: "/abs/*" begins with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`exclude: ["../x"]`:   `exclude: "../x" contains ".", ".." or an empty path element: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`exclude: ["pod/"]`:   `exclude: "pod/" ends with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+
+		`include: ["[a"]`: `include: "[a" is not a valid pattern`,
+		"histograms: {size: {bounds: [1024, 512]}}": "histograms: size: bounds must be finite, not negative, and increasing: bound 2 is 512",
+		"histograms: {duration: {kind: linear}}":    `histograms: duration: kind is "linear": use explicit, exponential or none`,
+		"histograms: {size: {kind: exponential, bounds: [1024]}}": "histograms: size: bounds [1024] need kind: explicit, but kind is exponential: " +
+			"remove bounds, or set kind: explicit",
 	} {
-		cfg, err := load(t, name)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
+		_, err := parse(t, yaml)
+		if d := cmp.Diff(want, fmt.Sprint(err)); d != "" {
+			t.Errorf("%s: error (-want +got)\n%s", yaml, d)
 		}
-		if err = confmap.Validate(cfg); err == nil || !containsAll(err.Error(), want) {
-			t.Errorf("%s: error is %v, want one with %s", name, err, strings.Join(want, ", "))
-		}
+	}
+}
+
+func TestAllErrorsAreReportedAtOnce(t *testing.T) {
+	const yaml = "{run_interval: 0s, directories: [a], include: [''], exclude: [/b, /c], max_rings: -1, timeout: -1s, stale_after: 1s}"
+	_, err := parse(t, yaml)
+	if lines := strings.Split(fmt.Sprint(err), "\n"); len(lines) != 8 {
+		t.Errorf("%d errors, want 8:\n%v", len(lines), err)
 	}
 }

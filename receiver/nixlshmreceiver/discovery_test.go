@@ -25,7 +25,7 @@ func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
 	}
 	h := newHarness(t, t.TempDir(), func(c *Config) {
 		c.Directories = nil
-		c.Discovery.Kubelet = &KubeletConfig{Path: pods, Volumes: []string{"*"}}
+		c.Discovery.Kubelet.GetOrInsertDefault().Path = pods
 		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
 		c.Resource = map[string]string{"service.name": "inference"}
 	})

@@ -172,7 +172,7 @@ func (h *harness) components() (list []component.Component) {
 func (h *harness) openable() int {
 	h.tb.Helper()
 	n := 0
-	if uids := h.cfg.AllowedUIDs; len(uids) > 0 && !slices.Contains(uids, uint32(os.Geteuid())) {
+	if uids := h.cfg.AllowedUIDs; len(uids) > 0 && !slices.Contains(uids, int64(os.Geteuid())) {
 		return 0
 	}
 	for _, dir := range h.cfg.Directories {

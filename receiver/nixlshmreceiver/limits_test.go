@@ -213,13 +213,13 @@ func contents(t *testing.T, path string) []byte {
 func TestRingsOfOtherUsersAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
-	me := uint32(os.Geteuid())
-	h := newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []uint32{me + 1} }).start()
+	me := int64(os.Geteuid())
+	h := newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []int64{me + 1} }).start()
 	h.log("warn: ", "ring can't be opened", fmt.Sprintf("belongs to uid %d, which is not allowed", me))
 	if h.shutdown().ResourceMetrics().Len() > 0 {
 		t.Error("the ring of another user is reported")
 	}
-	h = newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []uint32{me + 1, me} }).start()
+	h = newHarness(t, dir, func(c *Config) { c.AllowedUIDs = []int64{me + 1, me} }).start()
 	if got := one(t, h.next()).int(transmitted); got != 1 {
 		t.Errorf("%d bytes transmitted, want 1", got)
 	}

@@ -6,6 +6,7 @@ package nixlshmreceiver
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -69,11 +70,11 @@ func (c *Config) checkRings() error {
 		errs.add("storage: mode %v has no positions to store: set mode: consume, or remove storage", c.Mode)
 	}
 	if c.AllowedUIDs != nil && len(c.AllowedUIDs) == 0 {
-		errs.add("allowed_uids: %w", errNobody)
+		errs.add("allowed_uids: an empty list allows nobody: list the agents' user IDs, such as [1000], or remove the key to allow everyone")
 	}
 	for _, id := range c.AllowedUIDs {
-		if err := wantUID(id); err != nil {
-			errs.add("allowed_uids: %w", err)
+		if id < 0 || id >= math.MaxUint32 { // the largest number means that there is no user
+			errs.add("allowed_uids: %d is not a user ID: it must be from 0 to %d", id, uint32(math.MaxUint32-1))
 		}
 	}
 	return errors.Join(errs...)

@@ -5,14 +5,10 @@ package chart
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
@@ -104,26 +100,6 @@ var changes = map[string]struct{ change, given string }{
 	"extraVolumeMounts":                         {change: `extraVolumeMounts: [{name: state, mountPath: /more}]`},
 }
 
-// A misspelled key of the receiver is rejected before anything is installed.
-func TestSchemaHasTheKeysOfTheReceiver(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../receiver/nixlshmreceiver/config.schema.yaml")
-	must.OK(t, err)
-	var receiver struct {
-		Properties map[string]any `json:"properties"`
-	}
-	must.OK(t, yaml.Unmarshal(text, &receiver))
-	var got []string
-	keys, _ := at(schema(t), "properties", "receiver", "propertyNames", "enum").([]any)
-	for _, key := range keys {
-		got = append(got, fmt.Sprint(key))
-	}
-	slices.Sort(got)
-	if want := slices.Sorted(maps.Keys(receiver.Properties)); !slices.Equal(got, want) {
-		t.Errorf("values.schema.json allows the keys\n%q\nbut the receiver has\n%q", got, want)
-	}
-}
-
 // tls sets an endpoint with TLS.
 const tls = `otlp: {endpoint: "https://gateway:4317"}`
 
@@ -208,7 +184,6 @@ func TestUnknownAndWrongValuesAreRejected(t *testing.T) {
 		`collectionInterval: 0s`,
 		`collectionInterval: 0m0.0s`,
 		`processes: {interval: 0s}`,
-		`receiver: {max_ring: 9}`,
 		`prometheus: {enabled: true, port: 8888}`,
 		`prometheus: {enabled: true, port: 13133}`,
 		`telemetry: {port: 13133}`,
