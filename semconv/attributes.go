@@ -263,7 +263,6 @@ func SplitInferenceAttributes() []Attribute {
 		},
 		{
 			Key: Layer, Type: "int",
-			OptIn:       true,
 			Description: "Index of the model's layer, or -1 for what comes before the first layer.",
 			Examples:    []string{"-1", "0", "31"},
 		},

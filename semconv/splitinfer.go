@@ -10,7 +10,7 @@ var (
 		Name: "splitinfer.packet.duration", Kind: Histogram, Number: Float64, Unit: "s", Bounds: packetDurations(),
 		Description: "Time that each work packet took.",
 		Attributes:  []string{DeviceName, Operation},
-		Conditional: []string{ErrorType, Layer, MetricOverflow},
+		Conditional: []string{ErrorType, MetricOverflow},
 	}
 	Packets = Metric{
 		Name: "splitinfer.packets", Kind: Counter, Number: Int64, Unit: "{packet}",

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/flock"
 )
 
 // ErrNoSession means that a directory contains no CSV file.
@@ -26,9 +28,8 @@ const (
 	skippedKept  = 100
 )
 
-// Report is the analysis of a session's files. Times, and counts per device, worker
-// and layer, only include successful packets. Summary and Failures also include
-// failed packets. The size of a Report doesn't depend on the number of packets.
+// Report is the analysis of a session's files. Its size doesn't depend on the number of
+// packets.
 type Report struct {
 	Path string // of the CSV
 
@@ -42,24 +43,15 @@ type Report struct {
 	Written    *Summary
 	WrittenErr error
 
-	Devices  []Share // by decreasing time
-	Workers  []Share // by decreasing time
-	Layers   []Share // by increasing index, from 0
-	Slowest  []Row   // the five slowest packets, the slowest first
-	Failures []Row   // the first 100; Summary.FailedPackets is their total number
+	Devices    []Group // by decreasing time
+	Workers    []Group // by decreasing time
+	Operations []Group // by decreasing time
+	Layers     []Group // by increasing index, from 0
+	Slowest    []Row   // the five slowest packets, the slowest first
+	Failures   []Row   // the first 100; Summary.FailedPackets is their total number
 
 	Skipped     []SkippedRow // the first 100
 	SkippedRows int64        // their total number
-
-	// AllWorkers makes WriteTo list all workers instead of the first 20.
-	AllWorkers bool
-}
-
-// Share is a device's, worker's or layer's share of a session.
-type Share struct {
-	Name    string // for a layer, its index
-	Packets int64
-	Time    time.Duration
 }
 
 // Analyze reads a session of this package or of the compatible Python program. The
@@ -95,10 +87,8 @@ func Recover(path string, overwrite bool) (*Report, error) {
 	case err != nil:
 	case running(r.Path):
 		err = fmt.Errorf("%s: the session is still running; wait until its program has ended", r.Path)
-	case overwrite:
-		err = r.Summary.replace(r.Summary.JSONSummary)
 	default:
-		err = r.Summary.create(r.Summary.JSONSummary)
+		err = r.Summary.write(r.Summary.JSONSummary, overwrite)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recover session: %w", err)
@@ -112,7 +102,7 @@ func running(path string) bool {
 		return false
 	}
 	defer f.Close()
-	return locked(f)
+	return !flock.TryLock(f)
 }
 
 // locate returns path itself if it is a file, or the newest CSV in the directory.
@@ -146,14 +136,6 @@ func locate(path string) (string, error) {
 	return filepath.Join(path, newest.Name()), nil
 }
 
-// analysis adds up the rows of a session for a report.
-type analysis struct {
-	*Report
-	totals                   *totals
-	devices, workers, layers map[string]*Share
-	start, end               time.Time
-}
-
 func analyze(path string) (*Report, error) {
 	path, err := locate(path)
 	if err != nil {
@@ -164,76 +146,60 @@ func analyze(path string) (*Report, error) {
 		return nil, err
 	}
 	defer f.Close()
-	a := analysis{
-		Report: &Report{Path: path}, totals: newTotals(),
-		devices: make(map[string]*Share), workers: make(map[string]*Share), layers: make(map[string]*Share),
+	r, t := &Report{Path: path}, newTotals()
+	var start, end time.Time
+	each := func(row Row) {
+		t.add(&row)
+		r.keep(row)
+		if began := row.Time.Add(-row.Duration); start.IsZero() || began.Before(start) {
+			start = began
+		}
+		if row.Time.After(end) {
+			end = row.Time
+		}
 	}
-	if err := readRows(f, a.add, a.skip); err != nil {
+	if err := readRows(f, each, r.skip); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	base := strings.TrimSuffix(path, ".csv")
-	a.Summary = a.totals.summary(paths{filepath.Base(base), path, base + ".json"}, a.start, a.end)
-	byTime := func(x, y Share) int { return cmp.Or(cmp.Compare(y.Time, x.Time), cmp.Compare(x.Name, y.Name)) }
-	a.Devices = sorted(a.devices, byTime)
-	a.Workers = sorted(a.workers, byTime)
-	a.Layers = sorted(a.layers, func(x, y Share) int {
-		return cmp.Or(cmp.Compare(len(x.Name), len(y.Name)), cmp.Compare(x.Name, y.Name)) // as numbers
-	})
-	return a.Report, nil
+	r.Summary = t.summary(paths{filepath.Base(base), path, base + ".json"}, start, end)
+	delete(t.layers, -1) // the embedding
+	r.Devices, r.Workers, r.Operations = byTime(t.devices), byTime(t.workers), byTime(t.operations)
+	for _, layer := range slices.Sorted(maps.Keys(t.layers)) {
+		g := t.layers.of(layer)
+		g.Name = strconv.Itoa(layer)
+		r.Layers = append(r.Layers, g)
+	}
+	return r, nil
 }
 
-func sorted(shares map[string]*Share, compare func(x, y Share) int) []Share {
-	list := make([]Share, 0, len(shares))
-	for s := range maps.Values(shares) {
-		list = append(list, *s)
+func byTime(gs groups[string]) []Group {
+	all := make([]Group, 0, len(gs))
+	for name := range gs {
+		g := gs.of(name)
+		g.Name = name
+		all = append(all, g)
 	}
-	slices.SortFunc(list, compare)
-	return list
+	slices.SortFunc(all, func(x, y Group) int { return cmp.Or(cmp.Compare(y.Time, x.Time), cmp.Compare(x.Name, y.Name)) })
+	return all
 }
 
-func (a *analysis) skip(s SkippedRow) {
-	a.SkippedRows++
-	if len(a.Skipped) < skippedKept {
-		a.Skipped = append(a.Skipped, s)
-	}
-}
-
-func (a *analysis) add(row Row) {
-	a.totals.add(&row)
-	if began := row.Time.Add(-row.Duration); a.start.IsZero() || began.Before(a.start) {
-		a.start = began
-	}
-	if row.Time.After(a.end) {
-		a.end = row.Time
-	}
-	if !row.Success {
-		if len(a.Failures) < failuresKept {
-			a.Failures = append(a.Failures, row)
-		}
-		return
-	}
-	addShare(a.devices, row.Device, row.Duration)
-	addShare(a.workers, row.Worker, row.Duration)
-	if row.Layer >= 0 { // the embedding has layer -1
-		addShare(a.layers, strconv.Itoa(row.Layer), row.Duration)
-	}
-	// Rows with the same duration stay in the order of the file.
-	at := len(a.Slowest)
-	for at > 0 && a.Slowest[at-1].Duration < row.Duration {
-		at--
-	}
-	if at < slowestKept {
-		a.Slowest = slices.Insert(a.Slowest, at, row)
-		a.Slowest = a.Slowest[:min(len(a.Slowest), slowestKept)]
+// keep keeps a row that is one of the slowest, or one of the first that failed.
+func (r *Report) keep(row Row) {
+	switch {
+	case row.Success:
+		r.Slowest = append(r.Slowest, row)
+		// Rows with the same duration stay in the order of the file.
+		slices.SortStableFunc(r.Slowest, func(x, y Row) int { return cmp.Compare(y.Duration, x.Duration) })
+		r.Slowest = r.Slowest[:min(len(r.Slowest), slowestKept)]
+	case len(r.Failures) < failuresKept:
+		r.Failures = append(r.Failures, row)
 	}
 }
 
-func addShare(to map[string]*Share, name string, took time.Duration) {
-	s := to[name]
-	if s == nil {
-		s = &Share{Name: name}
-		to[name] = s
+func (r *Report) skip(s SkippedRow) {
+	r.SkippedRows++
+	if len(r.Skipped) < skippedKept {
+		r.Skipped = append(r.Skipped, s)
 	}
-	s.Packets++
-	s.Time += took
 }

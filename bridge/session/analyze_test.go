@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
@@ -22,58 +25,19 @@ import (
 // packets, whereas the Python program also includes failed ones.
 func TestAnalysisOfRealSessionsMatchesTheirSummaries(t *testing.T) {
 	for _, name := range upstream {
-		t.Run(name, func(t *testing.T) {
-			r, err := Analyze(upstreamPath(name + ".csv"))
-			must.OK(t, err)
-			got, want := r.Summary, r.Written
-			if want == nil {
-				t.Fatalf("the summary wasn't read: %v", r.WrittenErr)
-			}
-			equal(t, want.TotalPackets, got.TotalPackets)
-			equal(t, want.CPUPackets, got.CPUPackets)
-			equal(t, want.IGPUPackets, got.IGPUPackets)
-			equal(t, want.FailedPackets, got.FailedPackets)
-			equal(t, want.SuccessRate, got.SuccessRate)
-			equal(t, want.CPUUtilization, got.CPUUtilization)
-			equal(t, want.IGPUUtilization, got.IGPUUtilization)
-			equal(t, want.ExpertSelections, got.ExpertSelections)
-			equal(t, want.SessionName, got.SessionName)
-			for _, times := range []struct {
-				name      string
-				got, want float64
-				rows      int64
-			}{
-				{"total cpu", got.TotalCPUTimeMS, want.TotalCPUTimeMS, want.CPUPackets},
-				{"total igpu", got.TotalIGPUTimeMS, want.TotalIGPUTimeMS, want.IGPUPackets},
-				{"avg cpu", got.AvgCPUTimeMS, want.AvgCPUTimeMS, 1},
-				{"avg igpu", got.AvgIGPUTimeMS, want.AvgIGPUTimeMS, 1},
-			} {
-				if !near(times.got, times.want, times.rows) {
-					t.Errorf("%s is %v ms, want %v", times.name, times.got, times.want)
-				}
-			}
-			sameOperations(t, want.Operations, got.Operations)
-			// The durations of test_session's packets are longer than the session.
-			if lasted := name != "test_session"; lasted && got.StartTime < want.StartTime || got.EndTime > want.EndTime {
-				t.Errorf("packets from %v to %v are not within the session", got.StartTime, got.EndTime)
-			}
-		})
-	}
-}
-
-func sameOperations(t *testing.T, want, got map[string]OperationSummary) {
-	t.Helper()
-	equal(t, len(want), len(got))
-	for name, w := range want {
-		g := got[name]
-		average := ratio(w.TotalTimeMS, float64(w.Count-w.FailedCount)) // without failures
-		if w.FailedCount == 0 && average != w.AvgTimeMS {
-			t.Errorf("%s: upstream's average is %v, not %v", name, w.AvgTimeMS, average)
+		r, err := Analyze(upstreamPath(name + ".csv"))
+		must.OK(t, errors.Join(err, r.WrittenErr))
+		want, got := *r.Written, r.Summary
+		for name, o := range want.Operations {
+			o.AvgTimeMS = ratio(o.TotalTimeMS, float64(o.Count-o.FailedCount))
+			want.Operations[name] = o
 		}
-		if g.Count != w.Count || g.FailedCount != w.FailedCount || g.CPUCount != w.CPUCount || g.IGPUCount != w.IGPUCount ||
-			!near(g.TotalTimeMS, w.TotalTimeMS, w.Count) || !near(g.AvgTimeMS, average, 1) ||
-			!near(*g.MinTimeMS, *w.MinTimeMS, 1) || !near(g.MaxTimeMS, w.MaxTimeMS, 1) {
-			t.Errorf("%s is %+v, want %+v", name, g, w)
+		for _, s := range []*Summary{&want, &got} { // the CSV doesn't contain these
+			s.StartTime, s.EndTime, s.TotalTimeS, s.CSVLog, s.JSONSummary = 0, 0, 0, "", ""
+			s.PromptTokens, s.TokensGenerated, s.TotalTokens, s.TokensPerSecond, s.ContentionEvents = 0, 0, 0, 0, 0
+		}
+		if d := cmp.Diff(want, got, cmpopts.EquateApprox(0, 0.0005*float64(want.TotalPackets))); d != "" {
+			t.Errorf("%s (-session +analysis):\n%s", name, d)
 		}
 	}
 }
@@ -89,35 +53,6 @@ func TestReportOfRealSessionsMatchesTheGoldenFiles(t *testing.T) {
 	t.Chdir(testdataParent)
 	for name, text := range texts {
 		golden(t, name+".golden.txt", text)
-	}
-}
-
-func TestReportHasNoEmptySections(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	recordAll(t, s, Packet{ID: 1, Operation: "embedding", Device: CPU, Err: textError("no memory")})
-	r, err := Analyze(s.files.csv)
-	must.OK(t, err)
-	got := textOf(t, r)
-	for _, heading := range []string{"Devices", "Workers by time", "Layers", "Slowest packets"} {
-		if strings.Contains(got, heading) {
-			t.Errorf("%s is empty in\n%s", heading, got)
-		}
-	}
-	if !strings.Contains(got, "Failed packets") {
-		t.Error(got)
-	}
-}
-
-func TestReportListsTheWorkersWithTheMostTime(t *testing.T) {
-	r, err := Analyze(upstreamPath("session_2025-11-17_00-04-29.csv"))
-	must.OK(t, err)
-	workers := len(r.Workers)
-	if got := textOf(t, r); strings.Count(got, "igpu_attention_layer_") >= workersListed || !strings.Contains(got, fmt.Sprintf("  %d more ", workers-workersListed)) {
-		t.Errorf("%d workers:\n%s", workers, got)
-	}
-	r.AllWorkers = true
-	if got := textOf(t, r); !strings.Contains(got, r.Workers[workers-1].Name+" ") || strings.Contains(got, " more ") {
-		t.Errorf("all %d workers:\n%s", workers, got)
 	}
 }
 
@@ -138,15 +73,9 @@ func TestAnalysisKeepsFailuresUpToALimit(t *testing.T) {
 	}
 	r, err := Analyze(s.files.csv)
 	must.OK(t, err)
-	if len(r.Failures) != failuresKept || r.Summary.FailedPackets != 150 {
-		t.Errorf("%d failures of %d", len(r.Failures), r.Summary.FailedPackets)
-	}
-	got := textOf(t, r)
-	if !strings.Contains(got, "  50 more") {
-		t.Errorf("the report hides failures:\n%s", got)
-	}
-	if strings.Contains(got, "\x1b") {
-		t.Error("the report contains a control character")
+	equal(t, []int64{failuresKept, 150}, []int64{int64(len(r.Failures)), r.Summary.FailedPackets})
+	if got := textOf(t, r); !strings.Contains(got, "First failed packets") || strings.Contains(got, "\x1b") || strings.Contains(got, "Slowest") {
+		t.Errorf("the report is\n%s", got)
 	}
 }
 

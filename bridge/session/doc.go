@@ -22,10 +22,7 @@
 //	s.AddGeneratedTokens(ctx, 1)
 //
 // The metrics go to the global MeterProvider, or to the one passed to
-// [WithMeterProvider]. They are instruments of the OpenTelemetry SDK, so its views,
-// temporality, aggregations and cardinality limits apply. A nil *Session does
-// nothing; to turn telemetry off, leave it nil. The file docs/go.md in the
-// repository shows how to export the metrics, and how to install this package.
+// [WithMeterProvider]. A nil *Session does nothing; to turn telemetry off, leave it nil.
 //
 // [Analyze] reads a session of this package or of the compatible Python program.
 // [Recover] rebuilds the summary of a session whose program crashed. The
@@ -34,15 +31,9 @@
 //
 // # Metrics
 //
-//	splitinfer.packet.duration    histogram, s  duration of each packet, by device and operation
-//	splitinfer.packets            counter       completed packets, by device and worker
-//	splitinfer.packet.memory      histogram, By memory of each packet that reports it, by device
-//	splitinfer.packet.fallbacks   counter       packets that ran on another device than requested, by both devices
-//	splitinfer.expert.selections  counter       packets of experts, by operation, layer and expert
-//	splitinfer.tokens             counter       tokens, by type: prompt or generated
-//
-// All metrics include failed packets, unlike the summary's values per device. For
-// failed packets, the first two metrics have the attribute error.type.
+// Package semconv describes the splitinfer metrics. All of them include failed packets,
+// unlike the summary's values per device. To add attributes, such as the phase of the
+// inference, set [Packet.Attributes].
 //
 // Expert selections count packets that name an expert, and packets whose
 // operation contains "expert". If every packet of an expert names it,
@@ -50,13 +41,9 @@
 //
 //	sum by (splitinfer_expert) (rate(splitinfer_expert_selections_total{splitinfer_operation="expert_ffn"}[5m]))
 //
-// If the context passed to [Session.Record] has a sampled span, the packet's
-// measurements get exemplars with its trace ID. To add custom attributes, such as
-// the phase of the inference, set [Packet.Attributes].
-//
-// The duration histogram has ten buckets per decade, from 1 µs to 60 s. For a real
-// session, quantiles that a backend interpolates are within 20% of the true
-// values. For fewer buckets, use a view or an exponential histogram.
+// The SDK limits each metric to 2,000 attribute sets, but a model with 48 layers of 128
+// experts needs 6,144. To raise the limit, use WithCardinalityLimit of
+// go.opentelemetry.io/otel/sdk/metric.
 //
 // # Files
 //
@@ -81,30 +68,17 @@
 // Each row is one line that ends with LF: line breaks within a text are written as \n.
 // So awk, grep and wc give correct numbers. [Summary] describes the JSON.
 //
-// # Crashes
-//
 // [Session.Record] writes the row with one write(2) before it returns, so a program
-// that is killed loses no row.
-//
-// Files aren't synced to disk: a power failure or a kernel crash loses rows that the
-// kernel hasn't written back. [Analyze] and [Recover] skip and report rows that are
-// incomplete or invalid.
+// that is killed loses no row. Files aren't synced to disk: a power failure loses rows that
+// the kernel hasn't written back.
 //
 // If a row can't be written, for example because the disk is full, Record returns
-// the error and the row is lost. A partially written row is removed. Metrics and
-// summary still include the packet, and the next Record tries to write again. Close
+// the error and the row is lost. Metrics and summary still include the packet. Close
 // returns the number of missing rows and the first error.
 //
-// # Limits
-//
-// A session's memory doesn't depend on the number of packets. The summary has 200
-// operations and 4,096 expert selections; further ones count under _OTHER. The CSV always
-// has the real names.
-//
-// The SDK limits each metric to 2,000 attribute sets; packets beyond the limit count
-// under otel.metric.overflow = true, without other attributes. To raise this limit, use
-// WithCardinalityLimit of go.opentelemetry.io/otel/sdk/metric. A model with 48 layers of
-// 128 experts needs 6,144.
+// A session's memory doesn't depend on the number of packets. The summary has 4,096
+// operations and as many expert selections; any beyond the limit count under _OTHER. The
+// CSV always has the real names.
 //
 // # Differences from the Python program
 //
@@ -113,11 +87,6 @@
 //   - avg_time_ms of an operation is the average of successful packets, like its
 //     total, minimum and maximum. Python also divides by the number of failed packets.
 //   - A failed packet has the text of its own error in the CSV.
-//   - If a file of the session exists, Open chooses another default name, or returns
-//     an error for a given name. Python truncates it.
-//   - Rows end with LF and are on one line. Python's csv module writes CRLF, and keeps
-//     line breaks within texts. Both can be read.
-//   - The members of operation_breakdown and expert_selection_distribution are sorted.
-//   - Timestamps always have six decimals. Durations in the summary are exact sums of
-//     nanoseconds.
+//   - Python truncates a file of a session that exists, and its csv module writes CRLF and
+//     keeps line breaks within texts. Both kinds of files can be read.
 package session

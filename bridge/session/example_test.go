@@ -13,13 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // tick returns a clock that advances by a second each time it is read.
@@ -79,51 +75,6 @@ func Example() {
 	// 3 packets, 1 failed, 0.25 tokens/s
 }
 
-// This example counts packets by expert, to show the balance of a mixture-of-experts
-// model. It creates the attributes of the packets once and reuses them.
-func ExampleSession_Record() {
-	dir, err := os.MkdirTemp("", "telemetry")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	reader := sdkmetric.NewManualReader() // or a PeriodicReader with an exporter
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	s, err := session.Open(dir, session.WithMeterProvider(provider))
-	if err != nil {
-		log.Print(err)
-	}
-	defer s.Close()
-
-	ctx := context.Background() // with a sampled span, the metrics get exemplars
-	decode := attribute.NewSet(attribute.String("phase", "decode"))
-	for _, expert := range []string{"0", "3", "3", "3", "7"} {
-		err := s.Record(ctx, session.Packet{
-			Layer: 4, Operation: "expert_ffn", Expert: expert, Device: session.IGPU, Duration: time.Millisecond, Attributes: decode,
-		})
-		if err != nil {
-			log.Print(err)
-		}
-	}
-
-	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(ctx, &collected); err != nil {
-		log.Fatal(err)
-	}
-	for _, m := range collected.ScopeMetrics[0].Metrics {
-		if m.Name == semconv.ExpertSelections.Name {
-			selections, _ := m.Data.(metricdata.Sum[int64])
-			for _, p := range selections.DataPoints {
-				fmt.Println(p.Attributes.Encoded(attribute.DefaultEncoder()), p.Value)
-			}
-		}
-	}
-	// Unordered output:
-	// phase=decode,splitinfer.expert=0,splitinfer.layer=4,splitinfer.operation=expert_ffn 1
-	// phase=decode,splitinfer.expert=3,splitinfer.layer=4,splitinfer.operation=expert_ffn 3
-	// phase=decode,splitinfer.expert=7,splitinfer.layer=4,splitinfer.operation=expert_ffn 1
-}
-
 func ExampleAnalyze() {
 	report, err := session.Analyze("testdata/upstream/test_session.csv")
 	if err != nil {
@@ -140,9 +91,9 @@ func ExampleAnalyze() {
 		fmt.Printf("packet %d: %s\n", f.PacketID, f.Error)
 	}
 	// Output:
-	// Devices  packets  of all  time ms  of time  avg ms
-	//   igpu   2        40.0%   7.500    85.2%    3.750
-	//   cpu    2        40.0%   1.300    14.8%    0.650
+	// Devices  packets  failed  time ms  of time  avg ms  min ms  max ms
+	//   igpu   2        0       7.500    85.2%    3.750   2.300   5.200
+	//   cpu    2        1       1.300    14.8%    0.650   0.500   0.800
 	// packet 5: iGPU out of memory
 }
 

@@ -78,7 +78,7 @@ func (s *Session) pointsOf(p *Packet, errorType string) *points {
 	for _, name := range []*string{&k.device, &k.operation, &k.worker, &k.expert, &k.target, &k.errorType} {
 		*name = strings.Clone(*name)
 	}
-	created := newPoints(k, p.Attributes.ToSlice(), s.layerOnDuration)
+	created := newPoints(k, p.Attributes.ToSlice())
 	if len(s.points) < pointLimit {
 		s.points[k] = created
 	}
@@ -87,7 +87,7 @@ func (s *Session) pointsOf(p *Packet, errorType string) *points {
 
 // newPoints returns the points of packets with custom attributes, which never replace the
 // attributes of a metric.
-func newPoints(k kind, custom []attribute.KeyValue, layerOnDuration bool) *points {
+func newPoints(k kind, custom []attribute.KeyValue) *points {
 	n := &points{device: clean(k.device), operation: clean(k.operation), worker: clean(k.worker)}
 	if n.worker == "" {
 		n.worker = worker(n.operation, n.device, k.layer)
@@ -101,9 +101,6 @@ func newPoints(k kind, custom []attribute.KeyValue, layerOnDuration bool) *point
 
 	durations := []attribute.KeyValue{device, operation}
 	packets := []attribute.KeyValue{device, attribute.String(semconv.Worker, n.worker)}
-	if layerOnDuration {
-		durations = append(durations, layer)
-	}
 	if k.errorType != "" {
 		errorType := attribute.String(semconv.ErrorType, clean(k.errorType))
 		durations, packets = append(durations, errorType), append(packets, errorType)

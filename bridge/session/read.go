@@ -4,14 +4,11 @@
 package session
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,87 +31,81 @@ const incomplete = "incomplete"
 // with and without a byte order mark. A row at the end of the file that doesn't end with
 // a newline is incomplete, because a part of the error's text may be missing.
 func readRows(r io.Reader, each func(Row), skip func(SkippedRow)) error {
-	lines := newLineReader(r)
-	c := csv.NewReader(lines)
-	c.ReuseRecord = true
+	end := &lastByte{Reader: r}
+	c := csv.NewReader(end)
 	c.FieldsPerRecord = -1 // checked by parseRow
-
-	fields, err := c.Read()
-	switch partOfHeader := strings.HasPrefix(headerLine, strings.TrimSuffix(string(lines.tail), "\r")); {
-	case errors.Is(err, io.EOF) && partOfHeader:
-		return nil // the session has just started, or crashed
-	case slices.Equal(fields, columns[:]):
-	case err == nil, errors.Is(err, io.EOF), errors.As(err, new(*csv.ParseError)):
-		return fmt.Errorf("%w: the first line is not its header", ErrFormat)
-	default:
+	c.ReuseRecord = true
+	if err := readHeader(c); err != nil {
 		return err
 	}
-	var quoted bool // the last row has an unmatched quote
-	for {
-		fields, err := c.Read()
-		var invalid *csv.ParseError
+	var row Row
+	last := SkippedRow{} // the row before the current one; without a reason, it is valid
+	report := func() {
 		switch {
-		case errors.Is(err, io.EOF):
-			if len(lines.tail) > 0 && !quoted {
-				skip(SkippedRow{lines.read + 1, incomplete})
-			}
-			return nil
-		case errors.As(err, &invalid):
-			if quoted = errors.Is(err, csv.ErrQuote); quoted {
-				skip(SkippedRow{invalid.StartLine, incomplete + ": a quoted field doesn't end"})
-			} else {
-				skip(SkippedRow{invalid.StartLine, invalid.Err.Error()})
-			}
-		case err != nil:
-			return err
-		default:
-			quoted = false
-			row, err := parseRow(fields)
-			if err != nil {
-				line, _ := c.FieldPos(0)
-				skip(SkippedRow{line, err.Error()})
-				continue
-			}
+		case last.Reason != "":
+			skip(last)
+		case last.Line > 0:
 			each(row)
 		}
 	}
-}
-
-// lineReader reads the complete lines of a file, without a byte order mark.
-type lineReader struct {
-	r    *bufio.Reader
-	rest []byte // of the current line
-	read int    // number of complete lines
-	tail []byte // what follows the last newline, at the end of the file
-}
-
-func newLineReader(r io.Reader) *lineReader {
-	l := &lineReader{r: bufio.NewReader(r)}
-	if mark := []byte("\uFEFF"); bytes.Equal(peek(l.r, len(mark)), mark) {
-		_, _ = l.r.Discard(len(mark)) // can't fail: these bytes are buffered
-	}
-	return l
-}
-
-// peek returns up to n bytes without reading them. The next read returns the error.
-func peek(r *bufio.Reader, n int) []byte {
-	b, _ := r.Peek(n)
-	return b
-}
-
-func (l *lineReader) Read(p []byte) (int, error) {
-	if len(l.rest) == 0 {
-		line, err := l.r.ReadBytes('\n')
-		if err != nil {
-			l.tail = line
-			return 0, err
+	for {
+		fields, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			if end.byte != '\n' && last.Line > 0 && !strings.HasPrefix(last.Reason, incomplete) {
+				last.Reason = incomplete
+			}
+			report()
+			return nil
 		}
-		l.rest = line
-		l.read++
+		report()
+		var invalid *csv.ParseError
+		switch {
+		case errors.Is(err, csv.ErrQuote) && errors.As(err, &invalid):
+			last = SkippedRow{invalid.StartLine, incomplete + ": a quoted field doesn't end"}
+		case errors.As(err, &invalid):
+			last = SkippedRow{invalid.StartLine, invalid.Err.Error()}
+		case err != nil:
+			return err
+		default:
+			last.Line, _ = c.FieldPos(0)
+			last.Reason = ""
+			if row, err = parseRow(fields); err != nil {
+				last.Reason = err.Error()
+			}
+		}
 	}
-	n := copy(p, l.rest)
-	l.rest = l.rest[n:]
-	return n, nil
+}
+
+// readHeader reads the first line. The file of a session that has just started, or crashed,
+// may end within it.
+func readHeader(c *csv.Reader) error {
+	fields, err := c.Read()
+	header := strings.TrimPrefix(strings.Join(fields, ","), "\uFEFF")
+	switch {
+	case errors.Is(err, io.EOF), err == nil && header+"\n" == headerLine:
+		return nil
+	case err == nil && strings.HasPrefix(headerLine, header):
+		if _, err := c.Read(); errors.Is(err, io.EOF) {
+			return nil
+		}
+	case err != nil && !errors.As(err, new(*csv.ParseError)):
+		return err
+	}
+	return fmt.Errorf("%w: the first line is not its header", ErrFormat)
+}
+
+// lastByte stores the last byte that was read.
+type lastByte struct {
+	io.Reader
+	byte byte
+}
+
+func (l *lastByte) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if n > 0 {
+		l.byte = p[n-1]
+	}
+	return n, err
 }
 
 // parseRow parses the fields of a row.

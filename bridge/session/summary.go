@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"regexp"
 	"time"
@@ -73,7 +72,8 @@ type OperationSummary struct {
 // summary returns the summary of the session in the given files.
 func (t *totals) summary(files paths, start, end time.Time) Summary {
 	took := max(end.Sub(start), 0)
-	all := &t.all
+	all, packets := &t.all, t.all.Packets+t.all.Failed
+	cpu, igpu := t.devices.of(CPU), t.devices.of(IGPU)
 	s := Summary{
 		SessionName: files.name,
 		StartTime:   seconds(start),
@@ -85,92 +85,76 @@ func (t *totals) summary(files paths, start, end time.Time) Summary {
 		TotalTokens:     t.promptTokens + t.generatedTokens,
 		TokensPerSecond: ratio(float64(t.generatedTokens), took.Seconds()),
 
-		TotalPackets:  all.packets,
-		CPUPackets:    all.cpu,
-		IGPUPackets:   all.igpu,
-		FailedPackets: all.failed,
-		SuccessRate:   share(all.packets-all.failed, all.packets),
+		TotalPackets:  packets,
+		CPUPackets:    all.CPU,
+		IGPUPackets:   all.IGPU,
+		FailedPackets: all.Failed,
+		SuccessRate:   ratio(float64(all.Packets), float64(packets)),
 
-		TotalCPUTimeMS:  milliseconds(all.cpuTime),
-		TotalIGPUTimeMS: milliseconds(all.igpuTime),
-		AvgCPUTimeMS:    ratio(milliseconds(all.cpuTime), float64(all.cpu)),
-		AvgIGPUTimeMS:   ratio(milliseconds(all.igpuTime), float64(all.igpu)),
+		TotalCPUTimeMS:  milliseconds(cpu.Time),
+		TotalIGPUTimeMS: milliseconds(igpu.Time),
+		AvgCPUTimeMS:    cpu.averageMS(),
+		AvgIGPUTimeMS:   igpu.averageMS(),
 
-		CPUUtilization:  share(all.cpu, all.packets),
-		IGPUUtilization: share(all.igpu, all.packets),
+		CPUUtilization:  ratio(float64(all.CPU), float64(packets)),
+		IGPUUtilization: ratio(float64(all.IGPU), float64(packets)),
 
-		ExpertSelections: make(map[string]int64, len(t.selections)),
+		ExpertSelections: make(map[string]int64, len(t.experts)),
 		ContentionEvents: t.contention,
 		Operations:       make(map[string]OperationSummary, len(t.operations)),
 
 		CSVLog:      files.csv,
 		JSONSummary: files.json,
 	}
-	for sel, n := range t.selections {
-		s.ExpertSelections[sel.name()] = n
+	for sel, g := range t.experts {
+		s.ExpertSelections[sel.name()] = g.Packets + g.Failed
 	}
-	for name, op := range t.operations {
-		s.Operations[name] = op.summary()
+	for name, g := range t.operations {
+		s.Operations[name] = g.summary()
 	}
 	return s
 }
 
-func (g *group) summary() OperationSummary {
+func (g *Group) averageMS() float64 { return ratio(milliseconds(g.Time), float64(g.Packets)) }
+
+func (g *Group) summary() OperationSummary {
 	s := OperationSummary{
-		Count:       g.packets,
-		TotalTimeMS: milliseconds(g.time),
-		AvgTimeMS:   ratio(milliseconds(g.time), float64(g.packets-g.failed)),
-		MaxTimeMS:   milliseconds(g.longest),
-		CPUCount:    g.cpu,
-		IGPUCount:   g.igpu,
-		FailedCount: g.failed,
+		Count:       g.Packets + g.Failed,
+		TotalTimeMS: milliseconds(g.Time),
+		AvgTimeMS:   g.averageMS(),
+		MaxTimeMS:   milliseconds(g.Max),
+		CPUCount:    g.CPU,
+		IGPUCount:   g.IGPU,
+		FailedCount: g.Failed,
 	}
-	if g.packets > g.failed {
-		shortest := milliseconds(g.shortest)
+	if g.Packets > 0 {
+		shortest := milliseconds(g.Min)
 		s.MinTimeMS = &shortest
 	}
 	return s
 }
 
-// create writes the summary to a new file. It removes the file if the write fails.
-func (s Summary) create(path string) error {
-	b, err := s.encode()
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return exists(err)
-	}
-	if _, err := f.Write(b); err != nil {
-		return errors.Join(err, f.Close(), os.Remove(path))
-	}
-	return f.Close()
-}
-
-// replace atomically writes the summary to a file that may exist. It also replaces the
-// temporary file that a crash may have left.
-func (s Summary) replace(path string) error {
-	temporary := path + ".new"
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := s.create(temporary); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, os.Remove(temporary))
-	}
-	return nil
-}
-
-func (s Summary) encode() ([]byte, error) {
+// write writes the summary to a file, which must not exist unless overwrite is true.
+func (s Summary) write(path string, overwrite bool) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	err := e.Encode(s)
-	return b.Bytes(), err
+	if err := e.Encode(s); err != nil {
+		return err
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if overwrite {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, flags, 0o666)
+	if err != nil {
+		return exists(err)
+	}
+	if _, err := f.Write(b.Bytes()); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(path))
+	}
+	return f.Close()
 }
 
 // readSummary reads a summary of this package or of the Python program.
@@ -211,8 +195,6 @@ func seconds(t time.Time) float64 {
 func milliseconds(d time.Duration) float64 {
 	return float64(d) / float64(time.Millisecond)
 }
-
-func share(part, of int64) float64 { return ratio(float64(part), float64(of)) }
 
 func ratio(part, of float64) float64 {
 	if of == 0 {

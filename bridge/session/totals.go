@@ -8,26 +8,76 @@ import (
 	"time"
 )
 
-// Limits on the size of a summary.
-const (
-	operationLimit = 200
-	selectionLimit = 4096
-)
+// groupLimit limits the number of groups of a kind, and thereby the memory of a session.
+const groupLimit = 4096
 
-// overflowName is the name of the operation and the expert selection that combine
-// everything beyond a limit.
+// overflowName is the name of the group that combines all groups beyond the limit.
 const overflowName = "_OTHER"
 
-// totals adds up packets for a summary: those that a session records, or those of the
-// rows in its CSV. Its size doesn't depend on the number of packets. It is not safe for
-// concurrent use.
-type totals struct {
-	all        group
-	operations map[string]*group
-	selections map[selection]int64
+// Group adds up the packets of one device, worker, layer or operation.
+type Group struct {
+	Name    string // for a layer, its index
+	Packets int64  // successful packets
+	Failed  int64
 
-	promptTokens, generatedTokens int64
-	contention                    int64
+	// These only include successful packets.
+	CPU, IGPU int64 // packets by device
+	Time      time.Duration
+	Min, Max  time.Duration // of a packet
+}
+
+func (g *Group) add(r *Row) {
+	if !r.Success {
+		g.Failed++
+		return
+	}
+	if g.Packets == 0 || r.Duration < g.Min {
+		g.Min = r.Duration
+	}
+	g.Packets++
+	g.Max = max(g.Max, r.Duration)
+	g.Time += r.Duration
+	switch r.Device {
+	case CPU:
+		g.CPU++
+	case IGPU:
+		g.IGPU++
+	}
+}
+
+// groups holds the groups of one kind.
+type groups[K comparable] map[K]*Group
+
+// add adds a row to the group with a key or, beyond the limit, to that of other.
+func (gs groups[K]) add(key, other K, r *Row) {
+	g := gs[key]
+	if g == nil && len(gs) >= groupLimit {
+		key, g = other, gs[other]
+	}
+	if g == nil {
+		g = new(Group)
+		gs[key] = g
+	}
+	g.add(r)
+}
+
+// of returns the group with a key, or an empty one.
+func (gs groups[K]) of(key K) Group {
+	if g := gs[key]; g != nil {
+		return *g
+	}
+	return Group{}
+}
+
+// totals adds up packets: those that a session records, or those of the rows in its CSV. It
+// is not safe for concurrent use.
+type totals struct {
+	all                          Group
+	devices, workers, operations groups[string]
+	layers                       groups[int]
+	experts                      groups[selection]
+
+	promptTokens, generatedTokens, contention int64
 }
 
 // selection identifies the packets of one expert's operation at one layer.
@@ -46,59 +96,21 @@ func (s selection) name() string {
 // atLayer names a stage or an operation at a layer.
 func atLayer(name string, layer int) string { return name + "_layer_" + strconv.Itoa(layer) }
 
-// group adds up packets. Only the first two numbers include failed packets.
-type group struct {
-	packets, failed   int64
-	cpu, igpu         int64
-	time              time.Duration
-	cpuTime, igpuTime time.Duration
-	shortest, longest time.Duration
-}
-
 func newTotals() *totals {
-	return &totals{operations: make(map[string]*group), selections: make(map[selection]int64)}
+	return &totals{
+		devices: make(groups[string]), workers: make(groups[string]), operations: make(groups[string]),
+		layers: make(groups[int]), experts: make(groups[selection]),
+	}
 }
 
 // add counts one packet.
 func (t *totals) add(r *Row) {
 	t.all.add(r)
-	op := r.Operation
-	if t.operations[op] == nil {
-		if len(t.operations) >= operationLimit {
-			op = overflowName
-		}
-		if t.operations[op] == nil {
-			t.operations[op] = new(group)
-		}
-	}
-	t.operations[op].add(r)
-	if !isExpert(r.Operation) {
-		return
-	}
-	key := selection{r.Operation, r.Layer}
-	if _, known := t.selections[key]; !known && len(t.selections) >= selectionLimit {
-		key = selection{operation: overflowName}
-	}
-	t.selections[key]++
-}
-
-func (g *group) add(r *Row) {
-	g.packets++
-	if !r.Success {
-		g.failed++
-		return
-	}
-	if g.packets-g.failed == 1 || r.Duration < g.shortest {
-		g.shortest = r.Duration
-	}
-	g.longest = max(g.longest, r.Duration)
-	g.time += r.Duration
-	switch r.Device {
-	case CPU:
-		g.cpu++
-		g.cpuTime += r.Duration
-	case IGPU:
-		g.igpu++
-		g.igpuTime += r.Duration
+	t.devices.add(r.Device, overflowName, r)
+	t.workers.add(r.Worker, overflowName, r)
+	t.operations.add(r.Operation, overflowName, r)
+	t.layers.add(r.Layer, -1, r)
+	if isExpert(r.Operation) {
+		t.experts.add(selection{r.Operation, r.Layer}, selection{operation: overflowName}, r)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/flock"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
@@ -80,7 +81,7 @@ func (c *CSV) open() (err error) {
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	defer lock(f)() // another program must not write the header meanwhile
+	defer flock.Lock(f)() // another program must not write the header meanwhile
 	info, err := f.Stat()
 	switch {
 	case err != nil:

@@ -30,7 +30,6 @@ bridge/session: a CSV with a row per work packet, and a JSON summary.`,
 }
 
 func newAnalyze(w world) *cobra.Command {
-	var all bool
 	var format *output
 	cmd := &cobra.Command{
 		Use:   "analyze [FILE|DIR]",
@@ -44,21 +43,19 @@ breakdown by operation, the time per worker and layer, the five slowest packets,
 the failures, and the summary that the session wrote. Invalid and incomplete rows
 are skipped and reported with their lines.
 
-JSON contains all workers. Values that the CSV doesn't contain, such as tokens,
-are null in "summary"; "written_summary" is the summary that the session wrote.
+In JSON, values that the CSV doesn't contain, such as tokens, are null in
+"summary"; "written_summary" is the summary that the session wrote.
 
 `, session.DefaultDir) + exitCodes,
 		Example: `  nixlring session analyze
-  nixlring session analyze telemetry/run1.csv --all
+  nixlring session analyze telemetry/run1.csv
   nixlring session analyze --output json`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return runAnalyze(w, sessionPath(args), all, format.value)
+			return runAnalyze(w, sessionPath(args), format.value)
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.BoolVarP(&all, "all", "a", false, "list all workers, not only the 20 that took the most time")
+	cmd.Flags().SortFlags = false
 	format = addOutput(cmd, "text", "json")
 	return cmd
 }
@@ -71,13 +68,12 @@ func sessionPath(args []string) string {
 	return ""
 }
 
-func runAnalyze(w world, path string, all bool, format string) error {
+func runAnalyze(w world, path, format string) error {
 	r, err := session.Analyze(path)
 	if err != nil {
 		return explainSession(path, err)
 	}
 	if format == "text" {
-		r.AllWorkers = all
 		_, err := r.WriteTo(w.out)
 		return err
 	}

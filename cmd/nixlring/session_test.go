@@ -79,15 +79,6 @@ func TestSessionAnalyzePrintsNullForValuesNotInTheCSV(t *testing.T) {
 	}
 }
 
-func TestSessionAnalyzeListsAllWorkersWithAllFlag(t *testing.T) {
-	dir := sessions(t)
-	some := nixlring(t.Context(), nil, "session", "analyze", dir)
-	all := nixlring(t.Context(), nil, "session", "analyze", dir, "--all")
-	if !strings.Contains(some.out, "  48 more ") || strings.Contains(all.out, " more ") || strings.Count(all.out, "\n") != strings.Count(some.out, "\n")+47 {
-		t.Errorf("%s\n%s", some.out, all.out)
-	}
-}
-
 func TestSessionAnalyzeExplainsThatThereIsNothingToAnalyze(t *testing.T) {
 	dir := t.TempDir()
 	letter := filepath.Join(t.TempDir(), "letter")

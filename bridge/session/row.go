@@ -6,14 +6,13 @@ package session
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/flock"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
@@ -50,13 +49,13 @@ const (
 
 // appendRow appends a row whose text is clean.
 func appendRow(b []byte, r *Row) []byte {
-	b = appendDecimal(b, r.Time.UnixMicro(), 6)
+	b = strconv.AppendFloat(b, float64(r.Time.UnixMicro())/1e6, 'f', 6, 64)
 	b = append(b, ',')
 	b = text.AppendField(b, r.Device)
 	b = append(b, ',')
 	b = text.AppendField(b, r.Worker)
 	b = append(b, ',')
-	b = appendDecimal(b, r.Duration.Round(time.Microsecond).Microseconds(), 3)
+	b = strconv.AppendFloat(b, milliseconds(r.Duration), 'f', 3, 64)
 	b = append(b, ',')
 	b = strconv.AppendInt(b, r.PacketID, 10)
 	b = append(b, ',')
@@ -68,27 +67,10 @@ func appendRow(b []byte, r *Row) []byte {
 	} else {
 		b = append(b, ",False,"...)
 	}
-	b = appendDecimal(b, int64(math.Round(r.MemoryMB*100)), 2)
+	b = strconv.AppendFloat(b, r.MemoryMB, 'f', 2, 64)
 	b = append(b, ',')
 	b = text.AppendField(b, r.Error)
 	return append(b, '\n')
-}
-
-// appendDecimal appends v, in units of the last decimal, with the given number
-// of decimals, at most six. It is much faster than strconv.AppendFloat.
-func appendDecimal(b []byte, v int64, decimals int) []byte {
-	if v < 0 {
-		b = append(b, '-')
-		v = -v
-	}
-	var fraction [6]byte
-	for i := decimals - 1; i >= 0; i-- {
-		fraction[i] = byte('0' + v%10)
-		v /= 10
-	}
-	b = strconv.AppendInt(b, v, 10)
-	b = append(b, '.')
-	return append(b, fraction[:decimals]...)
 }
 
 // oneLine replaces what splits or ends a line for one of the tools that read a CSV.
@@ -105,43 +87,26 @@ func clean(s string) string {
 	return s
 }
 
-// file is the part of *os.File that a row log uses.
-type file interface {
-	io.WriteCloser
-	Truncate(size int64) error
-}
-
-// createFile creates a file that must not exist. It is opened for appending, so that
-// writes continue at the end after an incomplete row was truncated.
-func createFile(path string) (file, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	lock(f)
-	return f, nil
-}
-
 // rowLog writes rows to a file, each completely or not at all. It is not safe for
 // concurrent use.
 type rowLog struct {
-	file file
-	path string
-	size int64 // the end of the last complete row
-	torn bool  // an incomplete row may follow
+	file *os.File
+	size int64 // the end of the last row
 
 	buffer []byte // reused
 	lost   int64  // number of rows that couldn't be written
 	err    error  // the error of the first lost row
 }
 
-// openRowLog creates the file and writes its header.
-func openRowLog(path string, create func(string) (file, error)) (*rowLog, error) {
-	f, err := create(path)
+// openRowLog creates the file, which must not exist, and writes its header.
+func openRowLog(path string) (*rowLog, error) {
+	// Appending continues at the end after a part of a row was removed.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	l := &rowLog{file: f, path: path}
+	flock.TryLock(f)
+	l := &rowLog{file: f}
 	if err := l.write([]byte(headerLine)); err != nil {
 		// A file without a header is useless and would prevent the next attempt.
 		return nil, errors.Join(err, f.Close(), os.Remove(path))
@@ -165,23 +130,14 @@ func (l *rowLog) add(r *Row) error {
 	return err
 }
 
-// write appends all of b to the file, or nothing.
+// write appends all of b to the file, or nothing. A full disk may have room for a part.
 func (l *rowLog) write(b []byte) error {
-	if l.torn {
-		if err := l.file.Truncate(l.size); err != nil {
-			return err
-		}
-		l.torn = false
-	}
 	n, err := l.file.Write(b)
-	if err == nil {
+	switch {
+	case err == nil:
 		l.size += int64(n)
-		return nil
-	}
-	// On a full disk, a part of the row may have been written. It must be removed
-	// before the next write.
-	if n > 0 {
-		l.torn = l.file.Truncate(l.size) != nil
+	case n > 0:
+		err = errors.Join(err, l.file.Truncate(l.size))
 	}
 	return err
 }
@@ -190,7 +146,7 @@ func (l *rowLog) write(b []byte) error {
 func (l *rowLog) close() error {
 	var lost error
 	if l.lost > 0 {
-		lost = fmt.Errorf("%d rows are missing in %s, first error: %w", l.lost, l.path, l.err)
+		lost = fmt.Errorf("%d rows are missing in %s, first error: %w", l.lost, l.file.Name(), l.err)
 	}
 	return errors.Join(lost, l.file.Close())
 }
