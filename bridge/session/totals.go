@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// groupLimit limits the number of groups of a kind, and thereby the memory of a session.
+// groupLimit limits the groups of one kind, because a session uses constant memory.
 const groupLimit = 4096
 
 // overflowName is the name of the group that combines all groups beyond the limit.
