@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
@@ -108,7 +109,7 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.remove, "remove", false, "remove the rings at the end")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	f.output = addOutput(cmd, "text", "json")
-	complete(cmd, "layout", append(layoutNames(), "mixed"))
+	complete(cmd, "layout", append(layouts(), "mixed"))
 	complete(cmd, "scenario", scenarioNames())
 }
 
@@ -126,13 +127,6 @@ func scenarios() string {
 		fmt.Fprintf(&b, "  %-15s %s\n", s.Name, s.Description)
 	}
 	return b.String()
-}
-
-func layoutNames() (names []string) {
-	for _, l := range ringbuf.Layouts() {
-		names = append(names, l.String())
-	}
-	return names
 }
 
 // complete sets the values that come from the environment, the scenario and chance.
@@ -153,38 +147,25 @@ func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 	}
 	agent.Traffic = simulate.KVCache()
 	agent.Traffic.ErrorShare = f.errorRate
-	if err := f.applyScenario(cmd); err != nil {
-		return err
+	if f.scenario != "" {
+		s, err := simulate.FindScenario(f.scenario)
+		if err != nil {
+			return usagef("--scenario: %w", err)
+		}
+		given := make(map[*pflag.Flag]string)
+		cmd.Flags().Visit(func(flag *pflag.Flag) { given[flag] = flag.Value.String() })
+		s.Set(&f.fleet)
+		for flag, value := range given { // flags override the scenario
+			if err := flag.Value.Set(value); err != nil {
+				return err
+			}
+		}
 	}
 	if agent.Seed == 0 {
 		const exact = 53 // bits of an integer that all JSON readers represent exactly
 		agent.Seed = rand.Uint64N(1<<exact-1) + 1
 	}
 	return f.check()
-}
-
-// applyScenario sets the values of the scenario. Flags on the command line override them.
-func (f *simulateFlags) applyScenario(cmd *cobra.Command) error {
-	if f.scenario == "" {
-		return nil
-	}
-	s, err := simulate.FindScenario(f.scenario)
-	if err != nil {
-		return usagef("--scenario: %w", err)
-	}
-	given := f.fleet
-	s.Set(&f.fleet)
-	for flag, restore := range map[string]func(){
-		"agents":   func() { f.fleet.Agents = given.Agents },
-		"name":     func() { f.fleet.Prefix = given.Prefix },
-		"rate":     func() { f.fleet.Agent.Rate = given.Agent.Rate },
-		"capacity": func() { f.fleet.Capacity = given.Capacity },
-	} {
-		if cmd.Flags().Changed(flag) {
-			restore()
-		}
-	}
-	return nil
 }
 
 // check rejects invalid flags.
@@ -211,6 +192,13 @@ func (f *simulateFlags) check() error {
 	return nil
 }
 
+func layouts() (names []string) {
+	for _, l := range ringbuf.Layouts() {
+		names = append(names, l.String())
+	}
+	return names
+}
+
 func parseLayouts(s string) ([]ringbuf.Layout, error) {
 	if s == "mixed" {
 		return ringbuf.Layouts(), nil
@@ -231,11 +219,12 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	if err := patherr.Directory(patherr.Rings, f.fleet.Dir); err != nil {
 		return err
 	}
-	if !f.force {
-		for _, path := range paths(fleet) {
-			if err := checkTakeover(w.proc, path); err != nil {
-				return fmt.Errorf("simulate: %w", err)
-			}
+	for _, path := range paths(fleet) {
+		if f.force {
+			break
+		}
+		if err := checkTakeover(w.proc, path); err != nil {
+			return fmt.Errorf("simulate: %w", err)
 		}
 	}
 	if err := fleet.Start(); err != nil {
@@ -257,7 +246,11 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	if f.output.value == "json" {
 		return errors.Join(err, writeJSON(w.out, report))
 	}
-	return errors.Join(err, writeReport(w.out, fleet, report, time.Since(start)))
+	elapsed := time.Since(start)
+	rate := float64(report.Sum.Operations) / elapsed.Seconds() / float64(f.fleet.Agents)
+	fmt.Fprintf(w.out, "%s\n%s transfers/s of each agent over %v, seed %d\n",
+		progress(&report.Sum), units.Count(uint64(rate)), elapsed.Round(100*time.Millisecond), report.Seed)
+	return err
 }
 
 // paths returns the paths of the rings.
@@ -268,10 +261,22 @@ func paths(fleet *simulate.Fleet) (list []string) {
 	return list
 }
 
+// progress describes what agents did.
+func progress(t *simulate.Totals) string {
+	return fmt.Sprintf("%s transfers (%s failed), %s events written (%s unread), %s dropped in staging, %s dropped because a ring was full",
+		units.Count(t.Operations), units.Count(t.Failed), units.Count(t.Written), units.Count(uint64(t.Pending)),
+		units.Count(t.DroppedStaging), units.Count(t.DroppedRing))
+}
+
 // watch runs the fleet and prints its progress.
-func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progress io.Writer) error {
+func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, say io.Writer) error {
 	const every = 10 * time.Second
-	fmt.Fprintf(progress, "%s in %s; press Ctrl-C to stop\n", f.describe(fleet), f.fleet.Dir)
+	about := fmt.Sprintf("%v transfers/s each", f.fleet.Agent.Rate)
+	if f.scenario != "" {
+		about = "scenario " + f.scenario
+	}
+	fmt.Fprintf(say, "%s in %s, %s, layout %s, seed %d; press Ctrl-C to stop\n",
+		plural(len(fleet.Agents()), "agent", "agents"), f.fleet.Dir, about, f.layout, f.fleet.Agent.Seed)
 	done := make(chan error, 1)
 	go func() { done <- fleet.Run(ctx) }()
 	start, ticker := time.Now(), time.NewTicker(every)
@@ -282,8 +287,7 @@ func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, progre
 			return err
 		case <-ticker.C:
 			sum := fleet.Report().Sum
-			fmt.Fprintf(progress, "%5s  %s transfers, %s events written, %s dropped\n",
-				units.Age(time.Since(start)), units.Count(sum.Operations), units.Count(sum.Written), units.Count(sum.Dropped()))
+			fmt.Fprintf(say, "%5s  %s\n", units.Age(time.Since(start)), progress(&sum))
 		}
 	}
 }
