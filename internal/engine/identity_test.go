@@ -30,19 +30,20 @@ type memoryStore struct {
 	values map[string][]byte
 }
 
-func (m *memoryStore) Get(_ context.Context, key string) ([]byte, error) {
+func (m *memoryStore) Get(_ context.Context, keys []string) (values [][]byte, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.values[key], nil
+	for _, key := range keys {
+		values = append(values, m.values[key])
+	}
+	return values, nil
 }
 
 func (m *memoryStore) Apply(_ context.Context, ops []checkpoint.Op) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, op := range ops {
-		if m.values[op.Key] = op.Value; op.Value == nil {
-			delete(m.values, op.Key)
-		}
+		m.values[op.Key] = op.Value
 	}
 	return nil
 }

@@ -3,7 +3,7 @@
 
 package main
 
-// checkpointMutations are bugs of the decision to resume a ring, and of the saver's queue.
+// checkpointMutations are bugs of the decision to resume a ring, and of the pages of checkpoints.
 var checkpointMutations = []mutation{
 	{
 		"internal/engine/internal/checkpoint/resume.go", "a read position of 0 is a restart unless 0 is stored",
@@ -46,29 +46,19 @@ var checkpointMutations = []mutation{
 		"held < m.held(m.From)",
 	},
 	{
-		"internal/engine/internal/checkpoint/queue.go", "a checkpoint that is about to be removed is not loaded",
-		"if q.garbage[c.Key] {",
-		"if false {",
+		"internal/engine/internal/checkpoint/pages.go", "entries are kept until stale_after",
+		"if p.until.IsZero() || now.Before(p.until) {",
+		"if p.until.IsZero() {",
 	},
 	{
-		"internal/engine/internal/checkpoint/queue.go", "a new save keeps a forgotten checkpoint",
-		"\t\tdelete(q.garbage, op.Key)\n",
+		"internal/engine/internal/checkpoint/pages.go", "an entry whose agent has appeared is kept",
+		"\tl.waits = false\n",
 		"",
 	},
 	{
-		"internal/engine/internal/checkpoint/queue.go", "the sweep removes only checkpoints that are not used",
-		"q.index.except(q.wanted)",
-		"q.index.except(nil)",
-	},
-	{
-		"internal/engine/internal/checkpoint/queue.go", "the sweep waits for stale_after",
-		"q.index.read && !now.Before(q.sweepAt)",
-		"q.index.read",
-	},
-	{
-		"internal/engine/internal/checkpoint/queue.go", "an index that was not read is not overwritten",
-		"if !x.read || x.stored && !changes {",
-		"if x.stored && !changes {",
+		"internal/engine/internal/checkpoint/pages.go", "the entry of a retired agent is removed",
+		"\tdelete(p.pages[i], valid(id))\n",
+		"",
 	},
 	{
 		"internal/engine/internal/checkpoint/resume.go", "a commit to position 0 stops at the last slot",

@@ -17,8 +17,8 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/agent.go", "a ring that is attached begins a generation",
-		"\ta.generation++\n\ta.reader, a.opening",
-		"\ta.reader, a.opening",
+		"\ta.generation++\n\ta.reader, a.reopenAt",
+		"\ta.reader, a.reopenAt",
 	},
 	{
 		"internal/engine/internal/drain/read.go", "another consumer begins a generation",
@@ -116,18 +116,13 @@ var ownerMutations = []mutation{
 		"\t\t_ = m\n",
 	},
 	{
-		"internal/engine/internal/drain/retire.go", "the checkpoint of a retired agent is removed",
-		"\t\to.do(forgetEffect{checkpoint.Key(a.ID)})\n",
-		"\t\t_ = checkpoint.Key(a.ID)\n",
-	},
-	{
 		"internal/engine/internal/drain/read.go", "the position of a ring that can not be read is kept",
 		"\t\ta.resume = &m\n",
 		"\t\t_ = m\n",
 	},
 	{
 		"internal/engine/internal/drain/read.go", "a ring that can not be read is opened again",
-		"\to.openLater(a, now.Add(brokenWait))\n",
+		"\ta.reopenAt = now.Add(brokenWait)\n",
 		"",
 	},
 	{
@@ -136,18 +131,8 @@ var ownerMutations = []mutation{
 		"",
 	},
 	{
-		"internal/engine/internal/drain/open.go", "a ring does not wait for its checkpoint forever",
-		"\t\t\tloaded{id: a.ID}.apply(o, now)\n",
-		"",
-	},
-	{
-		"internal/engine/internal/drain/open.go", "a failed load is repeated",
-		"if m.err != nil && now.Before(a.openBy) {",
-		"if m.err != nil && now.After(a.openBy) {",
-	},
-	{
 		"internal/engine/internal/drain/open.go", "a ring is moved to the position of its checkpoint",
-		"\t\ta.resume, mark.Start = mark, a.start.UnixNano()\n",
+		"\t\ta.resume, a.dirty = &e.Mark, a.dirty || err != nil\n\t\ta.resume.Start = a.start.UnixNano()\n",
 		"",
 	},
 	{
@@ -193,7 +178,7 @@ var ownerMutations = []mutation{
 	{
 		"internal/engine/internal/drain/save.go", "a collection waits until its totals are stored",
 		"o.waiting, b.collects = o.waiting[1:], []*collect{c}",
-		"o.waiting = o.waiting[1:]\n\t\t\to.do(replyEffect{c})",
+		"o.waiting = o.waiting[1:]\n\t\t\to.env.reply(c)",
 	},
 	{
 		"internal/engine/internal/drain/collect.go", "a collection drains all rings first",
@@ -204,10 +189,5 @@ var ownerMutations = []mutation{
 		"internal/engine/internal/drain/read.go", "another consumer is reported",
 		"\t\to.report(a, warn(notice.RingForeign, \"another",
 		"\t\to.report(a, warn(notice.RingOpened, \"another",
-	},
-	{
-		"internal/engine/internal/drain/open.go", "a ring that is replaced while it waits for its checkpoint is drained",
-		"\t\tlast.next = &m\n",
-		"\t\to.do(closeEffect{a.source, a.opening.Reader})\n\t\ta.opening = &m\n",
 	},
 }

@@ -58,7 +58,6 @@ const (
 	StoreRecovered     // checkpoints can be stored again
 	StoreHangs         // the store doesn't answer
 	StoreSlow          // events were committed without a checkpoint because it took too long
-	StoreUntidy        // old checkpoints can't be removed
 	ExportUnsaved      // totals were exported before their checkpoint was stored
 )
 

@@ -39,5 +39,5 @@
 //   - group.go, transfers.go, translate.go, slots.go, watch.go, slow.go: transfers
 //   - values.go: totals that another program has counted
 //   - points.go: the table of metrics
-//   - checkpoint.go, stream.go: the stored form
+//   - state.go: the stored form
 package tally

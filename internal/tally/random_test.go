@@ -4,6 +4,7 @@
 package tally_test
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -161,9 +162,12 @@ func (g generator) interrupt(t *testing.T, agent *tally.Agent, want *oracle.Orac
 // storeAndRestore returns a new agent with the totals of a.
 func storeAndRestore(t *testing.T, a *tally.Agent, s *tally.Shape) *tally.Agent {
 	t.Helper()
-	stored := a.AppendTotals(nil)
-	restored := tally.NewAgent(s)
-	must.OK(t, restored.RestoreTotals(stored))
+	text, err := json.Marshal(a.State())
+	must.OK(t, err)
+	var stored tally.State
+	must.OK(t, json.Unmarshal(text, &stored))
+	restored, err := s.Restore(&stored)
+	must.OK(t, err)
 	return restored
 }
 

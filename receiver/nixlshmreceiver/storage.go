@@ -33,20 +33,25 @@ func openCheckpoints(ctx context.Context, host component.Host, id, owner compone
 	return &checkpoints{client}, nil
 }
 
-// Get returns the value of a key, or nil if there is none.
-func (c *checkpoints) Get(ctx context.Context, key string) ([]byte, error) {
-	return c.client.Get(ctx, key)
+// Get returns the values of keys, nil for those without one.
+func (c *checkpoints) Get(ctx context.Context, keys []string) ([][]byte, error) {
+	batch := make([]*storage.Operation, len(keys))
+	for i, key := range keys {
+		batch[i] = storage.GetOperation(key)
+	}
+	err := c.client.Batch(ctx, batch...)
+	values := make([][]byte, len(keys))
+	for i, op := range batch {
+		values[i] = op.Value
+	}
+	return values, err
 }
 
-// Apply applies all operations or none.
+// Apply stores all values or none.
 func (c *checkpoints) Apply(ctx context.Context, ops []engine.Op) error {
 	batch := make([]*storage.Operation, len(ops))
 	for i, op := range ops {
-		if op.Value == nil {
-			batch[i] = storage.DeleteOperation(op.Key)
-		} else {
-			batch[i] = storage.SetOperation(op.Key, op.Value)
-		}
+		batch[i] = storage.SetOperation(op.Key, op.Value)
 	}
 	return c.client.Batch(ctx, batch...)
 }

@@ -152,16 +152,6 @@ func (m *memory) snapshot() map[string][]byte {
 	return maps.Clone(m.values)
 }
 
-// count returns how many keys contain a text.
-func (m *memory) count(text string) (n int) {
-	for key := range m.snapshot() {
-		if strings.Contains(key, text) {
-			n++
-		}
-	}
-	return n
-}
-
 func TestStartFailsWithoutAStorageExtension(t *testing.T) {
 	for want, extensions := range map[string]map[component.ID]component.Component{
 		`storage: there is no extension "memory": add it to service::extensions`: {},

@@ -6,7 +6,7 @@
 package chaos
 
 import (
-	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,10 +32,10 @@ type unsaved struct {
 // fastest is more than an agent writes per second.
 const fastest = 2500
 
-// mark is the beginning of a checkpoint. It is zero if the ring has none.
+// mark is the position in a checkpoint. It is zero if the ring has none.
 type mark struct {
-	Version, Layout              uint8
-	Dev, Ino, Capacity, From, To uint64
+	Layout        uint8
+	Ino, From, To uint64
 }
 
 // findUnsaved compares the read positions of all rings with the checkpoints of a Collector that has
@@ -46,10 +46,11 @@ func (k *killer) findUnsaved(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(k.rings, "[^h]*")) // not those of hostile neighbors
 	must.OK(t, err)
 	for _, path := range paths {
-		var m mark
+		var entry struct{ Mark mark }
 		if c := checkpoints[path]; c != "" {
-			must.OK(t, binary.Read(strings.NewReader(c), binary.LittleEndian, &m))
+			must.OK(t, json.Unmarshal([]byte(c), &entry))
 		}
+		m := entry.Mark
 		var file syscall.Stat_t
 		h, err := ringbuf.Peek(path)
 		if err != nil || syscall.Stat(path, &file) != nil || m.Layout != 0 && file.Ino != m.Ino {
@@ -78,8 +79,12 @@ func (k *killer) checkpoints(t *testing.T) (list map[string]string, since time.D
 		must.OK(t, db.View(func(tx *bolt.Tx) error {
 			if b := tx.Bucket([]byte("default")); b != nil {
 				return b.ForEach(func(key, value []byte) error {
-					if path, ok := strings.CutPrefix(string(key), "agent:"); ok {
-						list[path] = string(value)
+					for line := range strings.Lines(string(value)) {
+						var entry struct{ ID string }
+						if err := json.Unmarshal([]byte(line), &entry); err != nil {
+							return fmt.Errorf("key %s: %w", key, err)
+						}
+						list[entry.ID] = line // the first line has no ID
 					}
 					return nil
 				})

@@ -16,8 +16,7 @@
 //
 // # Reading order
 //
-//   - mark.go, resume.go: the format, and how a ring with a checkpoint is resumed. Package tally
-//     encodes the totals
-//   - queue.go: the storage, and the order of the saver's calls, without a goroutine or a clock
-//   - saver.go: the goroutine that makes the calls
+//   - mark.go, resume.go: the position of the totals, and how a ring with a checkpoint is resumed
+//   - pages.go: what is stored
+//   - saver.go: the goroutine that makes the calls of the storage extension
 package checkpoint

@@ -60,9 +60,8 @@ type Config struct {
 	// prevents unmounting its volume.
 	CloseExited bool
 
-	// Stored reports whether totals of an agent are stored, if that is known yet. It is
-	// nil without storage.
-	Stored func(id string) (stored, known bool)
+	// Stored reports whether an earlier process has stored totals of an agent. It may be nil.
+	Stored func(id string) bool
 
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
@@ -80,7 +79,7 @@ func (c Config) withDefaults() (_ Config, err error) {
 		c.Identify = func(a drain.Agent, _ *ringbuf.Reader) drain.Agent { return a }
 	}
 	if c.Stored == nil {
-		c.Stored = func(string) (stored, known bool) { return false, true }
+		c.Stored = func(string) bool { return false }
 	}
 	if c.WalkEvery == 0 {
 		c.WalkEvery = ProbeInterval

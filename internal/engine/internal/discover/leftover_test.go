@@ -71,29 +71,13 @@ func TestRingOfExitedAgentWithEventsIsDrained(t *testing.T) {
 }
 
 func TestRingOfExitedAgentWithCheckpointIsOpened(t *testing.T) {
-	for name, tc := range map[string]struct {
-		known  bool
-		opened int
-	}{"list is read": {true, 1}, "list can't be read": {false, 2}} {
-		t.Run(name, func(t *testing.T) {
-			x := newFixture(t)
-			x.leftover("stored", 0)
-			x.leftover("forgotten", 0)
-			known := false
-			d := x.directory(func(c *Config) {
-				c.Stored = func(id string) (bool, bool) { return known && id == x.path("stored"), known }
-			})
-			x.round(d)
-			if s := d.State(); s.Open != 0 || len(s.Refused) != 0 {
-				t.Errorf("before the list is read, the state is %+v", s)
-			}
-			known = tc.known
-			x.advance(storedTimeout)
-			x.round(d)
-			if s := d.State(); s.Open != tc.opened || len(s.Refused) != 0 {
-				t.Errorf("state = %+v, want %d open rings", s, tc.opened)
-			}
-		})
+	x := newFixture(t)
+	x.leftover("stored", 0)
+	x.leftover("forgotten", 0)
+	d := x.directory(func(c *Config) { c.Stored = func(id string) bool { return id == x.path("stored") } })
+	x.round(d)
+	if s := d.State(); s.Open != 1 || len(s.Refused) != 0 {
+		t.Errorf("state = %+v, want one open ring", s)
 	}
 }
 

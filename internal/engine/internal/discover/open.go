@@ -93,7 +93,7 @@ func (t *tracker) admit(r *record, id string, ring *ringbuf.Reader) error {
 	case (r.state == alias || r.state == ignored && t.cfg.CloseExited) && exited(ring):
 		return errExited
 	case !r.known && exited(ring):
-		if err := t.needed(r, id); err != nil {
+		if err := t.needed(id); err != nil {
 			return err
 		}
 	}
@@ -109,22 +109,11 @@ func (t *tracker) admit(r *record, id string, ring *ringbuf.Reader) error {
 // needed returns an error unless an agent that has exited, and whose ring is empty, must
 // still be reported, because its totals are stored. NIXL never removes a ring, so there
 // may be thousands of such rings.
-func (t *tracker) needed(r *record, id string) error {
-	stored, known := t.cfg.Stored(id)
-	switch {
-	case t.cfg.Rings.has(id): // the agent already has another ring
-		return errExited
-	case !known && t.awaitStored(r):
-		return errUndecided
-	case known && !stored:
+func (t *tracker) needed(id string) error {
+	if t.cfg.Rings.has(id) || !t.cfg.Stored(id) { // if it is there, the agent already has another ring
 		return errExited
 	}
 	return nil
-}
-
-// awaitStored reports whether a ring should wait for the list of stored agents.
-func (t *tracker) awaitStored(r *record) bool {
-	return r.state != refused || t.cfg.Now().Sub(r.since) < storedTimeout
 }
 
 // exited reports whether the agent of a ring has exited and all its events are

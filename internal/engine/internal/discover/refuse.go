@@ -36,20 +36,16 @@ const (
 	// consumer may be here: another directory's goroutine has found the ring under another name, and
 	// is opening it.
 	lockTimeout = 100 * time.Millisecond
-	// storedTimeout is how long the ring of an agent that has exited waits for the list of
-	// checkpoints.
-	storedTimeout = 5 * time.Second
 )
 
 var (
 	errLimit    = errors.New("the limit on the number of rings and stores is reached; raise max_rings, or narrow include")
 	errIdentity = errors.New("another running agent has the same identity; give agents unique names, or add what distinguishes them to identify_by")
 	// errGone means that a directory was removed with its container or pod.
-	errGone      = errors.New("container was removed")
-	errHeld      = fmt.Errorf("%w: its events are still being drained", ringbuf.ErrNotReady)
-	errUndecided = fmt.Errorf("%w: the list of checkpoints isn't read yet", ringbuf.ErrNotReady)
-	errSeeking   = fmt.Errorf("%w: the process that has the ring mapped is being sought", ringbuf.ErrNotReady)
-	errExited    = errors.New("agent has exited and all its events are counted")
+	errGone    = errors.New("container was removed")
+	errHeld    = fmt.Errorf("%w: its events are still being drained", ringbuf.ErrNotReady)
+	errSeeking = fmt.Errorf("%w: the process that has the ring mapped is being sought", ringbuf.ErrNotReady)
+	errExited  = errors.New("agent has exited and all its events are counted")
 )
 
 // reason returns the value of the metric attribute reason for an error.

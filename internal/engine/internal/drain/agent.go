@@ -19,11 +19,8 @@ type agent struct {
 	Agent
 	source Source
 
-	reader  *ringbuf.Reader // nil while the agent has no open ring
-	opening *Opened         // a ring that waits for the agent's checkpoint
-	openBy  time.Time       // when opening stops waiting, or when to open a broken ring again
-	loadAt  time.Time       // when to repeat a failed load of the checkpoint
-	loadErr error           // of the newest failed load
+	reader   *ringbuf.Reader // nil while the agent has no open ring
+	reopenAt time.Time       // when to open a broken ring again; zero if there is none
 	// resume is the position of the totals in the ring. The ring is moved there when
 	// it is opened again. It is nil if the position needn't change.
 	resume *checkpoint.Mark
@@ -33,8 +30,7 @@ type agent struct {
 	start  time.Time           // start of the totals
 	latest int64               // Unix time of their newest point, in nanoseconds; 0 before the first
 	stream attribute.Set       // attributes under which the totals are exported
-	name   string              // of the agent when the stream began
-	ended  []tally.Stream      // earlier streams that weren't exported completely, oldest first
+	ended  time.Time           // when a successor began; zero if there is none
 	count  func(ringbuf.Batch) // owner.count; a field, because a closure is allocated
 	fresh  int                 // events counted by the current drain
 
@@ -62,7 +58,6 @@ type agent struct {
 type shown struct {
 	collection uint64
 	news       uint64
-	ended      int // number of ended streams
 }
 
 // held returns the number of events that were read but not committed.
@@ -82,9 +77,7 @@ func (a *agent) heard(now time.Time) {
 // attach gives the agent a ring.
 func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Time) {
 	a.generation++
-	a.reader, a.opening, a.openBy = r, nil, time.Time{}
-	a.loadAt, a.loadErr = time.Time{}, nil
-	a.layout = r.Layout()
+	a.reader, a.reopenAt, a.layout = r, time.Time{}, r.Layout()
 	a.exit.attached()
 	a.heldSince, a.due = time.Time{}, now
 	a.heard(now)
@@ -92,11 +85,8 @@ func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Tim
 	a.tally.Found(0, r.Capacity())
 }
 
-// busy reports whether the agent can't get another ring yet, because it may still write
-// to its current ring, or because that ring waits for the agent's checkpoint.
-func (a *agent) busy() bool {
-	return a.opening != nil || a.reader != nil && a.exit.gone.IsZero() && a.exit.up == UpYes
-}
+// busy reports whether the agent may still write to its current ring.
+func (a *agent) busy() bool { return a.reader != nil && a.exit.gone.IsZero() && a.exit.up == UpYes }
 
 // detach removes the ring from the agent and returns it. The caller must close it.
 // Events that were counted but not committed must not be counted again.
@@ -117,9 +107,6 @@ func (a *agent) commit() error {
 func (a *agent) unsaved() bool {
 	return a.dirty || a.held() > 0
 }
-
-// saved notes that the agent's totals are in a save.
-func (a *agent) saved() { a.dirty = false }
 
 // hold updates heldSince.
 func (a *agent) hold(now time.Time) {

@@ -19,7 +19,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -93,28 +95,23 @@ func BenchmarkCollectionGap(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			c := newCrowd(b, 1024)
-			c.owner.saves = saves
+			if c.owner.saves = saves; saves {
+				c.owner.load(nil, nil, c.now)
+			}
 			for _, a := range c.owner.order {
 				a.dirty = true
 			}
 			var took []time.Duration
 			for b.Loop() {
 				c.now = c.now.Add(time.Second)
-				answered := false
-				messages := []Message{&collect{deadline: c.now.Add(hungSave), done: func(collected) {}}}
-				for !answered {
+				c.answered = false
+				c.messages = []Message{&collect{deadline: c.now.Add(hungSave), done: func(collected) {}}}
+				for !c.answered {
+					messages := c.messages
+					c.messages = nil
 					start := time.Now()
-					_, effects := c.owner.step(c.now, messages)
+					c.owner.step(c.now, messages)
 					took = append(took, time.Since(start))
-					messages = nil
-					for _, e := range effects {
-						switch e := e.(type) {
-						case saveEffect:
-							messages = append(messages, saved{batch: e.batch})
-						case replyEffect:
-							answered = true
-						}
-					}
 				}
 				for _, a := range c.owner.order {
 					a.dirty = true
@@ -137,16 +134,25 @@ const pageWords = 4096 / 8
 
 // crowd is an owner of many rings.
 type crowd struct {
-	owner   *owner
-	writers []*ringbuf.Writer
-	now     time.Time
+	owner    *owner
+	writers  []*ringbuf.Writer
+	now      time.Time
+	messages []Message
+	answered bool
 }
+
+func (c *crowd) save(batch *batch, _ []checkpoint.Op) {
+	c.messages = append(c.messages, saved{batch: batch})
+}
+func (c *crowd) reply(*collect)       { c.answered = true }
+func (c *crowd) report(notice.Notice) {}
 
 func newCrowd(b *testing.B, n int) *crowd {
 	b.Helper()
 	shape, err := tally.NewShape(tally.Config{})
 	must.OK(b, err)
-	c := &crowd{owner: newOwner(&Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Hour}, false), now: time.Now()}
+	c := &crowd{now: time.Now()}
+	c.owner = newOwner(&Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Hour}, c, false)
 	dir := crowdDir(b, n)
 	var opened []Message
 	for i := range n {

@@ -24,7 +24,7 @@ type collect struct {
 	done     func(collected)
 
 	collected
-	after    string // ID of the last collected agent
+	after    *agent // the last collected agent; nil before the first
 	complete bool
 }
 
@@ -66,55 +66,42 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 		c.number = o.collections
 		c.snapshots = make([]Snapshot, 0, len(o.order))
 		o.drainAll(now)
-		for _, a := range o.order {
+		for _, a := range slices.Clone(o.order) {
 			o.followClock(a, now)
 		}
 		o.ending = o.ending || c.last
 	}
-	list, last := o.following(&c.after)
-	c.complete = last
+	from := 0
+	if c.after != nil {
+		var found bool
+		if from, found = slices.BinarySearchFunc(o.order, c.after, compare); found {
+			from++
+		}
+	}
+	to := min(from+maxSlice, len(o.order))
+	for to > 0 && to < len(o.order) && o.order[to].ID == o.order[to-1].ID {
+		to++ // an agent and its predecessors are stored together
+	}
+	list := o.order[from:to]
+	if c.complete = to == len(o.order); !c.complete {
+		c.after = o.order[to-1]
+	}
 	return list
 }
 
-// following returns the agents to copy in one step: those after the agent whose ID is after,
-// which it advances. last reports whether no agent follows.
-func (o *owner) following(after *string) (list []*agent, last bool) {
-	from, found := slices.BinarySearchFunc(o.order, *after, byID)
-	if found {
-		from++
-	}
-	list = o.order[from:min(from+maxSlice, len(o.order))]
-	if len(list) > 0 {
-		*after = list[len(list)-1].ID
-	}
-	return list, from+len(list) == len(o.order)
-}
-
 // snapshot adds a copy of the agent's totals to a collection, unless the agent is stale.
-// Its streams that have ended come first.
 func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 	if a.Unattributed && !c.last {
 		return
 	}
-	a.snapshotEnded(c)
-	a.shown = shown{collection: c.number, news: a.news, ended: len(a.ended)}
+	a.shown = shown{collection: c.number, news: a.news}
 	if o.stale(a, now) {
 		return
 	}
 	a.latest = now.UnixNano()
 	c.snapshots = append(c.snapshots, Snapshot{
-		Agent: a.Agent, Layout: a.layout, Stream: a.stream, Start: a.start, Up: a.exit.up, Totals: a.tally.Snapshot(nil),
+		Agent: a.Agent, Layout: a.layout, Stream: a.stream, Start: a.start, End: a.ended, Up: a.exit.up, Totals: a.tally.Snapshot(nil),
 	})
-}
-
-// snapshotEnded adds copies of the totals of ended streams to a collection.
-func (a *agent) snapshotEnded(c *collect) {
-	for i := range a.ended {
-		e := &a.ended[i]
-		s := Snapshot{Agent: a.Agent, Layout: e.Layout, Stream: e.Attributes, Start: e.Start, End: e.End, Totals: e.Agent.Snapshot(nil)}
-		s.Name = e.Name
-		c.snapshots = append(c.snapshots, s)
-	}
 }
 
 // answerDue answers collections that can no longer wait for a save, because their
@@ -148,22 +135,24 @@ func (o *owner) answerDue(now time.Time) {
 // twice.
 func (o *owner) answer(c *collect, stored bool) {
 	if !stored && !o.failing {
-		o.do(reportEffect{notice.Notice{
+		o.env.report(notice.Notice{
 			Kind: notice.ExportUnsaved, Level: slog.LevelWarn,
 			Text: "totals were exported before their checkpoint was stored; a crash at this moment may count events twice; check the storage extension",
-		}})
+		})
 	}
-	o.do(replyEffect{c})
+	o.env.reply(c)
 }
 
 // delivered reports that a collection was exported successfully.
 type delivered struct{ number uint64 }
 
 func (m delivered) apply(o *owner, _ time.Time) {
-	for _, a := range o.order {
-		if a.shown.collection == m.number {
-			a.delivered = a.shown.news
-			a.forgetEnded(a.shown.ended)
+	for _, a := range slices.Clone(o.order) {
+		if a.shown.collection != m.number {
+			continue
+		}
+		if a.delivered = a.shown.news; !a.ended.IsZero() {
+			o.drop(a)
 		}
 	}
 }

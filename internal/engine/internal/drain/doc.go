@@ -8,12 +8,12 @@
 //
 // Every reader, tally and position belongs to an [owner], which has no goroutine, no
 // clock and no file system. Its step method takes the current time and the messages that
-// have arrived. It returns effects, such as a ring to close, a checkpoint to store or a
-// collection to answer. A [Loop] runs one owner on one goroutine. Other goroutines send
-// messages or get copies.
+// have arrived. What it asks of others, such as to close a ring or to store checkpoints, never
+// blocks. A [Loop] runs one owner on one goroutine. Other goroutines send messages or get
+// copies.
 //
 //	discover ── Opened, Attended … ───────▶ ┌───────┐ ──▶ Close, Reopen, Retire
-//	saver    ── loaded, saved ────────────────▶ │ owner │ ──▶ load, save, forget
+//	saver    ── saved ────────────────────────▶ │ owner │ ──▶ save
 //	receiver ── collect, delivered ───────────▶ └───────┘ ──▶ replies, notices
 //
 // Tests call step in the same way: the simulation in this package runs agents, a store,
@@ -33,7 +33,7 @@
 //
 //   - snapshot.go, message.go: what others see of an agent, and what they send
 //   - exit.go, pace.go, agent.go, owner.go: the state
-//   - open.go, stream.go, read.go: rings
+//   - successor.go, open.go, read.go: rings
 //   - collect.go, save.go, watch.go, retire.go: requests, and what is due
 //   - loop.go: the goroutine
 package drain

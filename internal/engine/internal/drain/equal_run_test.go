@@ -4,10 +4,13 @@
 package drain
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -16,19 +19,16 @@ import (
 // totals include.
 func (b *harness) storedMark() (m checkpoint.Mark, events uint64) {
 	b.t.Helper()
-	value := b.stored[checkpoint.Key(agentPath)]
-	if value == nil {
+	pages, errs := checkpoint.NewPages(b.stored, b.now)
+	must.OK(b.t, errors.Join(errs...))
+	e, err := pages.Take(agentPath, time.Time{})
+	must.OK(b.t, err)
+	if e == nil {
 		return m, 0
 	}
-	m, stored, err := checkpoint.Parse(value)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	state, err := b.owner.cfg.Shape.RestoreState(stored)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return m, state.Agent.Requests(tally.Transmit).Events
+	totals, err := b.owner.cfg.Shape.Restore(e.Totals)
+	must.OK(b.t, err)
+	return e.Mark, totals.Requests(tally.Transmit).Events
 }
 
 // Two processes are killed at any step. After neither or one of them, the agent restarts and

@@ -4,7 +4,6 @@
 package drain
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -84,21 +83,6 @@ func TestRingThatIsGoneStaysOpenUntilItsEventsAreStored(t *testing.T) {
 	}
 	if b.agent().reader != nil {
 		t.Error("still open after its events were stored")
-	}
-}
-
-// The container is removed before its agent's checkpoint was read.
-func TestRingThatIsGoneBeforeItIsResumedIsCounted(t *testing.T) {
-	b := newHarness(t)
-	b.push(10)
-	b.start(ringbuf.Consume, true)
-	b.inbox = nil
-	b.step(Gone{ID: agentPath, Reader: b.reader})
-	for range 5 {
-		b.step()
-	}
-	if got := b.counted(); got != 10 || b.agent().reader != nil {
-		t.Errorf("counted %d events, want 10; open: %v", got, b.agent().reader != nil)
 	}
 }
 
@@ -225,24 +209,16 @@ func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
 
 // The file of a running agent can be removed, and another agent of its name creates another.
 func TestUnreadEventsOfAReplacedRingAreCounted(t *testing.T) {
-	for _, loads := range []bool{false, true} { // whether the ring still waits for its checkpoint
-		t.Run(fmt.Sprintf("before its checkpoint is loaded: %v", loads), func(t *testing.T) {
-			b := newHarness(t)
-			b.late = loads
-			b.start(ringbuf.Consume, loads)
-			b.push(10)
-			b.step()
-			b.push(5)
-			b.openAt(agentPath, 7)
-			b.openAt(agentPath, 3)
-			if loads {
-				b.step(loaded{id: agentPath})
-			}
-			b.step()
-			if got := b.counted(); got != 25 || b.count(notice.RingReplaced) != 2 || b.agent().reader != b.reader {
-				t.Errorf("counted %d events, want 25; notices %v", got, b.notices)
-			}
-		})
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.push(10)
+	b.step()
+	b.push(5)
+	b.openAt(agentPath, 7)
+	b.openAt(agentPath, 3)
+	b.step()
+	if got := b.counted(); got != 25 || b.count(notice.RingReplaced) != 2 || b.agent().reader != b.reader {
+		t.Errorf("counted %d events, want 25; notices %v", got, b.notices)
 	}
 }
 

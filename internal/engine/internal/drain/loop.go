@@ -42,6 +42,12 @@ func (c *LoopConfig) observeLag(lag time.Duration) {
 	}
 }
 
+func (c *LoopConfig) observeSave(took time.Duration, err error) {
+	if c.ObserveSave != nil {
+		c.ObserveSave(took, err)
+	}
+}
+
 func (c *LoopConfig) observeEvents(n uint64) {
 	if c.ObserveEvents != nil && n > 0 {
 		c.ObserveEvents(n)
@@ -57,6 +63,8 @@ type Loop struct {
 	mail  *mailbox
 	ended chan struct{}
 
+	stored map[string]bool // IDs of the agents with a checkpoint when the loop started
+
 	// busy is the start of the current step in nanoseconds since started, or 0
 	// between steps.
 	busy    atomic.Int64
@@ -64,22 +72,23 @@ type Loop struct {
 	hung    atomic.Bool // whether it was reported that the loop hangs
 }
 
-// NewLoop starts a loop that drains the rings that its sources open.
+// NewLoop starts a loop that drains the rings that its sources open. With storage, it loads all
+// checkpoints first, which takes up to [checkpoint.LoadWait] if the storage hangs.
 func NewLoop(cfg LoopConfig) *Loop {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	l := &Loop{cfg: cfg, mail: newMailbox(), ended: make(chan struct{}), started: cfg.Now()}
-	if cfg.Storage != nil && !cfg.Observe { // an observer has no position to resume
-		l.saver = checkpoint.NewSaver(checkpoint.Config{
-			Storage: cfg.Storage, StaleAfter: cfg.StaleAfter, Now: cfg.Now, Applied: cfg.ObserveSave,
-			Report: func(text string, err error) {
-				l.report(notice.Notice{Kind: notice.StoreUntidy, Level: slog.LevelWarn, Text: text, Err: err})
-			},
-		})
-		l.saver.Start()
+	l := &Loop{cfg: cfg, mail: newMailbox(), ended: make(chan struct{}), started: cfg.Now(), stored: make(map[string]bool)}
+	saves := cfg.Storage != nil && !cfg.Observe // an observer has no position to resume
+	l.owner = newOwner(&l.cfg.Config, l, saves)
+	if saves {
+		l.saver = checkpoint.NewSaver(cfg.Storage, l.cfg.observeSave)
+		values, err := l.saver.Load()
+		l.owner.load(values, err, cfg.Now())
+		for _, id := range l.owner.pages.IDs() {
+			l.stored[id] = true
+		}
 	}
-	l.owner = newOwner(&l.cfg.Config, l.saver != nil)
 	go l.run()
 	return l
 }
@@ -114,13 +123,10 @@ func (l *Loop) run() {
 func (l *Loop) step(now time.Time, messages []Message) (next time.Time) {
 	l.busy.Store(max(int64(now.Sub(l.started)), 1))
 	counted := l.owner.counted
-	next, effects := l.owner.step(now, messages)
+	next = l.owner.step(now, messages)
 	l.busy.Store(0)
 	l.hung.Store(false)
 	l.cfg.observeEvents(l.owner.counted - counted)
-	for _, e := range effects {
-		e.run(l)
-	}
 	return next
 }
 
@@ -239,14 +245,8 @@ func (l *Loop) StopSaving(ctx context.Context) error {
 	return l.saver.Stop(ctx)
 }
 
-// Stored reports whether a checkpoint of an agent is stored or may be. known is false until
-// that is known. Without storage, none is.
-func (l *Loop) Stored(id string) (stored, known bool) {
-	if l.saver == nil {
-		return false, true
-	}
-	return l.saver.Stored(checkpoint.Key(id))
-}
+// Stored reports whether an earlier process has stored a checkpoint of an agent.
+func (l *Loop) Stored(id string) bool { return l.stored[id] }
 
 // hungAfter is the duration of a step after which the loop counts as hanging.
 const hungAfter = time.Second
@@ -270,17 +270,9 @@ func (l *Loop) reportHung() {
 
 // Loop implements env. None of these methods block.
 
-func (l *Loop) load(id, key string) {
-	l.saver.Load(key, func(value []byte, err error) {
-		l.mail.put(loaded{id: id, value: value, err: err})
-	})
-}
-
 func (l *Loop) save(b *batch, ops []checkpoint.Op) {
 	l.saver.Save(ops, func(err error) { l.mail.put(saved{batch: b, err: err}) })
 }
-
-func (l *Loop) forget(key string) { l.saver.Forget(key) }
 
 func (l *Loop) reply(c *collect) { c.done(c.collected) }
 

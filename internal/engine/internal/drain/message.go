@@ -29,10 +29,6 @@ type Opened struct {
 	Agent  Agent
 	Reader *ringbuf.Reader
 	From   Source
-
-	gone     bool      // a Gone message has arrived
-	attended *Attended // the last such message, if the ring waits for its checkpoint
-	next     *Opened   // of the file that has replaced the ring while it waits
 }
 
 // Attributed reports what is known about an agent that was opened without attributes of its

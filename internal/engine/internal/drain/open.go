@@ -6,8 +6,7 @@ package drain
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
@@ -16,58 +15,57 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-const (
-	// loadWait is the maximum time that a ring waits for its checkpoint. Without the
-	// checkpoint, it is unknown which events the stored totals include.
-	loadWait = 5 * time.Second
-	// loadRetry is the time until a failed load is repeated.
-	loadRetry = 200 * time.Millisecond
-	// brokenWait is the time until a ring that can't be read is opened again.
-	brokenWait = time.Second
-)
+// load gives the owner the stored checkpoints, or the reason why they can't be loaded. It must
+// come before the first step.
+func (o *owner) load(values [][]byte, err error, now time.Time) {
+	const unusable = "checkpoints can't be used, so the totals of their agents start from zero, and events may be counted twice; check the storage extension"
+	pages, errs := checkpoint.NewPages(values, now.Add(o.cfg.StaleAfter))
+	if err != nil {
+		errs = append(errs, fmt.Errorf("load all checkpoints: %w", err))
+	}
+	for _, err := range errs {
+		o.env.report(warn(notice.CheckpointUnusable, unusable, err))
+	}
+	o.pages = pages
+	for _, id := range pages.IDs() {
+		if strings.Contains(id, checkpoint.Separator) {
+			o.restoreEnded(id)
+		}
+	}
+}
 
 func (m Opened) apply(o *owner, now time.Time) {
 	if o.stopped {
-		o.do(closeEffect{m.From, m.Reader})
+		m.From.Close(m.Reader)
 		return
 	}
 	a := o.agents[m.Agent.ID]
 	switch {
 	case a == nil:
-		a = o.newAgent(m.Agent, m.From, now)
-		o.agents[a.ID] = a
-		if o.saves {
-			a.opening = &m
-			o.openLater(a, now.Add(loadWait))
-			o.do(loadEffect{a.ID, checkpoint.Key(a.ID)})
-			return
+		a = o.newAgent(m.Agent, now)
+		if !o.restore(a, now) {
+			a.tally.Opened(m.Reader.Committed() == 0)
+			a.dirty = o.saves // the start time of the totals
 		}
-		a.tally.Opened(m.Reader.Committed() == 0)
 	case m.Agent.Path != a.Path && a.busy():
-		o.do(refuseEffect{m.From, m.Agent, m.Reader})
-		return
-	case a.opening != nil: // another file has replaced the ring, whose events can't be counted yet
-		last := a.opening
-		for last.next != nil {
-			last = last.next
-		}
-		last.next = &m
+		m.From.Refuse(m.Agent, m.Reader)
 		return
 	case a.reader != nil:
 		o.replaced(a, now)
 	case m.Agent.Path != a.Path:
 		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring")
 	}
-	a.Agent, a.source = m.Agent, m.From
-	o.attach(a, m.Reader, now)
+	a.source = m.From
+	o.attach(a, m.Agent, m.Reader, now)
 }
 
-func (o *owner) newAgent(id Agent, from Source, now time.Time) *agent {
-	a := &agent{Agent: id, source: from, tally: tally.NewAgent(o.cfg.Shape), start: now}
+func (o *owner) newAgent(id Agent, now time.Time) *agent {
+	a := &agent{Agent: id, tally: tally.NewAgent(o.cfg.Shape), start: now}
 	a.heard(now)
 	a.count = func(b ringbuf.Batch) { o.count(a, b) }
 	o.limit(a)
 	o.watch(a)
+	o.agents[a.ID] = a
 	return a
 }
 
@@ -82,145 +80,51 @@ func (o *owner) replaced(a *agent, now time.Time) {
 	if a.commit() == nil {
 		a.reader.Release()
 	}
-	o.do(closeEffect{a.source, a.detach()})
+	a.source.Close(a.detach())
 	o.countRestart(a, notice.RingReplaced, "another file has replaced the ring; its agent restarted")
 }
 
-// loaded is the answer to a loadEffect.
-type loaded struct {
-	id    string
-	value []byte // nil if nothing is stored
-	err   error
-}
-
-func (m loaded) apply(o *owner, now time.Time) {
-	a := o.agents[m.id]
-	if o.stopped || a == nil || a.opening == nil {
-		return
+// restore continues the totals of a new agent from its checkpoint. It reports false if there
+// is none.
+func (o *owner) restore(a *agent, now time.Time) bool {
+	if !o.saves {
+		return false
 	}
-	if m.err != nil && now.Before(a.openBy) {
-		a.loadErr, a.loadAt = m.err, now.Add(loadRetry)
-		o.openSooner(a.loadAt)
-		return
+	e, err := o.pages.Take(a.ID, now)
+	if e != nil && err == nil {
+		var totals *tally.Agent
+		if totals, err = o.cfg.Shape.Restore(e.Totals); err == nil {
+			a.tally.Release()
+			a.tally, a.Name, a.stream, a.layout, a.start = totals, e.Name, e.AttributeSet(), e.Mark.Layout, time.Unix(0, e.Mark.Start)
+			o.limit(a)
+			o.watch(a)
+			o.followClock(a, now)
+		}
+		// The position is valid in any case: the process before has reported the events before it.
+		a.resume, a.dirty = &e.Mark, a.dirty || err != nil
+		a.resume.Start = a.start.UnixNano()
 	}
-	first := a.opening
-	mark, err := o.restore(a, m)
 	if err != nil {
 		o.report(a, warn(notice.CheckpointUnusable, "checkpoint can't be used, so the agent's totals start from zero", err))
 	}
-	if mark == nil {
-		a.tally.Opened(first.Reader.Committed() == 0)
-		a.dirty = true // store the start time of the totals
-	} else {
-		o.followClock(a, now)
-		a.resume, mark.Start = mark, a.start.UnixNano()
-	}
-	o.attach(a, first.Reader, now)
-	first.applyLater(o, now)
-	for next := first.next; next != nil; next = next.next {
-		next.apply(o, now)
-		next.applyLater(o, now)
-	}
+	return a.resume != nil
 }
 
-// applyLater applies what was reported about a ring while it waited.
-func (m *Opened) applyLater(o *owner, now time.Time) {
-	if m.attended != nil {
-		m.attended.apply(o, now)
-	}
-	if m.gone {
-		Gone{ID: m.Agent.ID, Reader: m.Reader}.apply(o, now)
-	}
-}
-
-// waiting returns the ring of a reader if it waits for the agent's checkpoint, or else nil.
-func (a *agent) waiting(r *ringbuf.Reader) *Opened {
-	m := a.opening
-	for m != nil && m.Reader != r {
-		m = m.next
-	}
-	return m
-}
-
-// restore restores the agent's totals from its checkpoint, if there is one, and returns their
-// position.
-func (o *owner) restore(a *agent, m loaded) (*checkpoint.Mark, error) {
-	if m.err != nil || m.value == nil {
-		return nil, m.err
-	}
-	mark, stored, err := checkpoint.Parse(m.value)
-	if err != nil {
-		return nil, err
-	}
-	state, err := o.cfg.Shape.RestoreState(stored)
-	if err != nil {
-		// The position is still valid: the previous process has reported the events
-		// before it.
-		return &mark, err
-	}
-	a.tally.Release()
-	a.restore(state, mark)
-	o.limit(a)
-	o.watch(a)
-	return &mark, nil
-}
-
-// openDue stops waiting for late checkpoints, and opens broken rings again.
-func (o *owner) openDue(now time.Time) {
-	if o.openAt.IsZero() || now.Before(o.openAt) {
-		return
-	}
-	o.openAt = time.Time{}
-	for _, id := range slices.Sorted(maps.Keys(o.agents)) {
-		a := o.agents[id]
-		switch {
-		case a.openBy.IsZero():
-		case now.Before(a.openBy):
-			o.openSooner(a.openBy)
-			o.reload(a, now)
-		case a.opening != nil:
-			o.report(a, warn(notice.CheckpointUnusable, fmt.Sprintf("checkpoint wasn't read within %v, so the agent's totals start from zero "+
-				"and events may be counted twice; check the storage extension", loadWait), a.loadErr))
-			loaded{id: a.ID}.apply(o, now)
-		default:
-			a.openBy = time.Time{}
-			o.do(reopenEffect{a.source, a.Agent, nil})
+// reopenDue opens broken rings again.
+func (o *owner) reopenDue(now time.Time) {
+	for _, a := range o.order {
+		if !a.reopenAt.IsZero() && !now.Before(a.reopenAt) {
+			a.reopenAt = time.Time{}
+			a.source.Reopen(a.Agent, nil)
 		}
-	}
-}
-
-// openLater sets the time at which openDue handles an agent.
-func (o *owner) openLater(a *agent, at time.Time) {
-	a.openBy = at
-	o.openSooner(at)
-}
-
-// openSooner makes openDue run at the given time at the latest.
-func (o *owner) openSooner(at time.Time) {
-	if o.openAt.IsZero() || at.Before(o.openAt) {
-		o.openAt = at
-	}
-}
-
-// reload repeats a failed load, if that is due.
-func (o *owner) reload(a *agent, now time.Time) {
-	switch {
-	case a.loadAt.IsZero():
-	case now.Before(a.loadAt):
-		o.openSooner(a.loadAt)
-	default:
-		a.loadAt = time.Time{}
-		o.do(loadEffect{a.ID, checkpoint.Key(a.ID)})
 	}
 }
 
 // attach gives an agent a ring, and moves the ring to the position of the totals if it is
 // known.
-func (o *owner) attach(a *agent, r *ringbuf.Reader, now time.Time) {
+func (o *owner) attach(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
 	lossless := a.exit.lossless()
-	if !a.Unattributed {
-		o.continueStream(a, r, now)
-	}
+	o.describe(a, as, r, now)
 	a.attach(r, o.cfg.RunInterval, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
@@ -278,19 +182,8 @@ func (o *owner) closed(a *agent, err error) {
 }
 
 func (m Attributed) apply(o *owner, now time.Time) {
-	a := o.agents[m.Agent.ID]
-	if a == nil {
-		return
-	}
-	if w := a.waiting(m.Reader); w != nil {
-		w.Agent = m.Agent
-		if w == a.opening {
-			a.Agent = m.Agent
-		}
-	}
-	if a.reader == m.Reader && a.reader != nil {
-		a.Agent = m.Agent
-		o.continueStream(a, a.reader, now)
+	if a := o.agents[m.Agent.ID]; a != nil && a.reader == m.Reader && a.reader != nil {
+		o.describe(a, m.Agent, a.reader, now)
 	}
 }
 
@@ -301,14 +194,7 @@ func (m Removed) apply(o *owner, _ time.Time) {
 }
 
 func (m Gone) apply(o *owner, now time.Time) {
-	a := o.agents[m.ID]
-	switch {
-	case a == nil:
-	case a.opening != nil:
-		if w := a.waiting(m.Reader); w != nil {
-			w.gone = true
-		}
-	case a.reader == m.Reader && a.reader != nil:
+	if a := o.agents[m.ID]; a != nil && a.reader == m.Reader && a.reader != nil {
 		a.exit.unneeded(now)
 		a.due = now // the agent's last events are in the ring now
 	}

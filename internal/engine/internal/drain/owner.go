@@ -4,6 +4,7 @@
 package drain
 
 import (
+	"cmp"
 	"log/slog"
 	"maps"
 	"slices"
@@ -54,11 +55,13 @@ type Handler struct {
 // owner owns every reader, tally and position. See the package documentation.
 type owner struct {
 	cfg   *Config
-	saves bool // totals are stored before positions are committed
+	env   env
+	saves bool              // totals are stored before positions are committed
+	pages *checkpoint.Pages // nil unless saves
 
-	agents map[string]*agent // by ID
+	agents map[string]*agent // by ID; without predecessors
 	names  map[Holder]*tally.Names
-	order  []*agent // agents with totals, sorted by ID
+	order  []*agent // agents with totals; see compare
 
 	batch   *batch    // the current save
 	failing bool      // the newest save failed
@@ -66,7 +69,6 @@ type owner struct {
 	last    time.Time // time of the last step
 
 	retireAt time.Time // when to look for agents to retire
-	openAt   time.Time // the earliest openBy of an agent; zero if there is none
 
 	watches     []*Watch   // in order of arrival
 	waiting     []*collect // collections that aren't answered
@@ -79,7 +81,6 @@ type owner struct {
 
 	unknown time.Duration // interval between drains while the agent's run interval is unknown
 	counted uint64        // events, for the loop's telemetry
-	effects []effect
 }
 
 // Message is a message to an owner. A [Source] sends the types in message.go.
@@ -87,35 +88,31 @@ type Message interface {
 	apply(o *owner, now time.Time)
 }
 
-// effect is an action that an owner requests.
-type effect interface{ run(e env) }
-
-// env performs effects. [Loop] implements it, and so does the simulation.
+// env is what an owner calls besides the sources of its rings. Its methods don't block. [Loop]
+// implements it, and so does the simulation.
 type env interface {
-	load(id, key string)
+	// save stores ops. The result arrives as a saved message.
 	save(b *batch, ops []checkpoint.Op)
-	forget(key string)
 	reply(c *collect)
 	report(n notice.Notice)
 }
 
-func newOwner(cfg *Config, saves bool) *owner {
+// newOwner returns an owner. If it saves, it must get all checkpoints before its first step; see
+// load.
+func newOwner(cfg *Config, e env, saves bool) *owner {
 	return &owner{
-		cfg: cfg, saves: saves && !cfg.Observe,
+		cfg: cfg, env: e, saves: saves && !cfg.Observe,
 		agents: make(map[string]*agent), names: make(map[Holder]*tally.Names), work: make(map[Holder]int), unknown: unknownWait(cfg.RunInterval, 1),
 	}
 }
 
-// step processes messages and does everything that is due. It returns the effects, which
-// are valid until the next step, and the time of the next step.
-func (o *owner) step(now time.Time, messages []Message) (next time.Time, effects []effect) {
-	clear(o.effects)
-	o.effects = o.effects[:0]
+// step processes messages and does everything that is due. It returns the time of the next step.
+func (o *owner) step(now time.Time, messages []Message) (next time.Time) {
 	for _, m := range messages {
 		m.apply(o, now)
 	}
 	if !o.stopped {
-		o.openDue(now)
+		o.reopenDue(now)
 		o.round(now)
 		o.saveDue(now)
 		o.collectDue(now)
@@ -123,7 +120,7 @@ func (o *owner) step(now time.Time, messages []Message) (next time.Time, effects
 		o.retireStale(now)
 	}
 	o.last = now
-	return o.wake(now), o.effects
+	return o.wake(now)
 }
 
 // idleStep is the longest time between two steps.
@@ -139,9 +136,9 @@ func (o *owner) wake(now time.Time) time.Time {
 		if a.reader != nil && a.due.Before(next) {
 			next = a.due
 		}
-	}
-	if !o.openAt.IsZero() && o.openAt.Before(next) {
-		next = o.openAt
+		if !a.reopenAt.IsZero() && a.reopenAt.Before(next) {
+			next = a.reopenAt
+		}
 	}
 	if o.batch != nil && next.Sub(now) > slowSave/4 {
 		next = now.Add(slowSave / 4)
@@ -161,9 +158,14 @@ func (o *owner) wake(now time.Time) time.Time {
 	return next
 }
 
+// compare is the order of agents: by ID, and an agent comes after its predecessors.
+func compare(a, b *agent) int {
+	return cmp.Or(strings.Compare(a.ID, b.ID), -cmp.Compare(len(a.entryID()), len(b.entryID())), strings.Compare(a.entryID(), b.entryID()))
+}
+
 // enter adds an agent to order, so that it is drained and reported.
 func (o *owner) enter(a *agent) {
-	at, found := slices.BinarySearchFunc(o.order, a.ID, byID)
+	at, found := slices.BinarySearchFunc(o.order, a, compare)
 	if !found {
 		o.order = slices.Insert(o.order, at, a)
 	}
@@ -172,10 +174,15 @@ func (o *owner) enter(a *agent) {
 // drop removes an agent.
 func (o *owner) drop(a *agent) {
 	a.tally.Release()
-	delete(o.agents, a.ID)
+	if o.agents[a.ID] == a {
+		delete(o.agents, a.ID)
+	}
 	maps.DeleteFunc(o.names, func(_ Holder, n *tally.Names) bool { return n.Unused() })
-	if at, found := slices.BinarySearchFunc(o.order, a.ID, byID); found {
+	if at, found := slices.BinarySearchFunc(o.order, a, compare); found {
 		o.order = slices.Delete(o.order, at, at+1)
+	}
+	if o.saves {
+		o.pages.Remove(a.entryID())
 	}
 }
 
@@ -192,14 +199,10 @@ func (o *owner) limit(a *agent) {
 	a.tally.Limit(n)
 }
 
-func byID(a *agent, id string) int { return strings.Compare(a.ID, id) }
-
-func (o *owner) do(e effect) { o.effects = append(o.effects, e) }
-
 // report reports a notice about an agent.
 func (o *owner) report(a *agent, n notice.Notice) {
 	n.Path, n.Pod, n.Container = a.Path, a.Holder.Pod, a.Holder.Container
-	o.do(reportEffect{n})
+	o.env.report(n)
 }
 
 func info(k notice.Kind, text string) notice.Notice {
@@ -209,46 +212,3 @@ func info(k notice.Kind, text string) notice.Notice {
 func warn(k notice.Kind, text string, err error) notice.Notice {
 	return notice.Notice{Kind: k, Level: slog.LevelWarn, Text: text, Err: err}
 }
-
-// The effects on rings go to the source that opened them.
-
-type closeEffect struct {
-	source Source
-	reader *ringbuf.Reader
-}
-
-type reopenEffect struct {
-	source Source
-	agent  Agent
-	reader *ringbuf.Reader // nil if it was closed before
-}
-
-type retireEffect struct {
-	source Source
-	agent  Agent
-	reader *ringbuf.Reader
-}
-
-type refuseEffect struct {
-	source Source
-	agent  Agent
-	reader *ringbuf.Reader
-}
-
-type (
-	loadEffect   struct{ id, key string }
-	saveEffect   struct{ batch *batch }
-	forgetEffect struct{ key string }
-	replyEffect  struct{ collect *collect }
-	reportEffect struct{ notice notice.Notice }
-)
-
-func (e closeEffect) run(env)     { e.source.Close(e.reader) }
-func (e reopenEffect) run(env)    { e.source.Reopen(e.agent, e.reader) }
-func (e retireEffect) run(env)    { e.source.Retire(e.agent, e.reader) }
-func (e refuseEffect) run(env)    { e.source.Refuse(e.agent, e.reader) }
-func (e loadEffect) run(to env)   { to.load(e.id, e.key) }
-func (e saveEffect) run(to env)   { to.save(e.batch, e.batch.ops) }
-func (e forgetEffect) run(to env) { to.forget(e.key) }
-func (e replyEffect) run(to env)  { to.reply(e.collect) }
-func (e reportEffect) run(to env) { to.report(e.notice) }

@@ -6,6 +6,7 @@ package drain
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ type harness struct {
 	t       *testing.T
 	owner   *owner
 	now     time.Time
+	next    time.Time // when the owner wants to run
 	mem     memory
 	err     error // error of accesses to the ring's memory
 	changed int64 // the file's change time
@@ -54,20 +56,19 @@ type harness struct {
 	writer  *ringbuf.Writer
 	reader  *ringbuf.Reader
 
-	handler  Handler
-	stored   map[string][]byte
-	inbox    []Message
-	badLoads int    // number of loads that fail
-	late     bool   // loads aren't answered
-	hangs    bool   // whether the store doesn't answer saves
-	batch    *batch // the last save
-	notices  []notice.Notice
-	reopen   bool
-	retired  bool
-	refused  []*ringbuf.Reader
-	left     int               // owner steps and effects until the process is killed; -1 for never
-	process  attribute.Set     // of the agent; it is part of the stream
-	streams  map[stream]uint64 // what a backend has received: the newest total of each stream
+	handler Handler
+	stored  [][]byte // the values of all storage keys
+	inbox   []Message
+	calls   []func() // of the owner in the current step, which take effect after it
+	hangs   bool     // whether the store doesn't answer saves
+	batch   *batch   // the last save
+	notices []notice.Notice
+	reopen  bool
+	retired bool
+	refused []*ringbuf.Reader
+	left    int               // owner's steps and calls until the process is killed; -1 for never
+	process attribute.Set     // of the agent; it is part of the stream
+	streams map[stream]uint64 // what a backend has received: the newest total of each stream
 }
 
 const agentPath = "/rings/agent"
@@ -78,7 +79,7 @@ func newHarnessOf(t *testing.T, capacity int) *harness {
 	t.Helper()
 	b := &harness{
 		t: t, now: time.Unix(1_700_000_000, 0), mem: make(memory, ringbuf.V4.FileSize(uint64(capacity))),
-		stored: make(map[string][]byte), streams: make(map[stream]uint64), left: -1,
+		stored: make([][]byte, len(checkpoint.Keys())), streams: make(map[stream]uint64), left: -1,
 	}
 	b.startAgent(capacity)
 	return b
@@ -105,8 +106,11 @@ func (b *harness) start(mode ringbuf.Mode, saves bool) {
 	b.owner = newOwner(&Config{
 		Shape: shape, Observe: mode == ringbuf.Observe, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute,
 		Stream: func(s *Snapshot) attribute.Set { return s.Process }, Handler: b.handler,
-	}, saves)
-	b.inbox, b.batch, b.notices, b.reopen = nil, nil, nil, false
+	}, b, saves)
+	b.inbox, b.calls, b.batch, b.notices, b.reopen = nil, nil, nil, nil, false
+	if b.owner.saves {
+		b.owner.load(b.stored, nil, b.now)
+	}
 	b.open(mode)
 }
 
@@ -123,7 +127,7 @@ func (b *harness) open(mode ringbuf.Mode) {
 	b.step(Opened{Agent: a, Reader: r, From: b})
 }
 
-// step advances the time by a second, and performs the owner's effects.
+// step advances the time by a second.
 func (b *harness) step(messages ...Message) { b.stepIn(time.Second, messages...) }
 
 // stepIn is step after another time.
@@ -132,12 +136,14 @@ func (b *harness) stepIn(d time.Duration, messages ...Message) {
 	for b.inbox = append(b.inbox, messages...); !b.killed(); {
 		in := b.inbox
 		b.inbox = nil
-		_, effects := b.owner.step(b.now, in)
-		for _, e := range effects {
+		b.next = b.owner.step(b.now, in)
+		calls := b.calls
+		b.calls = nil
+		for _, call := range calls {
 			if b.killed() {
 				return
 			}
-			e.run(b)
+			call()
 		}
 		if len(b.inbox) == 0 {
 			return
@@ -181,38 +187,31 @@ func (b *harness) count(k notice.Kind) (n int) {
 
 // harness implements Source.
 
-func (b *harness) Close(r *ringbuf.Reader)           { _ = r.Close() }
-func (b *harness) Reopen(Agent, *ringbuf.Reader)     { b.reopen = true }
-func (b *harness) Retire(Agent, *ringbuf.Reader)     { b.retired = true }
-func (b *harness) Refuse(_ Agent, r *ringbuf.Reader) { b.refused = append(b.refused, r) }
+func (b *harness) Close(r *ringbuf.Reader)       { b.call(func() { _ = r.Close() }) }
+func (b *harness) Reopen(Agent, *ringbuf.Reader) { b.call(func() { b.reopen = true }) }
+func (b *harness) Retire(Agent, *ringbuf.Reader) { b.call(func() { b.retired = true }) }
+func (b *harness) Refuse(_ Agent, r *ringbuf.Reader) {
+	b.call(func() { b.refused = append(b.refused, r) })
+}
 
 // harness implements env.
 
-func (b *harness) load(path, key string) {
-	if b.late {
-		return
-	}
-	if b.badLoads > 0 {
-		b.badLoads--
-		b.inbox = append(b.inbox, loaded{id: path, err: errors.New("timeout")})
-		return
-	}
-	b.inbox = append(b.inbox, loaded{id: path, value: b.stored[key]})
-}
-
 func (b *harness) save(batch *batch, ops []checkpoint.Op) {
-	b.batch = batch
-	for _, op := range ops {
-		b.stored[op.Key] = op.Value
-	}
-	if !b.hangs {
-		b.inbox = append(b.inbox, saved{batch: batch})
-	}
+	b.call(func() {
+		b.batch = batch
+		for _, op := range ops {
+			b.stored[slices.Index(checkpoint.Keys(), op.Key)] = op.Value
+		}
+		if !b.hangs {
+			b.inbox = append(b.inbox, saved{batch: batch})
+		}
+	})
 }
 
-func (b *harness) forget(key string)      { delete(b.stored, key) }
-func (b *harness) reply(c *collect)       { c.done(collected{number: c.number, snapshots: c.snapshots}) }
-func (b *harness) report(n notice.Notice) { b.notices = append(b.notices, n) }
+func (b *harness) reply(c *collect)       { b.call(func() { c.done(c.collected) }) }
+func (b *harness) report(n notice.Notice) { b.call(func() { b.notices = append(b.notices, n) }) }
+
+func (b *harness) call(fn func()) { b.calls = append(b.calls, fn) }
 
 // collect collects and delivers.
 func (b *harness) collect() (list []Snapshot) {
@@ -252,37 +251,6 @@ func TestFaultWhileResumingCountsNothingTwice(t *testing.T) {
 	b.step()
 	if got := b.counted(); got != 4 {
 		t.Errorf("%d events are counted, want 4", got)
-	}
-}
-
-func TestFailedLoadIsRepeatedUntilItsDeadline(t *testing.T) {
-	for failures, wait := range map[int]int{1: 1, 3: 3, 1000: 5} {
-		b := newHarness(t)
-		b.start(ringbuf.Consume, true)
-		b.push(3)
-		b.step()
-		b.step()
-		b.badLoads = failures
-		b.start(ringbuf.Consume, true)
-		b.push(1)
-		for range wait {
-			if at := b.reader.Position(); at != 3 {
-				t.Fatalf("the ring is read to %d before its checkpoint is known", at)
-			}
-			b.step()
-		}
-		want, notices := uint64(4), 0
-		if failures == 1000 {
-			want, notices = 1, 1
-		}
-		if b.step(); b.counted() != want || b.count(notice.CheckpointUnusable) != notices {
-			t.Errorf("%d failures: %d events are counted, want %d; notices are %v", failures, b.counted(), want, b.notices)
-		}
-		for _, n := range b.notices {
-			if n.Kind == notice.CheckpointUnusable && n.Err == nil {
-				t.Error("the reason isn't reported")
-			}
-		}
 	}
 }
 
@@ -440,12 +408,12 @@ func TestOwnerWakesAtTheDeadlineOfACollection(t *testing.T) {
 	b.push(3)
 	deadline := b.now.Add(time.Second + 20*time.Millisecond)
 	b.step(&collect{deadline: deadline, done: func(collected) {}})
-	next, _ := b.owner.step(b.now, nil)
+	next := b.owner.step(b.now, nil)
 	if next.After(deadline) {
 		t.Errorf("the next step is %v after the deadline", next.Sub(deadline))
 	}
 	b.owner.batch.began = b.now.Add(-time.Millisecond) // not slow
-	if next, _ = b.owner.step(deadline.Add(-5*time.Millisecond), nil); next.After(deadline) {
+	if next = b.owner.step(deadline.Add(-5*time.Millisecond), nil); next.After(deadline) {
 		t.Errorf("the next step is %v after the deadline", next.Sub(deadline))
 	}
 }
@@ -475,7 +443,7 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 	b := newHarness(t)
 	shape, err := tally.NewShape(tally.Config{})
 	must.OK(t, err)
-	b.owner = newOwner(&Config{Shape: shape, RunInterval: interval, StaleAfter: time.Minute}, false)
+	b.owner = newOwner(&Config{Shape: shape, RunInterval: interval, StaleAfter: time.Minute}, b, false)
 	var writers []*ringbuf.Writer
 	var flush []time.Time
 	for i := range rings {
@@ -491,7 +459,7 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 	wakes, dropped := 0, 0
 	began := b.now
 	for b.now.Before(began.Add(3 * time.Second)) {
-		next, _ := b.owner.step(b.now, nil)
+		next := b.owner.step(b.now, nil)
 		if b.now.After(began.Add(2 * time.Second)) {
 			wakes++
 		}

@@ -17,6 +17,9 @@ import (
 // as fast as it is drained doesn't delay other rings.
 const maxPass = 1 << 16
 
+// brokenWait is the time until a ring that can't be read is opened again.
+const brokenWait = time.Second
+
 // maxWork limits the work that the agents of one container cause in workIn: the events that are
 // read from their rings, their drains and their checkpoints. 128 agents that write as fast as
 // NIXL's defaults allow cause as much. It takes about a tenth of a core.
@@ -251,7 +254,7 @@ func (o *owner) restarted(a *agent, now time.Time, err error) {
 	}
 	o.closed(a, err)
 	o.countRestart(a, notice.RingRestart, text)
-	o.do(reopenEffect{a.source, a.Agent, a.detach()})
+	a.source.Reopen(a.Agent, a.detach())
 	a.heard(now) // so that the agent isn't retired before its ring is open again
 }
 
@@ -271,8 +274,8 @@ func (o *owner) broken(a *agent, now time.Time, err error) {
 	}
 	a.tally.Missed()
 	o.closed(a, err)
-	o.do(closeEffect{a.source, a.detach()})
+	a.source.Close(a.detach())
 	a.heard(now)
-	o.openLater(a, now.Add(brokenWait))
+	a.reopenAt = now.Add(brokenWait)
 	o.report(a, warn(notice.RingBroken, fmt.Sprintf("ring can't be read; it is opened again in %v", brokenWait), err))
 }

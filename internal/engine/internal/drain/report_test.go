@@ -71,7 +71,7 @@ func TestAdviceForAFullRingFitsTheCase(t *testing.T) {
 			b.start(ringbuf.Consume, false)
 			flush := b.now.Add(tc.interval)
 			for end := b.now.Add(2 * time.Second); b.now.Before(end); {
-				next, _ := b.owner.step(b.now, nil)
+				next := b.owner.step(b.now, nil)
 				if next.After(flush) {
 					b.now, flush = flush, flush.Add(tc.interval)
 					if _, err := b.writer.PushBatch(make([]ringbuf.Event, tc.burst)); err != nil {
@@ -81,7 +81,7 @@ func TestAdviceForAFullRingFitsTheCase(t *testing.T) {
 				}
 				b.now = next
 			}
-			b.notices = nil
+			b.notices, b.calls = nil, nil
 			if _, err := b.writer.PushBatch(make([]ringbuf.Event, 64)); err != nil { // fills the ring
 				t.Fatal(err)
 			}

@@ -5,11 +5,9 @@ package drain
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
@@ -18,12 +16,8 @@ func (m Attended) apply(o *owner, now time.Time) {
 	if a == nil {
 		return
 	}
-	if w := a.waiting(m.Reader); w != nil {
-		w.attended = &m
-		w.gone = w.gone && !m.Open
-	}
 	if a.reader != m.Reader {
-		return // about an earlier ring, or one that waits
+		return // about an earlier ring
 	}
 	switch {
 	case !m.Known:
@@ -42,7 +36,7 @@ func (m Attended) apply(o *owner, now time.Time) {
 // stale reports whether an agent must not be reported, because it has been silent and the
 // kernel can't tell whether it still runs.
 func (o *owner) stale(a *agent, now time.Time) bool {
-	return a.exit.up == UpUnknown && o.silent(a, now)
+	return a.ended.IsZero() && a.exit.up == UpUnknown && o.silent(a, now)
 }
 
 // silent reports whether an agent has written nothing for StaleAfter and its last events
@@ -60,6 +54,9 @@ func (o *owner) retireStale(now time.Time) {
 	}
 	o.retireAt = now.Add(time.Second)
 	for _, a := range slices.Clone(o.order) {
+		if !a.ended.IsZero() {
+			continue
+		}
 		o.closeGone(a, now)
 		exited := a.exit.complete || a.reader == nil
 		if !exited || !o.silent(a, now) || a.exit.mayRead(now) {
@@ -80,7 +77,7 @@ func (m Crowded) apply(o *owner, _ time.Time) {
 	var exited []*agent
 	for _, a := range o.order {
 		stored := a.held() == 0 && (!o.saves || !a.dirty)
-		if m.OverBudget && a.Holder != m.Holder {
+		if !a.ended.IsZero() || m.OverBudget && a.Holder != m.Holder {
 			continue
 		}
 		// Another agent may have written events since, and have exited, too.
@@ -109,7 +106,7 @@ func (o *owner) closeGone(a *agent, now time.Time) {
 		a.resume = &m // the agent's next run may use the same file
 	}
 	o.closed(a, errExited)
-	o.do(closeEffect{a.source, a.detach()})
+	a.source.Close(a.detach())
 	a.exit.exited()
 }
 
@@ -126,10 +123,7 @@ func (o *owner) forget(a *agent) {
 	if a.reader != nil {
 		a.reader.Release()
 	}
-	o.do(retireEffect{a.source, a.Agent, a.detach()})
-	if o.saves {
-		o.do(forgetEffect{checkpoint.Key(a.ID)})
-	}
+	a.source.Retire(a.Agent, a.detach())
 }
 
 // stop closes all rings. Collections that aren't answered yet stay unanswered.
@@ -137,21 +131,13 @@ type stop struct{}
 
 func (stop) apply(o *owner, _ time.Time) {
 	o.stopped = true
-	for _, id := range slices.Sorted(maps.Keys(o.agents)) {
-		o.release(o.agents[id])
-	}
-}
-
-// release closes the agent's rings.
-func (o *owner) release(a *agent) {
-	for m := a.opening; m != nil; m = m.next {
-		o.do(closeEffect{m.From, m.Reader})
-	}
-	a.opening = nil
-	if a.reader != nil {
+	for _, a := range o.order {
+		if a.reader == nil {
+			continue
+		}
 		if !o.saves {
 			a.reader.Release()
 		}
-		o.do(closeEffect{a.source, a.detach()})
+		a.source.Close(a.detach())
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
 const (
@@ -21,14 +20,10 @@ const (
 	slowSave = 50 * time.Millisecond
 	// hungSave is the duration of a save after which the store counts as hanging.
 	hungSave = 5 * time.Second
-	// checkpointSize is enough for most checkpoints, so that they are encoded without
-	// growing the buffer.
-	checkpointSize = 1 << 10
 )
 
 // batch is a save in progress.
 type batch struct {
-	ops      []checkpoint.Op
 	tickets  []ticket
 	collects []*collect // answered once the batch is stored
 	began    time.Time
@@ -44,7 +39,7 @@ type ticket struct {
 	to         uint64
 }
 
-// saved is the answer to a saveEffect.
+// saved is the answer to env.save.
 type saved struct {
 	batch *batch
 	err   error
@@ -56,7 +51,7 @@ func (m saved) apply(o *owner, now time.Time) {
 	}
 	o.batch = nil
 	if o.failing && m.err == nil {
-		o.do(reportEffect{info(notice.StoreRecovered, "checkpoints can be stored again")})
+		o.env.report(info(notice.StoreRecovered, "checkpoints can be stored again"))
 	}
 	o.failing = m.err != nil
 	if m.err != nil {
@@ -93,10 +88,10 @@ func (o *owner) commit(t ticket, now time.Time) {
 }
 
 func (o *owner) storeFailed(err error) {
-	o.do(reportEffect{notice.Notice{
+	o.env.report(notice.Notice{
 		Kind: notice.StoreFailed, Level: slog.LevelError, Err: err,
 		Text: "checkpoints can't be stored; counting continues, but a crash may lose events or count them twice; check the storage extension",
-	}})
+	})
 }
 
 // saveDue begins a save if one is needed, and commits rings that can't wait for it.
@@ -120,7 +115,7 @@ func (o *owner) needsSave(now time.Time) bool {
 	if o.failing && now.Before(o.retryAt) {
 		return false
 	}
-	if len(o.waiting) > 0 {
+	if len(o.waiting) > 0 || o.pages.Changed() {
 		return true
 	}
 	for _, a := range o.order {
@@ -147,16 +142,17 @@ func (o *owner) begin(now time.Time) {
 		}
 	}
 	for _, a := range list {
-		if a.unsaved() && len(b.ops) < maxSlice {
+		n := len(b.tickets)
+		if a.unsaved() && (n < maxSlice || b.tickets[n-1].agent.ID == a.ID) {
 			o.add(b, a, now)
 		}
 		if c != nil {
 			o.snapshot(c, a, now)
 		}
 	}
-	if len(b.ops) > 0 {
+	if o.pages.Changed() {
 		o.batch = b
-		o.do(saveEffect{b})
+		o.env.save(b, o.pages.Ops(now))
 		return
 	}
 	for _, c := range b.collects {
@@ -173,10 +169,14 @@ func (o *owner) add(b *batch, a *agent, now time.Time) {
 			return
 		}
 	}
-	b.ops = append(b.ops, checkpoint.Op{Key: checkpoint.Key(a.ID), Value: checkpoint.Append(make([]byte, 0, checkpointSize), m, a.state().Append)})
+	e := &checkpoint.Entry{ID: a.entryID(), Mark: m, Name: a.Name, Attributes: checkpoint.AttributesOf(a.stream), Totals: a.tally.State()}
+	if !a.ended.IsZero() {
+		e.Ended, e.Mark.Layout = a.ended.UnixNano(), a.layout
+	}
+	o.pages.Put(e)
 	b.tickets = append(b.tickets, ticket{agent: a, generation: a.generation, to: m.To})
 	o.worked(a, saveWork)
-	a.saved()
+	a.dirty = false
 }
 
 // mark returns the position of the agent's totals in its ring.
@@ -185,17 +185,6 @@ func (a *agent) mark() (checkpoint.Mark, error) {
 		return *a.resume, nil
 	}
 	return checkpoint.MarkOf(a.reader, a.start.UnixNano())
-}
-
-// state returns the part of the agent's checkpoint that doesn't depend on its ring.
-func (a *agent) state() *tally.State {
-	return &tally.State{Agent: a.tally, Name: a.name, Attributes: a.stream, Ended: a.ended}
-}
-
-// restore is the reverse of state.
-func (a *agent) restore(s tally.State, m checkpoint.Mark) {
-	a.tally, a.name, a.stream, a.ended = s.Agent, s.Name, s.Attributes, s.Ended
-	a.layout, a.start = m.Layout, time.Unix(0, m.Start)
 }
 
 // relieve commits rings that may fill up before the save ends, without a checkpoint.
@@ -231,9 +220,9 @@ func (o *owner) hangs(now time.Time) {
 		return
 	}
 	b.reported = true
-	o.do(reportEffect{notice.Notice{
+	o.env.report(notice.Notice{
 		Kind: notice.StoreHangs, Level: slog.LevelError,
 		Text: "checkpoint was not stored within " + hungSave.String() +
 			"; counting continues, but a crash may lose events or count them twice; check the storage extension",
-	}})
+	})
 }

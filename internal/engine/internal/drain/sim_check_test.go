@@ -27,7 +27,7 @@ func (w *world) collected(c collected) {
 		if events > len(w.counted[s.ID]) {
 			w.fail("%s: %d events are reported, but %d are counted", s.ID, events, len(w.counted[s.ID]))
 		}
-		stored := len(w.store["agent:"+s.ID].lineage)
+		stored := len(w.store[s.ID].lineage)
 		if w.plan.saves && events > stored && !w.process.owner.failing && w.kinds[notice.ExportUnsaved] == 0 {
 			w.fail("%s: %d events are reported, but %d are stored", s.ID, events, stored)
 		}
@@ -39,9 +39,8 @@ func (w *world) collected(c collected) {
 func (w *world) retired(path string, f *simFile) {
 	w.note("%s: retired", path)
 	counted := len(w.counted[path])
-	crowded := slices.ContainsFunc(w.process.effects, func(e effect) bool {
-		r, ok := e.(reportEffect)
-		return ok && r.notice.Kind == notice.RingRetired && strings.Contains(r.notice.Text, "gives way")
+	crowded := slices.ContainsFunc(w.process.notices, func(n notice.Notice) bool {
+		return n.Kind == notice.RingRetired && strings.Contains(n.Text, "gives way")
 	})
 	if since := w.now.Sub(w.found[path]); counted > 0 && since < w.plan.staleAfter && !crowded {
 		w.fail("%s: retired %v after its last events", path, since)
@@ -79,10 +78,7 @@ func (p *process) openedAt(location string) (oldest *simFile) {
 
 // reports reports whether the current step reports one of the kinds about a file.
 func (p *process) reports(f *simFile, kinds ...notice.Kind) bool {
-	return slices.ContainsFunc(p.effects, func(e effect) bool {
-		r, ok := e.(reportEffect)
-		return ok && r.notice.Path == f.location() && slices.Contains(kinds, r.notice.Kind)
-	})
+	return slices.ContainsFunc(p.notices, func(n notice.Notice) bool { return n.Path == f.location() && slices.Contains(kinds, n.Kind) })
 }
 
 // checkClosed checks that a ring is closed only after all its events were read and stored,
@@ -195,14 +191,9 @@ func (p *process) checkDelays() {
 	w, o := p.world, p.owner
 	late := func(since time.Time, limit time.Duration) bool { return w.now.Sub(since) > limit+2100*time.Millisecond }
 	for path, a := range o.agents {
-		if a.opening == nil {
-			delete(p.loads, path)
-		} else if late(p.loads[path], loadWait) {
-			w.fail("%s: waits for its checkpoint since %v", path, w.now.Sub(p.loads[path]))
-		}
-		got := w.store["agent:"+path]
+		mark := w.store[path].mark
 		switch {
-		case a.reader == nil || a.reader.Committed() == 0 || got.from != 0 || got.to == 0 || p.saving != nil || o.failing:
+		case a.reader == nil || a.reader.Committed() == 0 || mark.From != 0 || mark.To == 0 || p.saving != nil || o.failing:
 			delete(p.zeros, path)
 		case p.zeros[path].IsZero():
 			p.zeros[path] = w.now
@@ -248,7 +239,6 @@ func (p *process) checkNotice(n notice.Notice) {
 			w.known[path] = p.opened[p.reading[path]]
 		}
 		delete(p.replaced, path)
-		delete(p.forgotten, path)
 	case notice.RingRestart, notice.RingReplaced:
 		// A position that another consumer stores can also be that of a restarted agent.
 		ok = w.begun[path] > w.known[path] || w.taken[path] || w.uncertain() && strings.Contains(n.Text, "since the last checkpoint")
@@ -296,7 +286,7 @@ func (p *process) checkNotice(n notice.Notice) {
 			ok = ok || !w.now.Before(c.deadline)
 		}
 	case notice.CheckpointUnusable:
-		ok = w.now.Sub(p.loads[path]) >= loadWait // a load that fails is repeated until then
+		ok = p.loadFailed
 	}
 	if !ok {
 		w.fail("wrong notice: %v (agent %d has started, %d is known)", n, w.begun[path], w.known[path])
@@ -324,7 +314,7 @@ func (u usage) add(w *world, event uint64) usage {
 	if u.run != w.runs[event] {
 		u = usage{run: w.runs[event]}
 	}
-	u.sum += w.values[event]
+	u.sum += w.valueOf[event]
 	return u
 }
 
@@ -363,7 +353,7 @@ func (w *world) checkMemory(path string, a *agent) {
 		if of == path && w.runs[id] == f.run {
 			events++
 			if w.counted[path][id] {
-				sum += w.values[id]
+				sum += w.valueOf[id]
 			}
 		}
 	}

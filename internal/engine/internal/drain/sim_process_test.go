@@ -28,7 +28,6 @@ type process struct {
 	shut   map[*simFile]time.Time // ctimes of the files whose rings were closed
 	exits  map[*simFile]time.Time // ctimes of the files whose agents were seen to have exited
 	sent   map[string]uint64      // events of each agent that were delivered
-	loads  map[string]time.Time   // when the newest rings began to wait for their checkpoints
 	held   map[string]holding
 	zeros  map[string]time.Time // since when the stored position 0 of a path is old
 	opened map[*simFile]int     // number of the agent that had started when the ring was opened
@@ -39,8 +38,10 @@ type process struct {
 	replaced   map[string]bool      // paths whose next ring was reported to replace another one
 	reading    map[string]*simFile  // of the newest ring of each path that the owner reports as opened
 	reopens    map[string]time.Time // when the ring of a path was closed to be opened again
-	forgotten  map[string]bool      // paths whose agents were retired
-	effects    []effect             // of the current step
+	notices    []notice.Notice      // of the current step
+	calls      []func()             // of the owner in the current step, which take effect after it
+	appeared   map[string]bool      // paths whose agents the owner knows or knew
+	loadFailed bool                 // the checkpoints couldn't be loaded
 	mustReport map[string]bool      // paths whose checkpoints show that an agent has restarted
 	unreported map[*simFile]bool    // open files from which another consumer has taken events that aren't reported yet
 
@@ -52,13 +53,11 @@ type process struct {
 	waiting  map[*collect]bool    // collections that aren't answered
 	badSaves int                  // saves that failed
 	began    time.Time
-	retired  map[string]bool   // paths whose agents were retired at some time
 	alive    map[*simFile]bool // open files that another process has open, as far as the owner knows
 	exited   map[*simFile]bool // open files that no process has open, as far as the owner knows
 	emptied  map[*simFile]int  // the runs of those that were empty at position 0
 	begins   map[*simFile]bool // those in which a restart was reported, but no event was read since
 	refuses  map[*simFile]bool // those for which the ring of another container must be refused in this step
-	badLoads int
 	saver    *simSaver
 	above0   map[*ringbuf.Reader]bool // readers that have committed a position
 }
@@ -66,21 +65,21 @@ type process struct {
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		above0: make(map[*ringbuf.Reader]bool), began: w.now, retired: make(map[string]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
+		above0: make(map[*ringbuf.Reader]bool), began: w.now, alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
-		loads: make(map[string]time.Time), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[*simFile]int),
-		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), forgotten: make(map[string]bool), unreported: make(map[*simFile]bool), mustReport: make(map[string]bool),
+		appeared: make(map[string]bool), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[*simFile]int),
+		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), unreported: make(map[*simFile]bool), mustReport: make(map[string]bool),
 		known: make(map[*simFile]int), passed: make(map[*simFile]uint64), newest: make(map[string][]uint64),
 		waiting: make(map[*collect]bool), drained: make(map[string]time.Time),
 	}
-	p.saver = newSimSaver(p)
+	p.saver = &simSaver{process: p, entries: make(map[string]stored)}
 	cfg := &Config{
 		Shape: w.shape, RunInterval: 100 * time.Millisecond, StaleAfter: w.plan.staleAfter,
 		Handler: Handler{Events: p.tap},
 	}
-	p.owner = newOwner(cfg, w.plan.saves)
+	p.owner = newOwner(cfg, p, w.plan.saves)
 	for _, a := range w.agents {
 		path := a.path
 		p.tryAt[path] = w.now
@@ -92,6 +91,18 @@ func (w *world) boot() {
 	clear(w.usage)
 	clear(w.gone)
 	w.process = p
+	if w.plan.saves {
+		p.saver.load()
+		p.runCalls()
+	}
+}
+
+// runCalls lets the owner's calls take effect, now that all its notices are known.
+func (p *process) runCalls() {
+	for _, call := range p.calls {
+		call()
+	}
+	p.calls, p.notices = nil, nil
 }
 
 // tap sees each event as it is counted.
@@ -101,8 +112,8 @@ func (p *process) tap(a Agent, b ringbuf.Batch) {
 	f := p.fileOf(r)
 	for i := range b.Len() {
 		id := f.event(b.Layout(), r.Position()+uint64(i))
-		if value := b.Event(i).Value; value != w.values[id] {
-			w.fail("%s: event %d has value %d, but %d was read", a.ID, id, w.values[id], value)
+		if value := b.Event(i).Value; value != w.valueOf[id] {
+			w.fail("%s: event %d has value %d, but %d was read", a.ID, id, w.valueOf[id], value)
 		}
 		switch path, ok := w.written[id]; {
 		case !ok || path != a.ID:
@@ -174,7 +185,7 @@ func (p *process) step() {
 	for f := range p.open {
 		p.known[f] = f.started // the agent may restart during the step
 	}
-	next, effects := p.owner.step(p.world.now, in)
+	next := p.owner.step(p.world.now, in)
 	for _, a := range p.world.agents {
 		a.fence()
 	}
@@ -195,10 +206,7 @@ func (p *process) step() {
 			p.world.checkUsage(path, a)
 		}
 	}
-	p.effects = effects
-	for _, e := range effects {
-		e.run(p)
-	}
+	p.runCalls()
 	p.checkReported()
 	p.checkDelays()
 }
@@ -263,7 +271,7 @@ func (p *process) tryOpen(path string) {
 	f.locked, p.alive[f] = true, false // until it is asked
 	p.open[f] = r
 	delete(p.reopens, path)
-	p.inbox = append(p.inbox, Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p})
+	p.inbox = append(p.inbox, simOpened{Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p}, p.world})
 }
 
 // findChanged opens closed rings whose files have changed.
@@ -327,9 +335,29 @@ func (p *process) sendGone() {
 	}
 }
 
-// process implements Source.
+// process implements Source and env.
 
-func (p *process) Close(r *ringbuf.Reader) {
+func (p *process) Close(r *ringbuf.Reader)           { p.call(func() { p.close(r) }) }
+func (p *process) Reopen(a Agent, r *ringbuf.Reader) { p.call(func() { p.reopenBy(a, r) }) }
+func (p *process) Retire(a Agent, r *ringbuf.Reader) { p.call(func() { p.retire(a, r) }) }
+func (p *process) Refuse(a Agent, r *ringbuf.Reader) { p.call(func() { p.refuse(a, r) }) }
+func (p *process) reply(c *collect)                  { p.call(func() { c.done(c.collected) }) }
+
+func (p *process) report(n notice.Notice) {
+	p.notices = append(p.notices, n)
+	p.call(func() { p.reported(n) })
+}
+
+func (p *process) save(b *batch, ops []checkpoint.Op) {
+	p.call(func() {
+		p.asked, p.saving = p.world.now, b
+		p.saver.save(b, ops)
+	})
+}
+
+func (p *process) call(fn func()) { p.calls = append(p.calls, fn) }
+
+func (p *process) close(r *ringbuf.Reader) {
 	p.checkClosed(r)
 	p.lose(r, "gone", true)
 	for f, open := range p.open {
@@ -348,7 +376,7 @@ func (p *process) Close(r *ringbuf.Reader) {
 	}
 }
 
-func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
+func (p *process) reopenBy(a Agent, r *ringbuf.Reader) {
 	if r != nil { // else it was closed before
 		p.reopens[a.ID] = p.world.now
 	}
@@ -357,28 +385,23 @@ func (p *process) Reopen(a Agent, r *ringbuf.Reader) {
 
 func (p *process) reopen(a Agent, r *ringbuf.Reader) {
 	p.lose(r, "restart", true)
-	p.Close(r)
+	p.close(r)
 	if p.open[p.world.files[a.ID]] == nil {
 		p.tryAt[a.ID] = p.world.now.Add(time.Duration(p.world.IntN(5)) * time.Millisecond)
 	}
 }
 
-func (p *process) Retire(a Agent, r *ringbuf.Reader) {
+func (p *process) retire(a Agent, r *ringbuf.Reader) {
 	w := p.world
 	w.retired(a.ID, p.fileOf(r))
-	p.forgotten[a.ID], p.retired[a.ID] = true, true
-	p.Close(r)
+	delete(p.saver.entries, a.ID)
+	p.close(r)
 	w.unwatch(func(l loss) bool { return l.path == a.ID && l.at.After(p.drained[a.ID]) })
 	if f := w.files[a.ID]; p.open[f] != nil { // it is the first ring of the next agent
 		w.known[a.ID], w.restarts[a.ID] = p.opened[f], 0
 	}
-	if p.saver.current == nil && w.IntN(2) == 0 { // another agent's checkpoint is loaded
-		p.saver.stall = time.Duration(w.IntN(2000)) * time.Millisecond
-		p.saver.queue.Load(checkpoint.Key("/rings/other"), func([]byte, error) {})
-		p.saver.step()
-	}
 	for _, s := range w.agents { // it may start again before its checkpoint is removed
-		if s.path == a.ID && !s.alive && !s.starting && s.file.broken == 0 && w.plan.restarts && p.saver.current != nil && !w.doomed {
+		if s.path == a.ID && !s.alive && !s.starting && s.file.broken == 0 && w.plan.restarts && w.IntN(2) == 0 && !w.doomed {
 			s.start(s.lay, s.slots)
 			for len(s.steps) > 0 {
 				s.do(0)
@@ -389,7 +412,7 @@ func (p *process) Retire(a Agent, r *ringbuf.Reader) {
 	}
 }
 
-func (p *process) Refuse(a Agent, r *ringbuf.Reader) {
+func (p *process) refuse(a Agent, r *ringbuf.Reader) {
 	p.lose(r, "gone", false) // it was refused until then
 	p.reopen(a, r)
 }
@@ -401,67 +424,23 @@ func (p *process) lose(r *ringbuf.Reader, why string, watched bool) {
 	}
 }
 
-// process implements env.
-
-func (p *process) load(path, key string) {
-	if _, again := p.loads[path]; !again {
-		p.loads[path] = p.world.now
-	}
-	p.saver.queue.Load(key, func(value []byte, err error) {
-		if err != nil {
-			p.badLoads++
-		}
-		p.world.note("%s: loaded, %v", path, err)
-		p.inbox = append(p.inbox, simLoaded{loaded{id: path, value: value, err: err}, p.world})
-	})
-}
-
-func (p *process) save(b *batch, ops []checkpoint.Op) {
-	for _, op := range ops {
-		path := op.Key[len("agent:"):]
-		mark, state, err := checkpoint.Parse(op.Value)
-		if err != nil {
-			p.world.fail("saved checkpoint: %v", err)
-		}
-		p.saver.meta[&op.Value[0]] = stored{
-			value: op.Value, lineage: p.countedBefore(path, state), known: p.world.known[path], restarts: p.world.restarts[path],
-			from: mark.From, to: mark.To,
-		}
-	}
-	p.asked, p.saving = p.world.now, b
-	p.saver.queue.Save(ops, func(err error) {
-		p.world.note("saved %d: %v", len(ops), err)
-		p.inbox = append(p.inbox, saved{b, err})
-		p.saving, p.hangs = nil, false
-		if err != nil {
-			p.badSaves++
-		}
-	})
-}
-
 // countedBefore returns the events in the totals of a checkpoint. A collection that can't wait may
 // have drained the ring again in the same step.
-func (p *process) countedBefore(path string, state []byte) lineage {
+func (p *process) countedBefore(path string, e *checkpoint.Entry) lineage {
 	events := maps.Clone(p.world.counted[path])
-	s, err := p.world.shape.RestoreState(state)
+	totals, err := p.world.shape.Restore(e.Totals)
 	if err != nil {
 		p.world.fail("saved totals: %v", err)
 		return events
 	}
 	newest := p.newest[path]
-	for ; len(newest) > 0 && len(events) > int(s.Agent.Registered().Events); newest = newest[:len(newest)-1] {
+	for ; len(newest) > 0 && len(events) > int(totals.Registered().Events); newest = newest[:len(newest)-1] {
 		delete(events, newest[len(newest)-1])
 	}
 	return events
 }
 
-func (p *process) forget(key string) { p.saver.queue.Forget(key) }
-
-func (p *process) reply(c *collect) {
-	c.done(collected{number: c.number, snapshots: c.snapshots})
-}
-
-func (p *process) report(n notice.Notice) {
+func (p *process) reported(n notice.Notice) {
 	p.world.note("notice: %v", n)
 	p.checkNotice(n)
 	p.world.notices = append(p.world.notices, seen{n, p.world.now})

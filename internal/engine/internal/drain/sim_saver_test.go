@@ -4,61 +4,63 @@
 package drain
 
 import (
-	"context"
 	"errors"
 	"maps"
-	"strings"
+	"slices"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 )
 
-// simSaver is the saver's queue, without its goroutine, and the storage extension. It is
-// the extension's Store: a call takes effect when it ends.
+// simSaver is the saver, without its goroutine. A save takes effect when it ends.
 type simSaver struct {
 	process *process
-	queue   *checkpoint.Queue
-	meta    map[*byte]stored // by the first byte of a value
+	entries map[string]stored // that the owner should have, by path: those of all pages
+	until   time.Time         // when those of agents that haven't appeared are forgotten
 
-	current *checkpoint.Call
-	began   time.Time
-	doneAt  time.Time // when the current call ends; never if it hangs forever
-	hung    bool
-	stall   time.Duration // how long the next call takes at least
-	err     error         // result of the current call
+	current *simSave // nil between saves
+	doneAt  time.Time
+	hung    bool          // the current save never ends
+	stall   time.Duration // how long the next save takes at least
+	err     error         // result of the current save
 }
 
-func newSimSaver(p *process) *simSaver {
-	w := p.world
-	return &simSaver{process: p, queue: checkpoint.NewQueue(w.plan.staleAfter, w.now), meta: make(map[*byte]stored)}
+// simSave is a save in progress.
+type simSave struct {
+	batch *batch
+	ops   []checkpoint.Op
+	pages []map[string]stored // what they contain
+	paths []string            // of the agents whose totals are stored, and not only written again
 }
 
 var errDisk = errors.New("disk full")
 
-// step begins the next call, or ends the current one.
+// step ends the current save if it is time.
 func (s *simSaver) step() {
-	w := s.process.world
-	if s.current == nil {
-		if s.current = s.queue.Next(w.now); s.current == nil {
-			return
-		}
-		s.begin()
-	}
-	if s.hung || w.now.Before(s.doneAt) {
+	w, p := s.process.world, s.process
+	if s.current == nil || s.hung || w.now.Before(s.doneAt) {
 		return
 	}
-	c := s.current
-	s.current = nil
-	value, err := []byte(nil), s.err
-	if err == nil {
-		value, err = c.Do(context.Background(), s)
+	if s.err == nil {
+		s.apply()
 	}
-	s.queue.Done(c, value, err, w.now)()
+	w.note("saved %d: %v", len(s.current.ops), s.err)
+	p.inbox = append(p.inbox, saved{s.current.batch, s.err})
+	if p.saving, p.hangs = nil, false; s.err != nil {
+		p.badSaves++
+	}
+	s.current = nil
 }
 
-// begin decides how long the current call takes, and whether it fails.
-func (s *simSaver) begin() {
+// save begins a save, and decides how long it takes, and whether it fails.
+func (s *simSaver) save(b *batch, ops []checkpoint.Op) {
 	w := s.process.world
+	s.current = &simSave{batch: b, ops: ops}
+	for _, op := range ops {
+		s.check(op)
+	}
 	took := time.Duration(w.IntN(1_000_000))
 	if w.plan.slow {
 		took = time.Duration(w.IntN(300)) * time.Millisecond
@@ -67,89 +69,109 @@ func (s *simSaver) begin() {
 		s.hung = w.IntN(3) == 0
 		took = time.Duration(w.IntN(15)) * time.Second
 	}
-	if s.current.Key != "" && w.plan.hanging && w.plan.jumps && w.IntN(4) == 0 {
-		took = time.Duration(10+w.IntN(30)) * time.Second // until its agent is retired
-	}
 	took, s.stall = max(took, s.stall), 0
-	s.began, s.doneAt, s.err = w.now, w.now.Add(took), nil
+	s.doneAt, s.err = w.now.Add(took), nil
 	if w.plan.failing && w.IntN(4) == 0 {
 		s.err = errDisk
 	}
 }
 
-// Get implements checkpoint.Store.
-func (s *simSaver) Get(_ context.Context, key string) ([]byte, error) {
-	return s.process.world.store[key].value, nil
-}
-
-// Apply implements checkpoint.Store.
-func (s *simSaver) Apply(_ context.Context, ops []checkpoint.Op) error {
-	w := s.process.world
-	for _, op := range ops {
-		s.checkOp(op)
-		if op.Value == nil {
-			w.note("%s: checkpoint removed", op.Key)
-			delete(w.store, op.Key)
+// check checks that a page has the entries of all its agents, except of those that were retired
+// and of those that haven't appeared in time.
+func (s *simSaver) check(op checkpoint.Op) {
+	w, p := s.process.world, s.process
+	number := slices.Index(checkpoint.Keys(), op.Key)
+	values := make([][]byte, number+1)
+	values[number] = op.Value
+	page, errs := checkpoint.NewPages(values, time.Time{})
+	if len(errs) > 0 {
+		w.fail("%s can't be read: %v", op.Key, errs)
+		return
+	}
+	for _, t := range s.current.batch.tickets {
+		path := t.agent.ID
+		if checkpoint.PageOf(path) != number {
 			continue
 		}
-		content := stored{value: op.Value} // the index has no other content
-		if len(op.Value) > 0 && s.meta[&op.Value[0]].value != nil {
-			content = s.meta[&op.Value[0]]
+		e, err := page.Take(path, w.now)
+		if err != nil || e == nil {
+			w.fail("%s isn't stored: %v", path, err)
+			continue
 		}
-		w.store[op.Key] = content
-		if content.from == 0 && content.to != 0 && w.plan.crashes && w.IntN(8) == 0 {
+		s.entries[path] = stored{lineage: p.countedBefore(path, e), known: w.known[path], restarts: w.restarts[path], mark: e.Mark}
+		s.current.paths = append(s.current.paths, path)
+	}
+	if !w.now.Before(s.until) {
+		maps.DeleteFunc(s.entries, func(path string, _ stored) bool { return !p.appeared[path] })
+	}
+	content := make(map[string]stored)
+	for path, one := range s.entries {
+		if checkpoint.PageOf(path) == number {
+			content[path] = one
+		}
+	}
+	if d := cmp.Diff(slices.Sorted(maps.Keys(content)), page.IDs()); d != "" {
+		w.fail("%s has other entries (-want +got):\n%s", op.Key, d)
+	}
+	s.current.pages = append(s.current.pages, content)
+}
+
+// apply stores the pages of the current save.
+func (s *simSaver) apply() {
+	w := s.process.world
+	for i, op := range s.current.ops {
+		w.values[slices.Index(checkpoint.Keys(), op.Key)] = op.Value
+		maps.DeleteFunc(w.store, func(path string, _ stored) bool { return checkpoint.Keys()[checkpoint.PageOf(path)] == op.Key })
+		maps.Copy(w.store, s.current.pages[i])
+	}
+	for _, path := range s.current.paths {
+		content := w.store[path]
+		if content.mark.From == 0 && content.mark.To != 0 && w.plan.crashes && w.IntN(8) == 0 {
 			w.doomed = true // before the commit from position 0
 		}
 		for id := range content.lineage {
 			w.earlier[id] = true // stored totals have counted it, even if they are discarded later
 		}
 	}
-	return nil
 }
 
-// checkOp checks that only checkpoints of agents that were retired, or weren't found within
-// stale_after, are removed, and that the list of checkpoints keeps the others.
-func (s *simSaver) checkOp(op checkpoint.Op) {
+// load loads all checkpoints into a new process. This may fail.
+func (s *simSaver) load() {
 	w, p := s.process.world, s.process
-	path, isAgent := strings.CutPrefix(op.Key, "agent:")
-	switch {
-	case isAgent && op.Value == nil && !p.retired[path] && w.now.Sub(p.began) < w.plan.staleAfter:
-		w.fail("%s: the checkpoint is removed after %v", path, w.now.Sub(p.began))
-	case !isAgent:
-		for key := range w.store {
-			path, isAgent := strings.CutPrefix(key, "agent:")
-			if isAgent && strings.Contains(string(w.store[op.Key].value), path) && !strings.Contains(string(op.Value), path) {
-				w.fail("%s: the list of checkpoints lacks it", path)
-			}
-		}
+	if (w.plan.failing || w.plan.hanging) && w.IntN(8) == 0 {
+		w.now = w.now.Add(checkpoint.LoadWait)
+		p.loadFailed = true
+		p.owner.load(nil, errDisk, w.now)
+	} else {
+		s.entries = maps.Clone(w.store)
+		p.owner.load(w.values[:], nil, w.now)
 	}
+	s.until = w.now.Add(w.plan.staleAfter)
 }
 
-// simLoaded is like loaded, and records the restored totals.
-type simLoaded struct {
-	loaded
+// simOpened is like Opened, and records the restored totals.
+type simOpened struct {
+	Opened
 	world *world
 }
 
-func (m simLoaded) apply(o *owner, now time.Time) {
-	a := o.agents[m.id]
-	if a == nil || a.opening == nil || m.value == nil {
-		m.loaded.apply(o, now)
+func (m simOpened) apply(o *owner, now time.Time) {
+	w, p, id := m.world, m.world.process, m.Agent.ID
+	if o.agents[id] != nil {
+		m.Opened.apply(o, now)
 		return
 	}
-	if m.world.process.forgotten[m.id] {
-		m.world.fail("%s: the checkpoint of a retired agent is loaded", m.id)
+	got, found := p.saver.entries[id]
+	if found = found && (p.appeared[id] || now.Before(p.saver.until)); found {
+		w.counted[id], w.known[id], w.restarts[id] = maps.Clone(got.lineage), got.known, got.restarts
+		w.usage[id] = w.usageOf(got.lineage)
+		f := p.fileOf(m.Reader)
+		w.resuming(f, &got.mark)
+		p.expectRestart(f, m.Reader, &got.mark)
 	}
-	got := m.world.store["agent:"+m.id]
-	m.world.counted[m.id], m.world.known[m.id], m.world.restarts[m.id] = maps.Clone(got.lineage), got.known, got.restarts
-	m.world.usage[m.id] = m.world.usageOf(got.lineage)
-	if mark, _, err := checkpoint.Parse(m.value); err != nil {
-		m.world.fail("stored checkpoint: %v", err)
-	} else {
-		p := m.world.process
-		f := p.fileOf(a.opening.Reader)
-		m.world.resuming(f, &mark)
-		p.expectRestart(f, a.opening.Reader, &mark)
+	p.appeared[id] = true
+	m.Opened.apply(o, now)
+	if n := o.agents[id].tally.Registered().Events; n != uint64(len(w.counted[id])) {
+		w.fail("%s: continues with %d events, want %d (stored: %v)", id, n, len(w.counted[id]), found)
 	}
-	m.loaded.apply(o, now)
 }

@@ -4,7 +4,6 @@
 package drain
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -35,7 +34,8 @@ type world struct {
 	opening   bool              // a reader opens a ring
 	racing    bool              // an agent runs during a call of a reader
 	doomed    bool              // the Collector crashes soon
-	store     map[string]stored // content of the storage extension
+	values    [64][]byte        // in the storage extension, by the number of the page
+	store     map[string]stored // what they contain, by path
 
 	process *process // nil while the Collector is down
 
@@ -43,7 +43,7 @@ type world struct {
 	lastID   uint64
 	lastRun  int
 	written  map[uint64]string              // event to path
-	values   map[uint64]uint64              // event to value
+	valueOf  map[uint64]uint64              // event to value
 	runs     map[uint64]int                 // event to run
 	stored   map[uint64]time.Time           // event to time when its slot was written, before it was pushed
 	dropped  int                            // events dropped by agents because a ring was full
@@ -83,13 +83,12 @@ type seen struct {
 	at time.Time
 }
 
-// stored is a value in the store, and the events that its totals have counted.
+// stored is what an entry contains, and the events that its totals have counted.
 type stored struct {
-	value    []byte
 	lineage  lineage
 	known    int // value of known when it was saved
 	restarts uint64
-	from, to uint64
+	mark     checkpoint.Mark
 }
 
 // plan selects the faults of a run.
@@ -105,6 +104,7 @@ type plan struct {
 	observers                          bool // other processes read rings without consuming
 	races                              bool // agents also run during the calls of a reader
 	often                              int  // how often: before one of this many accesses to the header
+	onePage                            bool // the checkpoints of all agents have one storage key
 	reorders                           bool // agents' stores become visible in another order during these calls
 	ambush                             bool // agents make many steps at once, also during the calls of a reader
 	values                             int  // see newValue
@@ -121,7 +121,7 @@ func newPlan(r *rand.Rand) plan {
 	}
 	p.containers, p.closes, p.values = r.IntN(3) == 0, r.IntN(3) == 0, max(0, r.IntN(6)-2)
 	p.leaseless, p.jumps, p.breaks = r.IntN(8) == 0, r.IntN(4) == 0, r.IntN(8) == 0
-	p.observers = r.IntN(4) == 0
+	p.observers, p.onePage = r.IntN(4) == 0, r.IntN(2) == 0
 	p.races, p.reorders = r.IntN(4) == 0, r.IntN(2) == 0
 	p.ambush, p.often = r.IntN(5) == 0, 2<<r.IntN(3)
 	p.staleAfter = []time.Duration{time.Hour, 10 * time.Second}[r.IntN(2)]
@@ -143,13 +143,16 @@ func newWorld(seed uint64) *world {
 	w := &world{
 		Rand: r, plan: newPlan(r), now: time.Unix(1_700_000_000, 0), shape: shape,
 		files: make(map[string]*simFile), observers: make(map[*simFile]*simObserver), takes: make(map[*simFile]int), store: make(map[string]stored),
-		written: make(map[uint64]string), values: make(map[uint64]uint64), runs: make(map[uint64]int), stored: make(map[uint64]time.Time), live: make(map[*simFile]map[uint64]uint64),
+		written: make(map[uint64]string), valueOf: make(map[uint64]uint64), runs: make(map[uint64]int), stored: make(map[uint64]time.Time), live: make(map[*simFile]map[uint64]uint64),
 		begun: make(map[string]int), visible: make(map[string]int), heard: make(map[string]int),
 		restarts: make(map[string]uint64), taken: make(map[string]bool), gone: make(map[string]uint64),
 		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), usage: make(map[string]usage), known: make(map[string]int), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
 	}
 	for i := range w.plan.agents {
 		path := fmt.Sprintf("/rings/agent-%d", i)
+		for n := 0; w.plan.onePage && checkpoint.PageOf(path) != 0; n++ {
+			path = fmt.Sprintf("/rings/agent-%d-%d", i, n)
+		}
 		w.files[path] = newSimFile(w, path, 0, 0)
 		a := &simAgent{world: w, path: path}
 		w.agents = append(w.agents, a)
@@ -179,7 +182,7 @@ func (w *world) newValue(id uint64, pushed int) (value uint64) {
 	default:
 		value = id
 	}
-	w.values[id] = value
+	w.valueOf[id] = value
 	return value
 }
 
@@ -917,7 +920,7 @@ func (w *world) loseGone(f *simFile, why string, watched bool) {
 	for _, id := range w.live[f] {
 		kept := w.counted[f.path][id]
 		if w.plan.saves {
-			kept = w.store["agent:"+f.path].lineage[id]
+			kept = w.store[f.path].lineage[id]
 		}
 		if !kept {
 			w.loseEvent(f.path, id, why, watched)
@@ -930,8 +933,8 @@ func (w *world) loseGone(f *simFile, why string, watched bool) {
 func (w *world) crash() {
 	p := w.process
 	w.note("crash")
-	if c := p.saver.current; c != nil && w.IntN(2) == 0 {
-		_, _ = c.Do(context.Background(), p.saver)
+	if p.saver.current != nil && w.IntN(2) == 0 {
+		p.saver.apply()
 	}
 	for f := range p.open {
 		f.locked = false
@@ -942,7 +945,7 @@ func (w *world) crash() {
 	w.unwatch(func(loss) bool { return true }) // the Collector crashed before it could report them
 	for path, l := range w.counted {
 		for id := range l {
-			if !w.plan.saves || !w.store["agent:"+path].lineage[id] {
+			if !w.plan.saves || !w.store[path].lineage[id] {
 				w.forgetCounted(path, id)
 			}
 		}
@@ -1060,7 +1063,7 @@ func (w *world) check() {
 func (w *world) checkTotals(path string, a *agent) {
 	var sum, events uint64
 	for id := range w.counted[path] {
-		sum += w.values[id]
+		sum += w.valueOf[id]
 		events++
 	}
 	if got := a.tally.Registered(); got.Sum.Lo != sum || got.Events != events {

@@ -35,7 +35,7 @@ func TestEachWatchGetsTheErrorsFromItsBeginning(t *testing.T) {
 		}
 	}
 	// A watch continues with the totals of the next stream.
-	b.owner.endStream(b.agent(), b.now)
+	b.owner.succeed(b.agent(), b.now, b.now)
 	fail()
 	if first != 3 || second != 2 {
 		t.Errorf("%d and %d reports after a new stream, want 3 and 2", first, second)

@@ -184,33 +184,8 @@ func TestStreamsThatWereNotExportedAreLimited(t *testing.T) {
 		b.push(1)
 		b.step()
 	}
-	if n := len(b.agent().ended); n != maxEnded || b.count(notice.StreamLost) == 0 {
+	if n := len(b.owner.order) - 1; n != maxEnded || b.count(notice.StreamLost) == 0 {
 		t.Errorf("%d ended streams, notices %v, want %d and one notice", n, b.notices, maxEnded)
-	}
-}
-
-// A container with many agents can't make the owner keep more totals than that.
-func TestEndedStreamsOfAContainerAreLimited(t *testing.T) {
-	for name, tc := range map[string]struct {
-		holder Holder
-		more   int // streams beyond the limit that are kept
-	}{
-		"container": {Holder{Pod: "pod", Container: "hostile"}, 0},
-		"directory": {Holder{Place: "/rings", Shared: true}, 10},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newHarness(t)
-			b.start(ringbuf.Consume, false)
-			b.owner.effects = nil
-			for i := range maxEndedHeld + 10 {
-				a := b.owner.newAgent(Agent{ID: fmt.Sprint(i), Holder: tc.holder}, b, b.now)
-				b.owner.enter(a)
-				b.owner.addEnded(a, tally.Stream{}, b.now)
-			}
-			if n := b.owner.endedOf(tc.holder); n != maxEndedHeld+tc.more || len(b.owner.effects) != 10-tc.more {
-				t.Errorf("%d ended streams, %d notices, want %d and %d", n, len(b.owner.effects), maxEndedHeld+tc.more, 10-tc.more)
-			}
-		})
 	}
 }
 
@@ -220,7 +195,7 @@ func TestAgentsOfAContainerShareALimitOfEventNames(t *testing.T) {
 	agents := make(map[string]*agent)
 	for i, container := range []string{"a", "a", "b"} {
 		id := fmt.Sprint(i)
-		agents[id] = b.owner.newAgent(Agent{ID: id, Holder: Holder{Container: container}, MaxNames: 3}, b, b.now)
+		agents[id] = b.owner.newAgent(Agent{ID: id, Holder: Holder{Container: container}, MaxNames: 3}, b.now)
 		batch, err := ringbuf.MakeBatch(ringbuf.V1, []ringbuf.Event{
 			ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "x"+id, 1), ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "y"+id, 1),
 		})

@@ -4,10 +4,13 @@
 package tally
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
+	"math"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -68,17 +71,13 @@ func shapeOf(t testing.TB, cfg Config) *Shape {
 	return shape
 }
 
-func TestCheckpointRestoresTotals(t *testing.T) {
+func TestStateRestoresTotals(t *testing.T) {
 	for name, shape := range shapes(t) {
 		t.Run(name, func(t *testing.T) {
 			before := busyAgent(t, shape)
-			stored := before.AppendTotals([]byte("ahead"))
-			stored = stored[len("ahead"):]
-			after := NewAgent(shape)
-			must.OK(t, after.RestoreTotals(stored))
-			again := after.AppendTotals(nil)
-			if !bytes.Equal(stored, again) {
-				t.Errorf("restored totals are encoded as\n%x, want\n%x", again, stored)
+			after := restored(t, shape, store(t, before))
+			if d := cmp.Diff(string(store(t, before)), string(store(t, after))); d != "" {
+				t.Errorf("stored again (-want +got):\n%s", d)
 			}
 			got, known := after.MemoryUsage()
 			if want, wantKnown := before.MemoryUsage(); got != want || known != wantKnown {
@@ -99,28 +98,24 @@ func TestCheckpointRestoresTotals(t *testing.T) {
 	}
 }
 
-func TestCheckpointAllowsChangesOfUnusedSettings(t *testing.T) {
+func TestStateAllowsChangesOfUnusedSettings(t *testing.T) {
 	for name, c := range map[string][2]HistogramConfig{
 		"explicit":    {{}, {MaxSize: 20}},
 		"exponential": {{Kind: Exponential}, {Kind: Exponential, Bounds: []float64{1, 2}}},
 		"none":        {{Kind: NoHistogram}, {Kind: NoHistogram, MaxSize: 20, Bounds: []float64{1, 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stored := busyAgent(t, shapeOf(t, Config{Duration: c[0]})).AppendTotals(nil)
-			if err := NewAgent(shapeOf(t, Config{Duration: c[1]})).RestoreTotals(stored); err != nil {
-				t.Error(err)
-			}
+			restored(t, shapeOf(t, Config{Duration: c[1]}), store(t, busyAgent(t, shapeOf(t, Config{Duration: c[0]}))))
 		})
 	}
 }
 
-func TestCheckpointAddsNamesBeyondTheLimitToTheOverflow(t *testing.T) {
+func TestStateAddsNamesBeyondTheLimitToTheOverflow(t *testing.T) {
 	before := busyAgent(t, shapeOf(t, Config{}))
 	names := len(before.Series())
-	stored := before.AppendTotals(nil)
+	stored := store(t, before)
 	for limit := 1; limit <= names; limit++ {
-		after := NewAgent(shapeOf(t, Config{MaxNames: limit}))
-		must.OK(t, after.RestoreTotals(stored))
+		after := restored(t, shapeOf(t, Config{MaxNames: limit}), stored)
 		if got := len(after.Series()); got != limit {
 			t.Errorf("%d series, want %d", got, limit)
 		}
@@ -133,7 +128,7 @@ func TestCheckpointAddsNamesBeyondTheLimitToTheOverflow(t *testing.T) {
 }
 
 // A type with a series keeps it, even if the limit is reached.
-func TestCheckpointKeepsTheSeriesOfTypes(t *testing.T) {
+func TestStateKeepsTheSeriesOfTypes(t *testing.T) {
 	shape := shapeOf(t, Config{MaxNames: 2})
 	before := NewAgent(shape)
 	count := func(a *Agent, types ...ringbuf.Type) {
@@ -142,9 +137,7 @@ func TestCheckpointKeepsTheSeriesOfTypes(t *testing.T) {
 		}
 	}
 	count(before, 1000, 1001, 1002)
-	stored := before.AppendTotals(nil)
-	after := NewAgent(shape)
-	must.OK(t, after.RestoreTotals(stored))
+	after := restored(t, shape, store(t, before))
 	count(after, 1000, 1001, 1002)
 	for _, s := range after.Series() {
 		if s.Events != 2 {
@@ -168,39 +161,74 @@ func extra(a *Agent, valued bool) (all Total) {
 	return all
 }
 
-func TestCheckpointRejectsAnotherShape(t *testing.T) {
+func TestStateRejectsAnotherShape(t *testing.T) {
 	list := shapes(t)
-	stored := NewAgent(list["default"]).AppendTotals(nil)
-	if err := NewAgent(list["exponential"]).RestoreTotals(stored); !errors.Is(err, ErrShape) {
+	if _, err := list["exponential"].Restore(NewAgent(list["default"]).State()); !errors.Is(err, ErrShape) {
 		t.Errorf("error %v, want ErrShape", err)
 	}
 }
 
-func FuzzCheckpoint(f *testing.F) {
+// FuzzState restores any state. If it is accepted, the totals are usable, and storing them again is
+// possible.
+func FuzzState(f *testing.F) {
 	list := shapes(f)
 	for _, shape := range list {
-		stored := busyAgent(f, shape).AppendTotals(nil)
-		f.Add(stored)
-		f.Add(stored[:len(stored)/2])
-		f.Add(append(stored, 0))
+		f.Add(store(f, busyAgent(f, shape)))
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
+		var s State
+		if json.Unmarshal(stored, &s) != nil {
+			return
+		}
 		for _, shape := range list {
-			a := NewAgent(shape)
-			err := a.RestoreTotals(stored)
+			s.Shape = shape.hash()
+			a, err := shape.Restore(&s)
 			if err != nil {
-				if !errors.Is(err, ErrCheckpoint) && !errors.Is(err, ErrShape) {
+				if !errors.Is(err, ErrState) {
 					t.Errorf("error is %v", err)
 				}
 				continue
 			}
-			// An accepted checkpoint is usable.
-			a.Add(ringbuf.Batch{})
-			a.duration.record(12345)
-			a.MemoryUsage()
 			if len(a.Series()) > shape.maxNames {
 				t.Errorf("%d series are more than %d", len(a.Series()), shape.maxNames)
 			}
+			if usage, known := a.MemoryUsage(); usage < 0 || !known && usage != 0 {
+				t.Errorf("memory usage is %d (known: %v)", usage, known)
+			}
+			restored(t, shape, store(t, a))
+			a.Add(ringbuf.Batch{})
+			a.duration.record(12345)
+			a.Restarted()
+			if sum := a.Snapshot(nil).Duration().Sum(); math.IsNaN(sum) || sum < 0 {
+				t.Errorf("sum is %v", sum)
+			}
 		}
 	})
+}
+
+// store returns the stored form of an agent's totals.
+func store(t testing.TB, a *Agent) []byte {
+	t.Helper()
+	stored, err := json.Marshal(a.State())
+	must.OK(t, err)
+	return stored
+}
+
+// restored is the reverse of store.
+func restored(t testing.TB, shape *Shape, stored []byte) *Agent {
+	t.Helper()
+	var s State
+	must.OK(t, json.Unmarshal(stored, &s))
+	a, err := shape.Restore(&s)
+	must.OK(t, err)
+	return a
+}
+
+// BenchmarkState encodes the totals of a usual agent, as each save does.
+func BenchmarkState(b *testing.B) {
+	a := NewAgent(shapeOf(b, Config{}))
+	a.sizes[Transmit].record(1 << 20)
+	for b.Loop() {
+		b.SetBytes(int64(len(store(b, a))))
+	}
 }

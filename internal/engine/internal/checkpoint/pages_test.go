@@ -1,0 +1,159 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+var started = time.Unix(1_700_000_000, 0)
+
+func entry(id string) *Entry { return &Entry{ID: id, Totals: new(tally.State)} }
+
+// written returns the values of all keys after the entries of some agents were put into pages.
+func written(p *Pages, now time.Time, ids ...string) [][]byte {
+	for _, id := range ids {
+		p.Put(entry(id))
+	}
+	values := make([][]byte, keys)
+	for _, op := range p.Ops(now) {
+		values[slices.Index(Keys(), op.Key)] = op.Value
+	}
+	return values
+}
+
+func empty() *Pages {
+	p, _ := NewPages(nil, started)
+	return p
+}
+
+func TestEntryIsRestored(t *testing.T) {
+	want := &Entry{
+		ID: "/run/nixl/ü" + Separator + "17", Ended: 3 << 60, Name: "ü",
+		Mark:       Mark{Layout: ringbuf.V3, Dev: 1 << 40, Ino: 2 << 40, Capacity: 4096, From: 5, To: 6, Fingerprint: 7 << 24, Start: 8 << 50},
+		Attributes: AttributesOf(attribute.NewSet(attribute.String("service.name", "ü"), attribute.Int64("process.pid", 1<<60), attribute.Int("rank", 0))),
+		Totals:     &tally.State{Shape: 1 << 63, OtherErrors: tally.Sum{Hi: 1, Lo: 1 << 63}},
+	}
+	p := empty()
+	p.Put(want)
+	p, errs := NewPages(written(p, started), started)
+	must.OK(t, errors.Join(errs...))
+	got, err := p.Take(want.ID, time.Time{})
+	must.OK(t, err)
+	if d := cmp.Diff(fmt.Sprintf("%+v %+v", *want.Totals, want.AttributeSet()), fmt.Sprintf("%+v %+v", *got.Totals, got.AttributeSet())); d != "" {
+		t.Errorf("totals and attributes (-want +got):\n%s", d)
+	}
+	want.Totals, got.Totals = nil, nil
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// A value that can't be read doesn't affect others, and is replaced only when its page is written.
+func TestUnreadableValueIsReported(t *testing.T) {
+	const bad, good = "/run/nixl/bad", "/run/nixl/good"
+	valid := written(empty(), started, bad, good)
+	page := string(valid[PageOf(bad)])
+	for name, tc := range map[string]struct{ value, want string }{
+		"cut to half":        {page[:len(page)/2], "line 2"},
+		"last byte missing":  {page[:len(page)-1], "line 2"},
+		"garbage at the end": {page + "x", "line 3"},
+		"binary":             {"\x04\x01\x02", "invalid character"},
+		"another version":    {strings.Replace(page, `{"Version":1}`, `{"Version":2}`, 1), "format version 2; this release reads version 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values := slices.Clone(valid)
+			values[PageOf(bad)] = []byte(tc.value)
+			p, errs := NewPages(values, started)
+			if len(errs) != 1 || !errors.Is(errs[0], ErrInvalid) || !strings.Contains(errs[0].Error(), tc.want) || !strings.Contains(errs[0].Error(), Keys()[PageOf(bad)]) {
+				t.Errorf("errors are %v, want one with the key and %q", errs, tc.want)
+			}
+			if d := cmp.Diff([]string{good}, p.IDs()); d != "" {
+				t.Errorf("entries (-want +got):\n%s", d)
+			}
+			if ops := p.Ops(started); len(ops) != 0 {
+				t.Errorf("%d pages are written", len(ops))
+			}
+		})
+	}
+}
+
+func TestEntryThatIsNotWrittenAgainIsGone(t *testing.T) {
+	const known, exited, neighbor = "/run/nixl/known", "/run/nixl/exited", "/run/nixl/known" + Separator + "1"
+	values := written(empty(), started, known, exited, neighbor)
+	until := started.Add(time.Minute)
+	for _, late := range []bool{false, true} {
+		p, errs := NewPages(values, until)
+		must.OK(t, errors.Join(errs...))
+		if e, err := p.Take(known, started); e == nil || err != nil {
+			t.Fatalf("entry %v, error %v", e, err)
+		}
+		now, want := until.Add(-1), []string{known, neighbor}
+		if late {
+			now, want = until, []string{known}
+		}
+		p, errs = NewPages(written(p, now, known), until)
+		must.OK(t, errors.Join(errs...))
+		if d := cmp.Diff(want, p.IDs()); d != "" {
+			t.Errorf("late %v: the page that is written has other entries (-want +got):\n%s", late, d)
+		}
+	}
+	p, _ := NewPages(values, until)
+	if e, err := p.Take(exited, until); e != nil || err != nil {
+		t.Errorf("after the time limit: entry %v, error %v", e, err)
+	}
+}
+
+func TestOnlyChangedPagesAreWritten(t *testing.T) {
+	const a, b, c = "/run/nixl/a-1", "/run/nixl/b-22", "/run/nixl/c-333"
+	p, errs := NewPages(written(empty(), started, a, b, c), started.Add(time.Hour))
+	must.OK(t, errors.Join(errs...))
+	if p.Changed() {
+		t.Error("pages have changed by loading them")
+	}
+	p.Put(entry(a))
+	p.Remove(b)
+	var got []string
+	for _, op := range p.Ops(started) {
+		got = append(got, op.Key)
+	}
+	want := []string{Keys()[PageOf(a)], Keys()[PageOf(b)]}
+	slices.Sort(want)
+	if d := cmp.Diff(want, got); d != "" || p.Changed() {
+		t.Errorf("changed %v, keys (-want +got):\n%s", p.Changed(), d)
+	}
+}
+
+// FuzzPages loads any value. What is accepted can be stored again.
+func FuzzPages(f *testing.F) {
+	for _, value := range written(empty(), started, "a", "b", "c"+Separator+"1") {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		values := make([][]byte, keys)
+		for i := range values {
+			values[i] = value
+		}
+		p, _ := NewPages(values, started)
+		for _, id := range p.IDs() {
+			if e, err := p.Take(id, time.Time{}); err == nil {
+				p.Put(e)
+			}
+		}
+		_, errs := NewPages(written(p, started), started)
+		must.OK(t, errors.Join(errs...))
+	})
+}
