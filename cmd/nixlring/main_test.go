@@ -174,7 +174,7 @@ func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 		{"no condition for slow transfers", []string{"slow", dir, "--slow-transfer", "0"}},
 		{"--duration -1s", []string{"slow", dir, "-d", "-1s"}},
 		{"--run-interval 0s", []string{"slow", dir, "--run-interval", "0"}},
-		{"got 2 arguments; usage: nixlring slow [DIR]", []string{"slow", dir, dir}},
+		{"got 2 arguments; usage: nixlring slow [DIR | RECORDING]", []string{"slow", dir, dir}},
 		{"--speed 0", []string{"replay", "x", dir, "--speed", "0"}},
 		{"--speed NaN", []string{"replay", "x", dir, "--speed", "NaN"}},
 		{"got 0 arguments; usage: nixlring replay", []string{"replay"}},

@@ -4,7 +4,7 @@
 package main
 
 import (
-	"bufio"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,13 +96,10 @@ func TestNamesThatAreNotValidUTF8AreShownByAllCommands(t *testing.T) {
 func TestPageShowsAgentsWhoseNamesAreNotValidUTF8(t *testing.T) {
 	dir, _ := unreadable(t)
 	address, _ := serve(t, dir, "--listen", "127.0.0.1:0")
-	_, body := get(t, address+"events")
-	events := bufio.NewScanner(body)
-	events.Buffer(nil, 1<<20)
-	for events.Scan() {
-		if text := events.Text(); strings.Contains(text, `agent\\xfe`) && strings.Contains(text, `agent\\xff`) {
-			return
-		}
-	}
-	t.Errorf("no frame has both agents: %v", events.Err())
+	must.EventuallyTrue(t, "state with both agents", func() bool {
+		_, body := get(t, address+"state.json")
+		text, err := io.ReadAll(body)
+		must.OK(t, err)
+		return strings.Contains(string(text), `agent\\xfe`) && strings.Contains(string(text), `agent\\xff`)
+	})
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -129,7 +129,7 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 	say := notes(w, f.quiet)
 	fmt.Fprintf(say, "Recording the rings of %s to %s; press Ctrl-C to stop\n", dir, out.Name())
 	r, err := recording.NewRecorder(recording.RecorderConfig{
-		Dir: dir, Tool: "nixlring " + programVersion(), Include: top.Patterns(nil, f.recursive), Interval: f.interval, Out: out, Now: w.now,
+		Dir: dir, Tool: "nixlring " + programVersion(), Include: fleet.Patterns(nil, f.recursive), Interval: f.interval, Out: out, Now: w.now,
 		Report: func(n notice.Notice) {
 			if n.Kind != notice.RingLapped { // reported at the end
 				sayWarning(say, n)

@@ -115,22 +115,21 @@ func TestWhyExplainsATruncatedRecordingWithAWarning(t *testing.T) {
 
 func TestTopPrintsTheTotalsOfARecording(t *testing.T) {
 	r := nixlring(t.Context(), nil, "top", stragglerFile(t, nil), "-o", "json")
-	var rows []struct {
-		Agent      string            `json:"agent"`
-		Transfers  uint64            `json:"transfers"`
-		Rate       float64           `json:"transfers_per_second"`
-		Speed      float64           `json:"speed_bytes_per_second"`
-		Reader     string            `json:"reader"`
-		Attributes map[string]string `json:"attributes"`
-	}
-	must.OK(t, json.Unmarshal([]byte(r.out), &rows))
-	if len(rows) != 6 || r.code != exitOK {
+	list := framesOf(t, r)
+	if len(list) != 2 || len(list[1].Agents) != 6 || r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
-	first := rows[0] // the one with a problem
-	if first.Agent != "pod-3/agent-3" || first.Transfers != 400 || math.Abs(first.Rate-20) > 0.5 || math.Abs(first.Speed/(1<<20/1e-3)-1) > 1e-6 ||
-		first.Reader != "" || first.Attributes["k8s.pod.name"] != "pod-3" {
-		t.Errorf("%+v", first)
+	a := &list[1].Agents[3]
+	if sum := a.Both(); a.Name != "pod-3/agent-3" || sum.Transfers != 400 || math.Abs(float64(sum.Bytes)/sum.Seconds/(1<<20/1e-3)-1) > 1e-6 ||
+		a.Ring.Consumer != nil || a.Attributes["k8s.pod.name"] != "pod-3" {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestSlowPrintsTheTransfersOfARecording(t *testing.T) {
+	r := nixlring(t.Context(), nil, "slow", stragglerFile(t, nil), "--slow-transfer", "500us")
+	if r.code != exitOK || strings.Count(r.out, " pod-3/agent-3\n") != 400 || strings.Count(r.out, "\n") != 401 {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -144,7 +143,6 @@ func TestOtherFilesAreNoRecordings(t *testing.T) {
 	}{
 		{exitUsage, "why reads whole recordings; omit it", []string{"why", file, "--for", "1s"}},
 		{exitError, "is a file; specify the directory of the rings", []string{"why", filepath.Join(dir, "letter")}},
-		{exitError, "is a file; specify the directory of the rings", []string{"slow", file}},
 		{exitUsage, `--include "[": not a valid pattern`, []string{"why", file, "--include", "["}},
 	} {
 		if r := nixlring(t.Context(), nil, c.args...); r.code != c.code || !strings.Contains(r.err, c.says) {

@@ -5,40 +5,44 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
-	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/live"
-	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // slowFlags is the command line of nixlring slow.
 type slowFlags struct {
-	slowConditions
 	watchFlags
-	duration time.Duration
-	count    uint64
-	quiet    bool
-	output   *output
+	slowTransfer  time.Duration
+	minThroughput float64
+	duration      time.Duration
+	count         uint64
+	quiet         bool
+	output        *output
+	written       uint64
 }
 
 func newSlow(w world) *cobra.Command {
 	var f slowFlags
 	cmd := &cobra.Command{
-		Use:   "slow [DIR]",
+		Use:   "slow [DIR | RECORDING]",
 		Short: "Print slow transfers as they occur",
 		Long: fmt.Sprintf(`Slow prints a line for each slow transfer of all agents until interrupted. From
 rings, it first prints those that are already in them.
 
 `+sourceHelp+`
+
+`+recordingHelp+`
 
 A transfer is slow if it meets any of these conditions:
 
@@ -46,9 +50,8 @@ A transfer is slow if it meets any of these conditions:
   --min-throughput  it had a lower throughput, and at least 1 MiB
 
 An agent writes four events per transfer. If one of them is missing, the transfer
-isn't printed. Slow polls rings twice per run interval, and misses events that a
-consumer takes and the agent overwrites in between. A full ring without a consumer
-stops changing.
+isn't printed. Slow misses events that a consumer takes and the agent overwrites
+before it reads them. A full ring without a consumer stops changing.
 
 The columns are the time, the direction, the size, the transfer time, the post
 time, the throughput, the condition, and the agent. Only layout v1 has timestamps;
@@ -62,167 +65,103 @@ The receiver can log slow transfers by the same conditions; see its setting logs
   nixlring slow /run/nixl --slow-transfer 50ms
   nixlring slow --slow-transfer 0 --min-throughput 1e9 --include 'decode-*' --output json`,
 		Args:              usage(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeDirs,
+		ValidArgsFunction: completeSources,
 		RunE:              watching(&f, w),
 	}
-	f.register(cmd)
-	return cmd
-}
-
-func (f *slowFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.slowConditions.register(cmd, "print")
+	flags.DurationVar(&f.slowTransfer, "slow-transfer", time.Second, "print transfers that took longer than this; 0 for no limit")
+	flags.Float64Var(&f.minThroughput, "min-throughput", 0, "print transfers of 1 MiB or more with fewer `BYTES` per second; 0 for no limit")
 	flags.Uint64VarP(&f.count, "count", "c", 0, "stop after `NUMBER` slow transfers; 0 for no limit")
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to observe; 0 for no limit")
 	f.watchFlags.register(cmd, "observe")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print slow transfers only")
 	f.output = addOutput(cmd, "text", "json")
+	return cmd
 }
 
-// complete sets the values that come from the command line or the environment, and rejects
-// invalid flags.
 func (f *slowFlags) complete(cmd *cobra.Command, w world, args []string) error {
-	if err := f.watchFlags.complete(cmd, w, args); err != nil {
-		return err
-	}
-	if err := f.slowConditions.check(); err != nil {
-		return err
-	}
 	switch {
+	case f.slowTransfer < 0:
+		return usagef("--slow-transfer %v: must be 0 or more", f.slowTransfer)
+	case !(f.minThroughput >= 0 && f.minThroughput <= math.MaxInt64):
+		return usagef("--min-throughput %v: must be 0 or more", f.minThroughput)
 	case f.slowTransfer == 0 && f.minThroughput == 0:
 		return usagef("no condition for slow transfers; set --slow-transfer or --min-throughput")
 	case f.duration < 0:
 		return usagef("--duration %v: must be 0 or more", f.duration)
 	}
-	return nil
+	return f.watchFlags.complete(cmd, w, args)
 }
-
-// closeTimeout limits the time that closing the rings waits for file systems.
-const closeTimeout = 5 * time.Second
 
 func (f *slowFlags) run(ctx context.Context, w world) (err error) {
-	if f.duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.duration)
-		defer cancel()
-	}
-	say := notes(w, f.quiet)
-	if err := f.checkDir(); err != nil {
-		return err
-	}
-	rings := f.rings(w)
-	cfg := rings.Observe()
-	cfg.Report = func(n notice.Notice) { sayWarning(say, n) }
-	cfg.Tally = tally.Config{
-		Duration:   tally.HistogramConfig{Bounds: top.Bounds()},
-		Size:       tally.HistogramConfig{Kind: tally.NoHistogram},
-		Throughput: tally.HistogramConfig{Kind: tally.NoHistogram},
-	}
-	h, err := engine.New(cfg)
+	const interval = 250 * time.Millisecond
+	source, err := f.open(w, interval, false, false, &tally.Slow{Duration: f.slowTransfer, MinThroughput: uint64(math.Ceil(f.minThroughput))})
 	if err != nil {
-		return usageError{err}
-	}
-	found := newSlowQueue()
-	slow := f.conditions()
-	h.Watch(&engine.Watch{
-		Transfer: func(a *engine.Agent, t *tally.Transfer) {
-			if slow.Check(t) {
-				agent, one := live.Identify(a), live.NewTransfer(t, w.now())
-				found.put(newSlowTransfer(a.Path, top.NameOf(&agent), &one))
-			}
-		},
-	})
-	if err := h.Start(nil); err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		err = errors.Join(err, h.Stop(ctx))
-	}()
-	return f.print(ctx, w, say, h, found)
-}
-
-// retireEvery is the time between two checks for exited agents.
-const retireEvery = 10 * time.Second
-
-// print prints slow transfers until ctx is done, or until f.count were printed.
-func (f *slowFlags) print(ctx context.Context, w world, say io.Writer, h *engine.Engine, found *slowQueue) error {
-	out := slowWriter{out: w.out, format: f.output.value, most: f.count}
-	if err := out.head(); err != nil {
-		return err
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if f.output.value == "text" {
+		f.line(w.out, "TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "WHY", "AGENT")
 	}
-	retire := time.NewTicker(retireEvery)
-	defer retire.Stop()
-	for !out.enough() {
-		select {
-		case <-found.arrived:
-			if err := out.write(found.take()); err != nil {
-				return err
-			}
-			continue
-		case <-retire.C:
-			if c, err := h.Collect(ctx, false); err == nil { // errors are also reported as notices
-				h.Delivered(c)
-			}
-			continue
-		case <-ctx.Done():
+	say, last := notes(w, f.quiet), &diagnose.Frame{}
+	var end context.CancelFunc
+	for f.count == 0 || f.written < f.count {
+		frame, err := source.Next(ctx)
+		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+			break
 		}
-		break
+		if err != nil { // temporary
+			fmt.Fprintln(say, err)
+			continue
+		}
+		for _, note := range frame.Notes {
+			if !slices.Contains(last.Notes, note) {
+				fmt.Fprintln(say, units.Printable(note))
+			}
+		}
+		last = frame
+		if err := f.print(w.out, frame); err != nil {
+			return err
+		}
+		if f.duration > 0 && end == nil { // after what was already in the rings
+			ctx, end = context.WithTimeout(ctx, f.duration)
+			defer end()
+		}
 	}
-	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	c, err := h.Collect(last, true) // reads the remaining events
-	if err != nil {
-		return err
-	}
-	if err := out.write(found.take()); err != nil {
-		return err
-	}
-	var all uint64
-	for _, s := range c.Snapshots {
-		all += s.Totals.Requests(tally.Transmit).Events + s.Totals.Requests(tally.Receive).Events
-	}
-	if found.dropped > 0 {
-		fmt.Fprintf(w.err, "Not printed because the output was too slow: %s\n", plural(found.dropped, "slow transfer", "slow transfers"))
-	}
-	out.summarize(say, all, len(c.Snapshots))
+	fmt.Fprintf(say, "Slow transfers printed: %s, of %s\n", units.Count(f.written), plural(len(last.Agents), "agent", "agents"))
 	return nil
 }
 
-// slowQueue passes slow transfers to the output. Adding to it never blocks.
-type slowQueue struct {
-	arrived chan struct{} // with a buffer of one
-
-	mu      sync.Mutex
-	list    []slowTransfer
-	dropped int
+// slowTransfer is a slow transfer in the JSON output.
+type slowTransfer struct {
+	Agent string `json:"agent"`
+	Path  string `json:"path"`
+	diagnose.Transfer
+	Speed float64 `json:"throughput_bytes_per_second"`
 }
 
-// maxSlowQueue bounds the memory if the output blocks.
-const maxSlowQueue = 1 << 16
-
-func newSlowQueue() *slowQueue { return &slowQueue{arrived: make(chan struct{}, 1)} }
-
-func (q *slowQueue) put(t slowTransfer) {
-	q.mu.Lock()
-	if len(q.list) < maxSlowQueue {
-		q.list = append(q.list, t)
-	} else {
-		q.dropped++
+func (f *slowFlags) print(out io.Writer, frame *diagnose.Frame) (err error) {
+	for i := range frame.Agents {
+		a := &frame.Agents[i]
+		for _, t := range a.Transfers {
+			if f.count > 0 && f.written == f.count || err != nil {
+				return err
+			}
+			f.written++
+			if f.output.value == "json" {
+				err = json.NewEncoder(out).Encode(slowTransfer{a.Name, units.Text(a.Path), t, t.Speed()})
+				continue
+			}
+			err = f.line(out, t.Time.Format("2006-01-02 15:04:05.000000"), t.Direction(), units.Bytes(t.Bytes), units.Duration(t.Took),
+				units.Duration(t.Post), units.Throughput(t.Speed()), t.Cause, units.Printable(a.Name))
+		}
 	}
-	q.mu.Unlock()
-	select {
-	case q.arrived <- struct{}{}:
-	default:
-	}
+	return err
 }
 
-func (q *slowQueue) take() []slowTransfer {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	list := q.list
-	q.list = nil
-	return list
+// line writes columns of fixed widths, because later lines aren't known yet.
+func (f *slowFlags) line(out io.Writer, at, direction, size, took, post, throughput, cause, agent string) error {
+	_, err := fmt.Fprintf(out, "%-26s  %-9s  %8s  %8s  %8s  %10s  %-14s  %s\n", at, direction, size, took, post, throughput, cause, agent)
+	return err
 }

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -89,17 +89,18 @@ func TestTopShowsStores(t *testing.T) {
 	r := nixlring(t.Context(), nil, "top", dir, "-o", "json", "-w", "1s")
 	close(stop)
 	<-done
-	var list []measured
-	must.OK(t, json.Unmarshal([]byte(r.out), &list))
-	i := slices.IndexFunc(list, func(m measured) bool { return m.Agent == "decode-0" })
-	if r.code != exitOK || i < 0 {
+	list := framesOf(t, r)
+	if r.code != exitOK || len(list) != 2 {
 		t.Fatalf("%+v", r)
 	}
-	m := list[i]
-	if m.Transmit <= 0 || m.Transfers <= 0 || m.TransferP50 == nil || m.Alive == nil || !*m.Alive || m.Reader != "" || len(m.Problems) > 0 || m.Layout != "prometheus_mp_v1" {
-		t.Errorf("%+v", m)
+	i := slices.IndexFunc(list[1].Agents, func(a diagnose.Agent) bool { return a.Name == "decode-0" })
+	a := &list[1].Agents[i]
+	before := list[0].Agent(a.ID)
+	bytes, took := a.Moved[0].Bytes-before.Moved[0].Bytes, a.Moved[0].Seconds-before.Moved[0].Seconds
+	if a.Up != diagnose.Yes || a.Ring != nil || a.Layout != "prometheus_mp_v1" || a.Times.Since(before.Times).Quantile(0.5) <= 0 {
+		t.Errorf("%+v", a)
 	}
-	if m.Speed == nil || math.Abs(*m.Speed/(1<<20/50e-6)-1) > 0.01 {
-		t.Errorf("speed %v, want 1 MiB in 50 µs", m.Speed)
+	if speed := float64(bytes) / took; math.Abs(speed/(1<<20/50e-6)-1) > 0.01 {
+		t.Errorf("speed %v, want 1 MiB in 50 µs", speed)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -18,8 +19,9 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top/screen"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/screen"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
@@ -64,9 +66,8 @@ sizes and the throughput of single transfers.
 
 AGENT starts with the agent's pod and container, if it has any.
 
-ALIVE shows whether the agent is running, whether or not a consumer has its ring
-open. It changes within seconds of the agent's exit. ? means that finding out
-requires root, or isn't possible in a container.
+ALIVE shows whether the agent is running. ? means that it isn't known: an idle
+agent's ring that a consumer has open looks the same after the agent has exited.
 
 SPEED is the mean throughput: the bytes of the transfers divided by the sum of
 their times. A straggler is far slower than the agents in its directory with
@@ -81,7 +82,10 @@ The columns to --sort by are:
 
 ` + indented(sortKeys()) + `
 With --once, top waits for one window, prints one measurement and exits. Use it
-in scripts, or without a terminal.
+in scripts, or without a terminal. With --output json, it prints two frames, one
+window apart, each on a line. A frame has the counters and histograms of all
+agents; what they did in the window is the difference. For findings, use
+nixlring why --output json.
 
 To turn off colors, set NO_COLOR=1.
 
@@ -102,9 +106,9 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time between updates of the screen")
-	flags.DurationVarP(&f.window, "window", "w", top.DefaultWindow, "time over which rates and quantiles are measured")
+	flags.DurationVarP(&f.window, "window", "w", fleet.DefaultWindow, "time over which rates and quantiles are measured")
 	f.watchFlags.register(cmd, "show")
-	flags.StringVarP(&f.sort, "sort", "s", string(top.ByProblems), "sort by `COLUMN`; see above")
+	flags.StringVarP(&f.sort, "sort", "s", string(fleet.ByProblems), "sort by `COLUMN`; see above")
 	flags.BoolVar(&f.once, "once", false, "print one measurement and exit")
 	f.output = addOutput(cmd, "text", "json")
 	complete(cmd, "sort", sortKeys())
@@ -131,7 +135,7 @@ func (f *topFlags) complete(cmd *cobra.Command, w world, args []string) error {
 }
 
 func sortKeys() (names []string) {
-	for _, k := range top.Keys() {
+	for _, k := range fleet.Keys() {
 		names = append(names, string(k))
 	}
 	return names
@@ -141,7 +145,11 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	if !f.once && !isTerminal(w.out) {
 		return usagef("standard output is not a terminal; use --once, or list the rings with nixlring ls")
 	}
-	source, err := f.start(w, true)
+	interval := f.interval
+	if f.once {
+		interval = f.window
+	}
+	source, err := f.open(w, interval, !f.once, true, nil)
 	if err != nil {
 		return err
 	}
@@ -167,11 +175,19 @@ func (f *topFlags) empty(name string, excluded int) string {
 }
 
 // show runs the screen until the user quits, or ctx is done.
-func (f *topFlags) show(ctx context.Context, w world, source top.Source, opts ...tea.ProgramOption) error {
+func (f *topFlags) show(ctx context.Context, w world, source fleet.Source, opts ...tea.ProgramOption) error {
 	const framesPerSecond = 30
+	watching, stop := context.WithCancel(ctx)
+	var next sync.Mutex // held while a frame is taken
+	defer next.Lock()
+	defer stop()
 	model := screen.New(screen.Config{
-		Name: source.Name(), Interval: f.interval, Window: f.window, Sort: top.Key(f.sort),
-		Sample: source.Sample, Slowest: source.Slowest,
+		Name: source.Name(), Interval: f.interval, Window: f.window, Sort: fleet.Key(f.sort),
+		Next: func() (*diagnose.Frame, error) {
+			next.Lock()
+			defer next.Unlock()
+			return source.Next(watching)
+		},
 		Empty: func(excluded int) string { return f.empty(source.Name(), excluded) },
 	})
 	opts = append([]tea.ProgramOption{

@@ -16,7 +16,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -46,21 +47,30 @@ func runAgents(t *testing.T, names ...string) string {
 	return dir
 }
 
+// framesOf returns the frames that a command has printed.
+func framesOf(t *testing.T, r result) (list []*diagnose.Frame) {
+	t.Helper()
+	for line := range strings.Lines(r.out) {
+		f := new(diagnose.Frame)
+		must.OK(t, json.Unmarshal([]byte(line), f))
+		list = append(list, f)
+	}
+	return list
+}
+
 func TestTopOncePrintsOneMeasurement(t *testing.T) {
 	dir := runAgents(t, "prefill", "decode")
 	r := nixlring(t.Context(), nil, "top", dir, "--window", "100ms", "--output", "json", "--sort", "name")
-	var got []measured
-	must.OK(t, json.Unmarshal([]byte(r.out), &got))
-	if r.code != exitOK || r.err != "" || len(got) != 2 {
+	list := framesOf(t, r)
+	if r.code != exitOK || r.err != "" || len(list) != 2 {
 		t.Fatalf("%+v", r)
 	}
-	a := got[0]
-	if a.Agent != "decode" || a.Path != filepath.Join(dir, "decode") || a.Layout != "v4" || a.Capacity != 1<<16 || a.Reader != "nobody" || a.Alive == nil || !*a.Alive {
+	before, a := list[0].Agent(filepath.Join(dir, "decode")), list[1].Agent(filepath.Join(dir, "decode"))
+	if a.Name != "decode" || a.Path != a.ID || a.Layout != "v4" || a.Ring.Capacity != 1<<16 || a.Ring.Consumer != nil || a.Up != diagnose.Yes {
 		t.Errorf("%+v", a)
 	}
-	if a.Transmit <= 0 || a.Transfers <= 0 || a.Errors <= 0 || a.Memory == nil || *a.Memory <= 0 || a.Fill <= 0 || a.Age == nil ||
-		a.TransferP50 == nil || a.PostP99 == nil || *a.TransferP50 < *a.PostP50 || len(a.Problems) < 2 {
-		t.Errorf("%+v", a)
+	if a.Moved[0].Bytes <= before.Moved[0].Bytes || a.Failed() <= before.Failed() || *a.Memory <= 0 || a.Fill() <= 0 || a.Times.Quantile(0.5) < a.PostTimes.Quantile(0.5) {
+		t.Errorf("%+v\n%+v", before, a)
 	}
 
 	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--once")
@@ -75,17 +85,12 @@ func TestTopOnceExplainsThatThereIsNoAgent(t *testing.T) {
 	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "no agent in "+empty+" is running") {
 		t.Errorf("%+v", r)
 	}
-	if r := nixlring(t.Context(), nil, "top", empty, "--window", "10ms", "-o", "json"); r.code != exitOK || r.out != "[]\n" {
+	if r := nixlring(t.Context(), nil, "top", empty, "--window", "10ms", "-o", "json"); r.code != exitOK || len(framesOf(t, r)) != 2 || len(framesOf(t, r)[1].Agents) != 0 {
 		t.Errorf("%+v", r)
 	}
 	missing := filepath.Join(empty, "missing")
 	if r := nixlring(t.Context(), nil, "top", missing, "--window", "10ms", "--once"); r.code != exitError || !strings.Contains(r.err, missing) {
 		t.Errorf("%+v", r)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if r := nixlring(ctx, nil, "top", empty, "--window", "1h", "-o", "json"); r.code != exitOK || r.out != "[]\n" {
-		t.Errorf("interrupted: %+v", r)
 	}
 }
 
@@ -144,9 +149,8 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 	dir := runAgents(t, "prefill")
 	for _, quit := range []string{"key", "context", "key, without colors"} {
 		t.Run(quit, func(t *testing.T) {
-			source, err := top.NewRings(top.RingsConfig{Directory: dir})
+			source, err := fleet.NewRings(fleet.Config{Directory: dir, Interval: 10 * time.Millisecond})
 			must.OK(t, err)
-			must.OK(t, source.Start())
 			defer source.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -185,7 +189,7 @@ func TestTopReportsThatNoAgentMatches(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	r = nixlring(t.Context(), nil, "top", ".", "-o", "json", "-w", "10ms", "--include", "zzz")
-	if r.code != exitOK || r.out != "[]\n" || r.err != "" {
+	if list := framesOf(t, r); r.code != exitOK || len(list) != 2 || list[1].Excluded != 2 || r.err != "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -204,13 +208,12 @@ func TestTopIncludesSubdirectoriesIfAsked(t *testing.T) {
 		{[]string{"team/decode"}, []string{"--include", "team/*"}},
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"top", dir, "-w", "10ms", "-o", "json"}, tt.args...)...)
-		var got []measured
-		must.OK(t, json.Unmarshal([]byte(r.out), &got))
+		list := framesOf(t, r)
 		var names []string
-		for _, m := range got {
-			names = append(names, m.Agent)
-			if len(m.Problems) != 1 || m.Problems[0] != "agent exited" {
-				t.Errorf("%v: %v", tt.args, m.Problems)
+		for _, a := range list[len(list)-1].Agents {
+			names = append(names, a.Name)
+			if a.Up != diagnose.No {
+				t.Errorf("%v: %+v", tt.args, a)
 			}
 		}
 		if diff := cmp.Diff(tt.want, names); diff != "" {

@@ -12,10 +12,11 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
@@ -97,47 +98,26 @@ func (f *watchFlags) complete(cmd *cobra.Command, w world, args []string) (err e
 	return nil
 }
 
-// start starts watching. Without a directory, it returns an error, unless the directory
-// may be created later.
-func (f *watchFlags) start(w world, later bool) (top.Source, error) {
-	source, err := f.source(w, later)
-	if err != nil {
-		return nil, err
+// open returns the source of frames: an interval apart and, of a recording, as they were recorded if live is set.
+// Without a directory, it returns an error, unless the directory may be created later.
+func (f *watchFlags) open(w world, interval time.Duration, live, later bool, slow *tally.Slow) (fleet.Source, error) {
+	cfg := fleet.Config{
+		Directory: f.dir, Kubelet: f.kubelet, Include: f.include, Recursive: f.recursive, RunInterval: f.runInterval, Proc: w.proc, Now: w.now,
+		Interval: interval, Slow: slow,
 	}
-	return source, source.Start()
-}
-
-func (f *watchFlags) source(w world, later bool) (source top.Source, err error) {
 	if f.recorded {
-		return f.openRecording(w.now)
+		return fleet.OpenRecording(f.dir, cfg, live)
 	}
-	if err := f.checkDir(); err != nil && (!later || !errors.Is(err, fs.ErrNotExist)) {
-		return nil, err
+	if f.dir != "" {
+		if err := patherr.Directory(patherr.Rings, f.dir); err != nil && (!later || !errors.Is(err, fs.ErrNotExist)) {
+			return nil, err
+		}
 	}
-	if source, err = top.NewRings(f.rings(w)); err != nil {
+	source, err := fleet.NewRings(cfg)
+	if err != nil {
 		return nil, usageError{err}
 	}
 	return source, nil
-}
-
-// openRecording opens the recording, which is played by a clock.
-func (f *watchFlags) openRecording(now func() time.Time) (*top.Recording, error) {
-	return top.OpenRecording(top.RecordingConfig{Path: f.dir, Include: f.include, Recursive: f.recursive, Now: now})
-}
-
-// rings returns which rings to read.
-func (f *watchFlags) rings(w world) top.RingsConfig {
-	return top.RingsConfig{
-		Directory: f.dir, Kubelet: f.kubelet, Include: f.include, Recursive: f.recursive, RunInterval: f.runInterval, Proc: w.proc,
-	}
-}
-
-// checkDir returns an error unless the directory of the rings exists, if one is read.
-func (f *watchFlags) checkDir() error {
-	if f.dir == "" {
-		return nil
-	}
-	return patherr.Directory(patherr.Rings, f.dir)
 }
 
 // where returns where agents are watched, as part of a sentence.

@@ -31,8 +31,8 @@ func newWeb(w world) *cobra.Command {
 		Long: `Web serves a page about agents, and prints its address. The page
 shows first what is wrong, as nixlring why explains it; then the agents, those with
 problems first; and then speeds, transfer times and sizes, errors, and the fill of
-the rings over the last 30 minutes. Each agent has a page with its slowest
-transfers.
+the rings, from when the page was opened, for up to 30 minutes. Each agent has a
+page with its slowest transfers.
 
 ` + fmt.Sprintf(sourceHelp, "web") + `
 
@@ -68,7 +68,7 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 	// Reading each ring twice per run interval would cost half as much again. A page shows the highest fill of
 	// ten readings, and a ring is read more often if it fills faster.
 	f.runInterval *= 4
-	source, err := f.start(w, true)
+	source, err := f.open(w, web.Interval, true, true, nil)
 	if err != nil {
 		return err
 	}
@@ -77,24 +77,22 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 	if err != nil {
 		return fmt.Errorf("--listen: %w; choose another port, or 0 for any", err)
 	}
-	cfg := web.Config{
-		Name: source.Name(), Sample: source.Sample, Slowest: source.Slowest,
-	}
-	if !f.recorded {
-		cfg.Processes = func() []diagnose.Process { return processes(w) }
-	}
 	address, err := netip.ParseAddrPort(l.Addr().String())
+	if err == nil && !address.Addr().IsLoopback() {
+		err = usagef("--listen %s: other hosts could open the page; use an address of this host, such as 127.0.0.1:9470, and a tunnel", f.listen)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(w.out, "http://%s/\n", address)
+	}
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if !address.Addr().IsLoopback() {
-		return errors.Join(usagef("--listen %s: other hosts could open the page; use an address of this host, such as 127.0.0.1:9470, and a tunnel", f.listen), l.Close())
-	}
-	if _, err := fmt.Fprintf(w.out, "http://%s/\n", address); err != nil {
-		return errors.Join(err, l.Close())
-	}
 	fmt.Fprintln(notes(w, f.quiet), "press Ctrl-C to stop")
-	page := web.New(cfg)
+	search := func() []diagnose.Process { return processes(w) }
+	if f.recorded {
+		search = nil
+	}
+	page := web.New(source.Name())
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
@@ -102,6 +100,6 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 		served <- page.Serve(ctx, l)
 		stop()
 	}()
-	page.Run(ctx)
+	page.Run(ctx, source, search)
 	return <-served
 }

@@ -64,15 +64,12 @@ func TestWebServesWhatTheAgentsDo(t *testing.T) {
 	if !regexp.MustCompile(`^http://127\.0\.0\.1:\d+/$`).MatchString(address) {
 		t.Fatal(address)
 	}
-	_, body := get(t, address+"events")
-	events := bufio.NewScanner(body)
-	events.Buffer(nil, 1<<20)
-	for events.Scan() {
-		if strings.Contains(events.Text(), `"kind":"straggler","severity":"warning","who":"sim-2"`) {
-			return
-		}
-	}
-	t.Errorf("no frame names the straggler: %v", events.Err())
+	must.EventuallyTrue(t, "state that names the straggler", func() bool {
+		_, body := get(t, address+"state.json")
+		text, err := io.ReadAll(body)
+		must.OK(t, err)
+		return strings.Contains(string(text), `"kind":"straggler","severity":"warning","who":"sim-2"`)
+	})
 }
 
 func TestWebListensOnThisHostOnly(t *testing.T) {

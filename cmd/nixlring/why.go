@@ -8,11 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 )
@@ -107,10 +108,10 @@ type verdict struct {
 	where     string
 	Seconds   float64            `json:"seconds"` // length of the watch
 	Agents    int                `json:"agents"`
-	Exited    int                `json:"exited"`            // how many of them have exited
-	Warning   string             `json:"warning,omitempty"` // about the watch
-	Findings  []diagnose.Finding `json:"findings"`          // the worst first; never null
-	Unjudged  []diagnose.Check   `json:"unjudged"`          // never null
+	Exited    int                `json:"exited"`             // how many of them have exited
+	Warnings  []string           `json:"warnings,omitempty"` // about the watch
+	Findings  []diagnose.Finding `json:"findings"`           // the worst first; never null
+	Unjudged  []diagnose.Check   `json:"unjudged"`           // never null
 }
 
 // problems returns the number of findings that aren't only information.
@@ -124,7 +125,11 @@ func (v *verdict) problems() (n int) {
 }
 
 func (f *whyFlags) run(ctx context.Context, w world) (err error) {
-	source, err := f.open(w)
+	interval := min(f.length/frames, time.Minute)
+	if f.recorded {
+		interval = playStep
+	}
+	source, err := f.open(w, interval, false, false, nil)
 	if err != nil {
 		return err
 	}
@@ -149,88 +154,55 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 	return nil
 }
 
-// open starts watching, or opens the recording.
-func (f *whyFlags) open(w world) (top.Source, error) {
-	if f.recorded {
-		return f.openRecording(nil)
-	}
-	return f.start(w, false)
-}
+// The number of frames in a watch, and the first time between two frames of a recording.
+const (
+	frames   = 20
+	playStep = 250 * time.Millisecond
+)
 
-// watch samples the agents until the end of the watch, or until ctx is done, and explains what it saw.
-func (f *whyFlags) watch(ctx context.Context, w world, source top.Source) (*verdict, error) {
-	board := top.NewBoard(f.length, 1)
-	var all []diagnose.Sample
-	add := func() {
-		s := source.Sample()
-		board.Add(s)
-		if s.Failed == nil {
-			all = append(all, s.Diagnose())
+// watch takes frames until the end of the watch, or until ctx is done, and explains what it saw.
+func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*verdict, error) {
+	var all []*diagnose.Frame
+	for f.recorded || len(all) == 0 || all[len(all)-1].Time.Sub(all[0].Time) < f.length {
+		frame, err := source.Next(ctx)
+		if len(all) > 0 && (errors.Is(err, io.EOF) || ctx.Err() != nil) {
+			break
 		}
-	}
-	add()
-	if r, ok := source.(*top.Recording); ok {
-		for step, more := playStep, true; more; {
-			more = r.Advance(ctx, step)
-			add()
-			if len(all) > 2*samples { // the recording is long: half as many are enough
-				for i := range samples + 1 {
-					all[i] = all[2*i]
-				}
-				all, step = all[:samples+1], 2*step
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, frame)
+		if r, ok := source.(*fleet.Recording); ok && len(all) > 2*frames { // it is long: half as many are enough
+			for i := range frames + 1 {
+				all[i] = all[2*i]
 			}
+			all = all[:frames+1]
+			r.Stretch()
 		}
-	} else {
-		f.wait(ctx, add)
 	}
-	if err := board.Err(); err != nil {
-		return nil, err
+	last := all[len(all)-1]
+	length := last.Time.Sub(all[0].Time)
+	v := &verdict{
+		where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(last.Agents), Warnings: last.Notes,
+		Findings: []diagnose.Finding{}, Unjudged: []diagnose.Check{},
 	}
-	length := all[len(all)-1].At.Sub(all[0].At)
-	rings := board.Rings()
-	v := &verdict{where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(rings), Warning: board.Warning(), Findings: []diagnose.Finding{}}
-	switch {
-	case f.recorded:
+	if f.recorded {
 		v.Recording = f.dir
-	default:
+	} else {
 		v.Directory = f.dir
 	}
-	for i := range rings {
-		if rings[i].Up == diagnose.No {
+	for i := range last.Agents {
+		if last.Agents[i].Up == diagnose.No {
 			v.Exited++
 		}
 	}
-	windows := diagnose.Watch(length)
-	v.Findings = append(v.Findings, diagnose.AddRings(diagnose.Diagnose(all, windows), rings)...)
-	v.Unjudged = append([]diagnose.Check{}, diagnose.Unjudged(diagnose.Checks(all, rings, windows))...)
+	r := diagnose.Watched(all, diagnose.Watch(length))
+	v.Findings, v.Unjudged = append(v.Findings, r.Findings...), append(v.Unjudged, diagnose.Unjudged(r.Checks)...)
 	if !f.recorded {
 		v.Findings = append(v.Findings, diagnose.Processes(processes(w))...)
 	}
 	diagnose.Sort(v.Findings)
 	return v, nil
-}
-
-// The number of samples in a watch, and the first time between two samples of a recording.
-const (
-	samples  = 20
-	playStep = 250 * time.Millisecond
-)
-
-// wait adds samples until the end of the watch, or until ctx is done.
-func (f *whyFlags) wait(ctx context.Context, add func()) {
-	end, ticker := time.NewTimer(f.length), time.NewTicker(min(f.length/samples, time.Minute))
-	defer end.Stop()
-	defer ticker.Stop()
-	for ended := false; !ended; {
-		select {
-		case <-ticker.C:
-		case <-end.C:
-			ended = true
-		case <-ctx.Done():
-			ended = true
-		}
-		add()
-	}
 }
 
 // processes returns the processes that use NIXL. Those that can't be examined are missing.

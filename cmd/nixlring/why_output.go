@@ -34,8 +34,8 @@ func (v *verdict) write(w world, quiet bool) error {
 	default:
 		fmt.Fprintf(say, "%s: %s\n", v.headline(), watched)
 	}
-	if v.Warning != "" {
-		fmt.Fprintf(say, "Warning: %s\n", units.Printable(v.Warning))
+	for _, warning := range v.Warnings {
+		fmt.Fprintf(say, "Warning: %s\n", units.Printable(warning))
 	}
 	if v.Agents > v.Exited && len(v.Unjudged) > 0 {
 		fmt.Fprintln(say, "Not judged:")
@@ -65,7 +65,7 @@ func (v *verdict) length() time.Duration {
 // headline says that nothing was found, and how much that means.
 func (v *verdict) headline() string {
 	for _, c := range v.Unjudged {
-		if c.Reason == diagnose.NothingMoves {
+		if c.Still {
 			return "Nothing moves"
 		}
 	}

@@ -14,40 +14,44 @@ import (
 // Check is something that a diagnosis looks for.
 type Check struct {
 	Name   string `json:"check"`
-	Kinds  []Kind `json:"-"`                // what it finds
-	Reason string `json:"reason,omitempty"` // why it doesn't cover all agents; empty if it does
+	Kinds  []Kind `json:"kinds"`           // what it finds
+	Reason string `json:"reason"`          // why it doesn't cover all agents; empty if it does
+	Still  bool   `json:"still,omitempty"` // no agent completed a transfer
 }
 
-// NothingMoves is the reason of a check if no agent completed a transfer.
-const NothingMoves = "no agent completed a transfer"
-
-// Checks returns what was looked for in some samples, and which agents that doesn't cover. A check that
-// wasn't made finds nothing, which doesn't mean that all is well.
-func Checks(samples []Sample, rings []Ring, w Windows) []Check {
-	var c coverage
-	if len(samples) > 0 {
-		c = newHistory(samples, w).coverage()
-	}
+// checks returns what was looked for, and which agents that doesn't cover. A check that wasn't made finds nothing,
+// which doesn't mean that all is well.
+func (h *history) checks() []Check {
+	c := h.coverage()
 	var none, still string
 	if c.running == 0 {
 		none = "no agent is running"
 	}
-	if still = none; still == "" && c.idle == c.running {
-		still = NothingMoves
+	nothing := c.running > 0 && c.idle == c.running
+	if still = none; nothing {
+		still = "no agent completed a transfer"
+		if c.stopped > 0 {
+			still += fmt.Sprintf(", although %s before", counted(c.stopped, "one did", "%d did"))
+		}
 	}
-	few := cmp.Or(still, c.some(c.few, fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(w.Window))))
+	few := cmp.Or(still, c.some(c.few, fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(h.windows.Window))))
 	peers := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
-	return []Check{
-		{"speed compared with peers", []Kind{Straggler}, cmp.Or(few, c.some(c.peerless, peers))},
-		{"speed compared with the past", []Kind{Slower, JobSlower}, cmp.Or(few, c.some(c.pastless, "had no speed "+units.Age(w.Gap)+" ago or earlier"))},
-		{"progress", []Kind{Stalled, JobStalled, Idle}, cmp.Or(still, c.some(c.idle, "completed no transfer"))},
-		{"errors", []Kind{Failing}, cmp.Or(still, c.some(c.idle, "completed no transfer"))},
-		{"post times", []Kind{PostBound}, few},
-		{"small transfers behind large ones", []Kind{SmallBehindLarge}, few},
-		{"lost events", []Kind{EventsLost, RingFull, NearlyFull}, none},
-		{"consumers of rings", []Kind{NoConsumer, EventsTaken}, cmp.Or(none, c.some(unknownConsumers(rings), "had no consumer that could be found"))},
-		{"exits", []Kind{Gone}, cmp.Or(none, c.some(c.unknown, "may have exited"))},
+	idle := cmp.Or(still, c.some(c.idle, "completed no transfer"))
+	list := []Check{
+		{Name: "speed compared with peers", Kinds: []Kind{Straggler}, Reason: cmp.Or(few, c.some(c.peerless, peers))},
+		{Name: "speed compared with the past", Kinds: []Kind{Slower, JobSlower}, Reason: cmp.Or(few, c.some(c.pastless, "had no known speed before"))},
+		{Name: "progress", Kinds: []Kind{Stalled, JobStalled, Idle}, Reason: idle},
+		{Name: "errors", Kinds: []Kind{Failing, SomeFail}, Reason: idle},
+		{Name: "post times", Kinds: []Kind{PostBound}, Reason: few},
+		{Name: "small transfers behind large ones", Kinds: []Kind{SmallBehindLarge}, Reason: few},
+		{Name: "lost events", Kinds: []Kind{EventsLost, RingFull, NearlyFull}, Reason: none},
+		{Name: "consumers of rings", Kinds: []Kind{NoConsumer, EventsTaken}, Reason: cmp.Or(none, c.some(c.undecided, "had no consumer that could be found"))},
+		{Name: "exits", Kinds: []Kind{Gone}, Reason: cmp.Or(none, c.some(c.unknown, "may have exited"))},
 	}
+	for i := range list {
+		list[i].Still = nothing && list[i].Reason == still
+	}
+	return list
 }
 
 // Unjudged returns the checks that don't cover all agents.
@@ -57,24 +61,30 @@ func Unjudged(checks []Check) []Check {
 
 // coverage is the numbers of agents that can't be judged.
 type coverage struct {
-	running  int // all agents that haven't exited
-	unknown  int // that may have exited
-	idle     int // without transfers, unless they are known to hang or to fail
-	few      int // with too few transfers for a speed
-	peerless int // with a speed, but too few peers
-	pastless int // with a speed, but without a past
+	running   int // all agents that haven't exited
+	unknown   int // that may have exited
+	undecided int // whose consumer is unknown
+	idle      int // without transfers, unless they are known to hang or to fail
+	stopped   int // of these, those that had transfers before
+	few       int // with too few transfers for a speed
+	peerless  int // with a speed, but too few peers
+	pastless  int // with a speed, but without a past
 }
 
 func (h *history) coverage() (c coverage) {
+	if len(h.at) == 0 {
+		return c
+	}
 	last := len(h.at) - 1
-	compared := make(map[Agent]bool)
+	compared := make(map[Identity]bool)
 	for _, peers := range h.bands(last) {
 		for _, p := range peers {
 			compared[p.agent] = compared[p.agent] || len(peers) >= MinPeers
 		}
 	}
-	known := make(map[Agent]bool)
-	for _, f := range append(h.stalls(last), h.failing(last)...) {
+	known := make(map[Identity]bool)
+	found := append(h.stalls(last), h.failing(last)...)
+	for _, f := range append(found, h.idlers(last, found)...) {
 		for _, a := range f.Agents {
 			known[a] = true
 		}
@@ -86,14 +96,22 @@ func (h *history) coverage() (c coverage) {
 		}
 		c.running++
 		c.unknown += boolean(t.up(last) == Unknown)
-		c.idle += boolean(h.moved(t, last, h.windows.Window) == 0 && !known[a])
-		if _, ok := h.pace(t, last); !ok {
-			c.few++
+		c.undecided += boolean(!t.states[last].Store && h.draining(t, last) == Undecided)
+		if h.moved(t, last, h.windows.Window) == 0 && !known[a] {
+			c.idle++
+			c.stopped += boolean(t.before() > 0)
+		}
+		paces := h.paces(t, last)
+		if len(paces) == 0 {
+			c.few += boolean(!known[a])
 			continue
 		}
-		_, ok := h.past(t, last)
+		past := slices.ContainsFunc(paces, func(p pace) bool {
+			_, ok := h.past(t, last, p.way)
+			return ok
+		})
 		c.peerless += boolean(!compared[a])
-		c.pastless += boolean(!ok)
+		c.pastless += boolean(!past)
 	}
 	return c
 }
@@ -110,12 +128,12 @@ func (c *coverage) some(n int, reason string) string {
 	}
 }
 
-// unknownConsumers returns the number of rings whose consumer is unknown.
-func unknownConsumers(rings []Ring) (n int) {
-	for i := range rings {
-		n += boolean(rings[i].Up != No && rings[i].Consumer == UnknownConsumer && !rings[i].Store)
+// counted returns a text for one, or for more.
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return one
 	}
-	return n
+	return fmt.Sprintf(more, n)
 }
 
 func boolean(b bool) int {

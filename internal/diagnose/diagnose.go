@@ -5,18 +5,22 @@ package diagnose
 
 import "time"
 
-// Diagnose returns the findings at the last of some samples, the worst first. The samples are in
-// order of time.
-func Diagnose(samples []Sample, w Windows) []Finding {
-	if len(samples) == 0 {
+// Result is what a diagnosis finds.
+type Result struct {
+	Findings []Finding // the worst first
+	Checks   []Check   // what was looked for
+	Draining map[string]Draining
+}
+
+// Diagnose returns the findings at the last of some frames that have held for as long as the alerts
+// require. The frames are in order of time.
+func Diagnose(frames []*Frame, w Windows) []Finding {
+	if len(frames) == 0 {
 		return nil
 	}
-	h := newHistory(samples, w)
-	last := len(samples) - 1
+	h := newHistory(frames, w)
+	last := len(frames) - 1
 	list := h.findings(last)
-	if len(list) == 0 {
-		return nil
-	}
 	var kept []Finding
 	since := h.since(list, last)
 	for _, f := range list {
@@ -33,15 +37,35 @@ func Diagnose(samples []Sample, w Windows) []Finding {
 	return kept
 }
 
-// Now returns the findings at the last of some samples, the worst first, however long they have
-// held. Most have no Since: a caller that diagnoses each sample knows when a finding began.
-func Now(samples []Sample, w Windows) []Finding {
-	if len(samples) == 0 {
-		return nil
+// Now returns what a tool says at the last of some frames: findings, however long they have held, with what is wrong
+// with the consumers of the rings. Most findings have no Since: a caller that diagnoses each frame knows when one began.
+func Now(frames []*Frame, w Windows) Result { return now(frames, w, false) }
+
+// Watched is [Now] at the end of a watch, with the times since when the findings have held.
+func Watched(frames []*Frame, w Windows) Result { return now(frames, w, true) }
+
+func now(frames []*Frame, w Windows, since bool) Result {
+	if len(frames) == 0 {
+		return Result{}
 	}
-	list := newHistory(samples, w).findings(len(samples) - 1)
-	Sort(list)
-	return list
+	h := newHistory(frames, w)
+	last := len(frames) - 1
+	r := Result{Checks: h.checks(), Draining: make(map[string]Draining, len(h.agents))}
+	found := h.findings(last)
+	if since {
+		begun := h.since(found, last)
+		for i := range found {
+			if found[i].Since.IsZero() {
+				found[i].Since = begun[found[i].Key()]
+			}
+		}
+	}
+	r.Findings = explain(found, h.undrained(last))
+	Sort(r.Findings)
+	for _, a := range h.agents {
+		r.Draining[a.ID] = h.draining(h.tracks[a], last)
+	}
+	return r
 }
 
 // hold returns how long a finding must hold.
@@ -58,7 +82,7 @@ func (w *Windows) hold(k Kind) time.Duration {
 	}
 }
 
-// findings returns the findings at a sample, before they are known to hold.
+// findings returns the findings at a frame, before they are known to hold.
 func (h *history) findings(i int) []Finding {
 	list := h.stragglers(i)
 	list = append(list, h.slowdowns(i, list)...)
@@ -68,6 +92,8 @@ func (h *history) findings(i int) []Finding {
 	list = append(list, h.failing(i)...)
 	list = append(list, h.losses(i)...)
 	list = append(list, h.gone(i)...)
+	list = append(list, h.crashLoops(i)...)
+	list = append(list, h.memoryGrows(i)...)
 	if h.windows.Hold == 0 {
 		list = append(list, h.idlers(i, list)...)
 	}
@@ -76,7 +102,7 @@ func (h *history) findings(i int) []Finding {
 
 // since returns the times from which findings have held without interruption.
 func (h *history) since(list []Finding, last int) map[Key]time.Time {
-	const most = 100 // samples
+	const most = 100 // frames
 	since, open := make(map[Key]time.Time), make(map[Key]bool)
 	for i := range list {
 		since[list[i].Key()], open[list[i].Key()] = h.at[last], true

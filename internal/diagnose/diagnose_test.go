@@ -32,7 +32,7 @@ func TestEachIncidentIsNamedWithinTenMinutes(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			samples := f.Samples()
+			samples := f.Frames()
 			begin := int(fleets.Begin / fleets.Every)
 			list := diagnose.Diagnose(samples, diagnose.Rules())
 			got := found(list)
@@ -45,7 +45,7 @@ func TestEachIncidentIsNamedWithinTenMinutes(t *testing.T) {
 				if finding.What == "" || finding.Next == "" || finding.Short == "" || finding.Not == "" || finding.Evidence == nil || finding.Since.IsZero() {
 					t.Errorf("incomplete: %+v", finding)
 				}
-				if after := finding.Since.Sub(samples[begin].At); after > fleets.Found-fleets.Begin {
+				if after := finding.Since.Sub(samples[begin].Time); after > fleets.Found-fleets.Begin {
 					t.Errorf("%s: only since %v", finding.What, after)
 				}
 			}
@@ -54,12 +54,12 @@ func TestEachIncidentIsNamedWithinTenMinutes(t *testing.T) {
 }
 
 // eachMinute calls check with what is known of each healthy fleet after every minute.
-func eachMinute(t *testing.T, check func(t *testing.T, f *fleets.Fleet, samples []diagnose.Sample)) {
+func eachMinute(t *testing.T, check func(t *testing.T, f *fleets.Fleet, samples []*diagnose.Frame)) {
 	t.Helper()
 	for _, f := range fleets.Healthy() {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			samples := f.Samples()
+			samples := f.Frames()
 			step := int(time.Minute / fleets.Every)
 			if len(f.Members) > 100 {
 				step *= 10
@@ -72,13 +72,13 @@ func eachMinute(t *testing.T, check func(t *testing.T, f *fleets.Fleet, samples 
 }
 
 func TestNothingIsWrongWithHealthyFleets(t *testing.T) {
-	eachMinute(t, func(t *testing.T, f *fleets.Fleet, samples []diagnose.Sample) {
+	eachMinute(t, func(t *testing.T, f *fleets.Fleet, samples []*diagnose.Frame) {
 		most := diagnose.Info
 		if f.Warns {
 			most = diagnose.Warning
 		}
 		if list := diagnose.Diagnose(samples, diagnose.Rules()); len(list) > 0 && !most.AtLeast(list[0].Severity) {
-			t.Fatalf("at %v: %v: %s %v", samples[len(samples)-1].At.Sub(samples[0].At), found(list), list[0].What, list[0].Evidence)
+			t.Fatalf("at %v: %v: %s %v", samples[len(samples)-1].Time.Sub(samples[0].Time), found(list), list[0].What, list[0].Evidence)
 		}
 	})
 }
@@ -90,7 +90,7 @@ func TestAFewVerySlowTransfersAreNotASlowLink(t *testing.T) {
 		if !tail && f.Name != "an agent at a tenth of the speed" {
 			continue
 		}
-		list := diagnose.Diagnose(f.Samples(), diagnose.Rules())
+		list := diagnose.Diagnose(f.Frames(), diagnose.Rules())
 		if len(list) != 1 || strings.Contains(list[0].What, "A few transfers") != tail || strings.Contains(list[0].Next, "NIC") == tail {
 			t.Errorf("%s: %+v", f.Name, list)
 		}

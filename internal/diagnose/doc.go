@@ -4,7 +4,7 @@
 // Package diagnose finds out from the totals of NIXL agents which agents are slow, hang, fail or
 // lose telemetry, and says what to do.
 //
-// [Diagnose] is a pure function of samples: the totals of all agents at some times. The recording
+// [Diagnose] and [Now] are pure functions of frames: the totals of all agents at some times. The recording
 // rules and alerts in dashboards/ have the same definitions and the same limits; a test feeds both
 // with the same fleets and compares the results.
 //
@@ -23,7 +23,7 @@
 //
 // # Order of files
 //
-// finding.go: what is found; input.go: samples; limits.go: limits and windows; history.go: totals
-// over time; straggler.go, past.go, stalled.go, transfers.go, loss.go, gone.go: one definition
+// finding.go: what is found; frame.go, histogram.go: frames; limits.go: limits and windows; history.go: totals
+// over time; straggler.go, past.go, stalled.go, transfers.go, loss.go, consumer.go, gone.go, health.go: one definition
 // each; diagnose.go: all of them, and since when; text.go: sentences.
 package diagnose

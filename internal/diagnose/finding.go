@@ -27,6 +27,8 @@ const (
 	EventsLost        Kind = "events_lost"        // telemetry is incomplete
 	EventsTaken       Kind = "events_taken"       // another consumer takes events
 	NearlyFull        Kind = "ring_nearly_full"   // events may be lost soon
+	CrashLoop         Kind = "crash_loop"         // an agent restarts again and again
+	MemoryGrows       Kind = "memory_grows"       // an agent registers memory and never deregisters any
 	Gone              Kind = "gone"               // agents of a job have exited
 	Idle              Kind = "idle"               // an agent has no transfers while its peers have
 	RingFull          Kind = "ring_full"          // nothing drains a ring, and it is full
@@ -66,8 +68,8 @@ type Finding struct {
 	Kind     Kind     `json:"kind"`
 	Severity Severity `json:"severity"`
 	// Agents are the affected agents. A finding about an agent has one.
-	Agents []Agent   `json:"agents"`
-	Since  time.Time `json:"since,omitzero"`
+	Agents []Identity `json:"agents"`
+	Since  time.Time  `json:"since,omitzero"`
 	// Ratio is how far the agent is from its peers or its past, or a share. 0 if the kind has none.
 	Ratio float64 `json:"ratio,omitempty"`
 
@@ -82,18 +84,19 @@ type Finding struct {
 
 // Key identifies a finding at different times.
 type Key struct {
-	kind  Kind
-	agent Agent // only the job is set if the finding is about a job
+	kind Kind
+	id   string // of the agent; empty if the finding is about a job
+	job  Job
 }
 
 // Key returns the key of the finding.
 func (f *Finding) Key() Key {
 	k := Key{kind: f.Kind}
 	if len(f.Agents) > 0 {
-		k.agent = f.Agents[0]
+		k.id, k.job = f.Agents[0].ID, f.Agents[0].Job
 	}
 	if f.job {
-		k.agent = Agent{Job: k.agent.Job}
+		k.id = ""
 	}
 	return k
 }
@@ -104,7 +107,7 @@ func (f *Finding) OfJob() bool { return f.job }
 // urgency is the order of kinds of the same severity.
 var urgency = []Kind{
 	JobStalled, Stalled, Failing, JobSlower, TelemetryDisabled, Straggler, Slower, SomeFail, SmallBehindLarge, PostBound,
-	RingFull, EventsLost, EventsTaken, NearlyFull, NoConsumer, NoTelemetry, Gone, Idle,
+	RingFull, EventsLost, EventsTaken, CrashLoop, MemoryGrows, NearlyFull, NoConsumer, NoTelemetry, Gone, Idle,
 }
 
 // Kinds returns all kinds, the most urgent first.
@@ -117,7 +120,7 @@ func Sort(list []Finding) {
 			b.Severity.rank()-a.Severity.rank(),
 			slices.Index(urgency, a.Kind)-slices.Index(urgency, b.Kind),
 			cmp.Compare(a.goodness(), b.goodness()),
-			compareAgents(a.Key().agent, b.Key().agent),
+			compareAgents(a.first(), b.first()),
 		)
 	})
 }
@@ -132,7 +135,14 @@ func (f *Finding) goodness() float64 {
 	}
 }
 
-func compareAgents(a, b Agent) int {
+func (f *Finding) first() Identity {
+	if len(f.Agents) == 0 {
+		return Identity{}
+	}
+	return f.Agents[0]
+}
+
+func compareAgents(a, b Identity) int {
 	return cmp.Or(
 		strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Service, b.Service),
 		strings.Compare(a.Name, b.Name), strings.Compare(a.Pod, b.Pod), strings.Compare(a.Host, b.Host), strings.Compare(a.ID, b.ID),

@@ -9,7 +9,7 @@ package diagnose
 func (h *history) gone(i int) (list []Finding) {
 	w := h.windows
 	now, active := make(map[Job]int), make(map[Job]bool)
-	exited := make(map[Job][]Agent)
+	exited := make(map[Job][]Identity)
 	var jobs []Job
 	for _, a := range h.agents {
 		t := h.tracks[a]
@@ -42,8 +42,8 @@ func (h *history) gone(i int) (list []Finding) {
 // another reason may still run.
 func (t *track) exited(i int) bool {
 	for ; i >= t.first; i-- {
-		if t.readings[i] != nil {
-			return t.readings[i].Up == No
+		if t.states[i] != nil {
+			return t.states[i].Up == No
 		}
 	}
 	return false

@@ -15,128 +15,186 @@ import (
 type history struct {
 	windows Windows
 	at      []time.Time // ascending
-	tracks  map[Agent]*track
-	agents  []Agent // sorted, so that results don't depend on the order of a map
+	tracks  map[Identity]*track
+	agents  []Identity // sorted, so that results don't depend on the order of a map
 }
 
 // track is the totals of an agent at each time.
 type track struct {
-	readings []*Reading // nil where the agent is absent
-	totals   []totals   // the last known ones where the agent is absent
-	first    int        // the first reading
+	states []*Agent // nil where the agent is absent
+	totals []totals // the last known ones where the agent is absent
+	first  int      // the first state
 }
 
+// way is a direction, or both.
+type way int
+
+const (
+	writes way = iota
+	reads
+	both
+)
+
+// totals are sums. moved has one per way.
 type totals struct {
-	bytes, requests, failed, lost, foreign float64
-	expected                               float64 // failed, but maybe on purpose
-	busy, post                             float64 // seconds
+	moved              [3]moved
+	failed, lost, post float64
+	expected           float64 // failed, but maybe on purpose
+	foreign, restarts  float64
+	events, taken      float64 // taken is a lower bound of the number of events that a consumer has taken
 }
 
-func newHistory(samples []Sample, w Windows) *history {
-	h := &history{windows: w, tracks: make(map[Agent]*track)}
-	for i := range samples {
-		h.at = append(h.at, samples[i].At)
-		for n := range samples[i].Agents {
-			r := &samples[i].Agents[n]
-			t := h.tracks[r.Agent]
+type moved struct{ bytes, transfers, seconds float64 }
+
+func newHistory(frames []*Frame, w Windows) *history {
+	h := &history{windows: w, tracks: make(map[Identity]*track)}
+	tracks := make(map[string]*track)
+	for i, f := range frames {
+		h.at = append(h.at, f.Time)
+		for n := range f.Agents {
+			a := &f.Agents[n]
+			t := tracks[a.ID]
 			if t == nil {
-				t = &track{readings: make([]*Reading, len(samples)), totals: make([]totals, len(samples)), first: i}
-				h.tracks[r.Agent] = t
-				h.agents = append(h.agents, r.Agent)
+				t = &track{states: make([]*Agent, len(frames)), totals: make([]totals, len(frames)), first: i}
+				tracks[a.ID] = t
 			}
-			t.readings[i] = r
+			t.states[i] = a
 		}
 	}
-	slices.SortFunc(h.agents, compareAgents)
-	for _, t := range h.tracks {
-		t.accumulate()
+	for _, t := range tracks {
+		last := t.accumulate()
+		h.agents, h.tracks[last] = append(h.agents, last), t
 	}
+	slices.SortFunc(h.agents, compareAgents)
 	return h
 }
 
-// accumulate adds the increases between successive readings.
-func (t *track) accumulate() {
-	last, sum := t.readings[t.first], totals{}
-	for i := t.first; i < len(t.readings); i++ {
-		if r := t.readings[i]; r != nil {
-			sum.add(last, r)
-			last = r
+// accumulate adds the increases between successive states. It returns the newest identity.
+func (t *track) accumulate() Identity {
+	last, sum := t.states[t.first], totals{}
+	for i := t.first; i < len(t.states); i++ {
+		if a := t.states[i]; a != nil {
+			sum.add(last, a)
+			last = a
 		}
 		t.totals[i] = sum
 	}
+	return last.Identity
 }
 
-func (s *totals) add(from, to *Reading) {
-	s.bytes += grown(from.Bytes, to.Bytes)
-	s.requests += grown(from.Requests, to.Requests)
-	s.failed += grown(from.failed(), to.failed())
-	s.lost += grown(from.Saturations, to.Saturations) + grown(from.Dropped, to.Dropped) + grown(from.Torn, to.Torn)
+func (s *totals) add(from, to *Agent) {
+	for d := range from.Moved {
+		a, b := &from.Moved[d], &to.Moved[d]
+		step := moved{grown(a.Bytes, b.Bytes), grown(a.Transfers, b.Transfers), grown(a.Seconds, b.Seconds)}
+		for _, w := range []way{way(d), both} {
+			m := &s.moved[w]
+			m.bytes, m.transfers, m.seconds = m.bytes+step.bytes, m.transfers+step.transfers, m.seconds+step.seconds
+		}
+	}
+	events := grown(from.Events, to.Events)
+	s.events += events
+	s.failed += grown(from.Failed(), to.Failed())
 	s.expected += grown(from.Errors[NotFound], to.Errors[NotFound])
-	s.foreign += grown(from.Foreign, to.Foreign)
-	s.busy += grown(uint64(from.Busy), uint64(to.Busy)) / float64(time.Second)
-	s.post += grown(uint64(from.Post), uint64(to.Post)) / float64(time.Second)
+	s.lost += grown(from.Dropped, to.Dropped)
+	s.post += grown(from.Post, to.Post)
+	if a, b := from.Ring, to.Ring; a != nil && b != nil {
+		s.lost += grown(a.Saturations, b.Saturations) + grown(a.Torn, b.Torn)
+		s.foreign += grown(a.Foreign, b.Foreign)
+		s.restarts += grown(a.Restarts, b.Restarts)
+		// Without a consumer, the ring contains the old events and the new ones. A consumer took what is missing.
+		if a.Restarts == b.Restarts {
+			s.taken += max(0, float64(a.Peak)+events-float64(b.Peak))
+		}
+	}
 }
 
 // grown returns the increase of a counter. A counter that is lower than before started again at 0.
-func grown(from, to uint64) float64 {
+func grown[T uint64 | float64](from, to T) float64 {
 	if to < from {
 		return float64(to)
 	}
 	return float64(to - from)
 }
 
-// index returns the first sample that isn't older than a duration before sample i.
+// index returns the first frame that isn't older than a duration before frame i.
 func (h *history) index(i int, ago time.Duration) int {
 	begin := h.at[i].Add(-ago)
 	return sort.Search(i, func(n int) bool { return !h.at[n].Before(begin) })
 }
 
-// during returns the increases of an agent's totals in the time before sample i.
+// during returns the increases of an agent's totals in the time before frame i.
 func (h *history) during(t *track, i int, ago time.Duration) totals {
 	a, b := t.totals[i], t.totals[h.index(i, ago)]
-	return totals{
-		a.bytes - b.bytes, a.requests - b.requests, a.failed - b.failed, a.lost - b.lost, a.foreign - b.foreign,
-		a.expected - b.expected, a.busy - b.busy, a.post - b.post,
+	for w := range a.moved {
+		m, n := &a.moved[w], &b.moved[w]
+		*m = moved{m.bytes - n.bytes, m.transfers - n.transfers, m.seconds - n.seconds}
 	}
+	a.failed, a.lost, a.post, a.expected = a.failed-b.failed, a.lost-b.lost, a.post-b.post, a.expected-b.expected
+	a.foreign, a.restarts, a.events, a.taken = a.foreign-b.foreign, a.restarts-b.restarts, a.events-b.events, a.taken-b.taken
+	return a
 }
 
-// full reports whether an agent's readings cover a duration before sample i.
+// full reports whether an agent's states cover a duration before frame i.
 func (h *history) full(t *track, i int, ago time.Duration) bool {
 	return i > t.first && h.at[i].Sub(h.at[t.first]) >= ago
 }
 
 // pace is how fast an agent's transfers are: means of the window.
 type pace struct {
+	way   way
 	size  float64 // bytes
 	time  float64 // seconds
 	speed float64 // bytes per second
 	count float64 // transfers
 	load  float64 // bytes per second, including idle time
+	mixed bool    // the agent also moves data in the other direction
+
+	remembered bool // by the ring, from before the watch
 }
 
-// pace returns an agent's pace at sample i, if it completed enough transfers.
-func (h *history) pace(t *track, i int) (pace, bool) {
-	if i < 0 || t.readings[i] == nil {
+func (m moved) pace(w way) (pace, bool) {
+	if m.transfers < MinTransfers || m.bytes <= 0 || m.seconds <= 0 {
 		return pace{}, false
 	}
-	d := h.during(t, i, h.windows.Window)
-	if d.requests < MinTransfers || d.bytes <= 0 || d.busy <= 0 {
-		return pace{}, false
-	}
-	return pace{d.bytes / d.requests, d.busy / d.requests, d.bytes / d.busy, d.requests, d.bytes / h.windows.Window.Seconds()}, true
+	return pace{way: w, size: m.bytes / m.transfers, time: m.seconds / m.transfers, speed: m.bytes / m.seconds, count: m.transfers}, true
 }
 
-// moved returns the number of an agent's transfers in the time before sample i.
+// pace returns an agent's pace at frame i, if it completed enough transfers.
+func (h *history) pace(t *track, i int, w way) (pace, bool) {
+	if i < 0 || t.states[i] == nil {
+		return pace{}, false
+	}
+	m := h.during(t, i, h.windows.Window).moved
+	p, ok := m[w].pace(w)
+	p.mixed = m[w].transfers < m[both].transfers
+	p.load = p.size * p.count / h.windows.Window.Seconds()
+	return p, ok
+}
+
+// paces returns an agent's pace in each direction with enough transfers, or else that of both together.
+func (h *history) paces(t *track, i int) (list []pace) {
+	for _, w := range []way{writes, reads, both} {
+		if p, ok := h.pace(t, i, w); ok && (w != both || len(list) == 0) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// moved returns the number of an agent's transfers in the time before frame i.
 func (h *history) moved(t *track, i int, ago time.Duration) float64 {
-	return h.during(t, i, ago).requests
+	return h.during(t, i, ago).moved[both].transfers
 }
 
-// up returns whether the agent runs at sample i.
+// before returns the number of transfers from before the first frame that the agent's ring remembered.
+func (t *track) before() uint64 { return t.states[t.first].Both().Transfers }
+
+// up returns whether the agent runs at frame i.
 func (t *track) up(i int) Up {
-	if t.readings[i] == nil {
+	if t.states[i] == nil {
 		return No
 	}
-	return t.readings[i].Up
+	return t.states[i].Up
 }
 
 // median returns the median, or NaN. It sorts values.
@@ -155,40 +213,4 @@ func quantile(values []float64, q float64) float64 {
 		return values[low] // infinities can't be interpolated
 	}
 	return values[low] + (rank-float64(low))*(values[high]-values[low])
-}
-
-// difference returns the increases of a histogram's counts.
-func (h Histogram) difference(from Histogram) Histogram {
-	d := Histogram{Bounds: h.Bounds, Counts: slices.Clone(h.Counts)}
-	if len(from.Counts) != len(h.Counts) {
-		return d
-	}
-	for i, n := range from.Counts {
-		d.Counts[i] = uint64(grown(n, h.Counts[i]))
-	}
-	return d
-}
-
-// quantile returns a quantile of a histogram, interpolated within a bucket as in PromQL, or NaN.
-func (h Histogram) quantile(q float64) float64 {
-	var sum float64
-	for _, n := range h.Counts {
-		sum += float64(n)
-	}
-	if sum == 0 || len(h.Bounds) == 0 {
-		return math.NaN()
-	}
-	rank, below := q*sum, 0.0
-	for i, bound := range h.Bounds {
-		n := float64(h.Counts[i])
-		if n > 0 && below+n >= rank {
-			lower := 0.0
-			if i > 0 {
-				lower = h.Bounds[i-1]
-			}
-			return lower + (bound-lower)*max(0, rank-below)/n
-		}
-		below += n
-	}
-	return h.Bounds[len(h.Bounds)-1]
 }

@@ -39,6 +39,12 @@ const (
 	ErrorLong   = 0.05                  // of all operations, in the long window
 	MinErrors   = 10                    // in the long window
 	FullShare   = 0.8                   // of a ring
+	CrashWindow = 10 * time.Minute      // in which an agent restarts again and again
+	Restarts    = 3                     // in this time
+	GrowthAfter = 25 * time.Minute      // of an agent that has registered its memory
+	GrowthStep  = 3 * time.Minute       // in each of three of them, memory grows
+	GrowthEach  = 1.01                  // by this factor
+	GrowthTotal = 1.05                  // and in all three together by this one
 	JobSilent   = time.Minute           // a job may pause for less
 	StillBusy   = 0.5                   // of the median rate of the past: an agent that was slower before it stopped ran out of work
 	MixedSizes  = 0.1                   // of the mean size, which most transfers are below if sizes are mixed

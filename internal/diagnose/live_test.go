@@ -13,10 +13,10 @@ import (
 )
 
 // live returns what a tool finds that has watched for the last half hour.
-func live(samples []diagnose.Sample) []diagnose.Finding {
+func live(samples []*diagnose.Frame) []diagnose.Finding {
 	const half = 30 * time.Minute
 	samples = samples[max(0, len(samples)-int(half/fleets.Every)):]
-	return diagnose.Now(samples, diagnose.Live(time.Minute, samples[len(samples)-1].At.Sub(samples[0].At)))
+	return diagnose.Now(samples, diagnose.Live(time.Minute, samples[len(samples)-1].Time.Sub(samples[0].Time))).Findings
 }
 
 func TestLiveToolNamesEachIncident(t *testing.T) {
@@ -26,7 +26,7 @@ func TestLiveToolNamesEachIncident(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			samples := f.Samples()
+			samples := f.Frames()
 			begin := int(fleets.Begin / fleets.Every)
 			for i := begin; i <= len(samples); i++ {
 				if got := found(live(samples[:i])); slices.ContainsFunc(f.Want, func(w fleets.Want) bool { return slices.Contains(got, w) }) {
@@ -39,10 +39,10 @@ func TestLiveToolNamesEachIncident(t *testing.T) {
 }
 
 func TestLiveToolFindsNoSlowdownOfHealthyFleets(t *testing.T) {
-	eachMinute(t, func(t *testing.T, _ *fleets.Fleet, samples []diagnose.Sample) {
+	eachMinute(t, func(t *testing.T, _ *fleets.Fleet, samples []*diagnose.Frame) {
 		for _, finding := range live(samples) {
 			if k := finding.Kind; k == diagnose.Slower || k == diagnose.JobSlower {
-				t.Fatalf("at %v: %s %v", samples[len(samples)-1].At.Sub(samples[0].At), finding.What, finding.Evidence)
+				t.Fatalf("at %v: %s %v", samples[len(samples)-1].Time.Sub(samples[0].Time), finding.What, finding.Evidence)
 			}
 		}
 	})

@@ -5,7 +5,7 @@ package diagnose
 
 // losses returns the agents whose telemetry is, or may soon be, incomplete.
 func (h *history) losses(i int) (list []Finding) {
-	var robbed []Agent
+	var robbed []Identity
 	reads := 0.0
 	for _, a := range h.agents {
 		t := h.tracks[a]
@@ -16,8 +16,8 @@ func (h *history) losses(i int) (list []Finding) {
 		if d.foreign > 0 {
 			robbed, reads = append(robbed, a), reads+d.foreign
 		}
-		if r := t.readings[i]; r != nil && r.Up != No && d.lost == 0 && h.leastFill(t, i) > FullShare {
-			list = append(list, nearlyFull(a, r.Fill))
+		if s := t.states[i]; s != nil && s.Up != No && d.lost == 0 && h.leastFill(t, i) > FullShare {
+			list = append(list, nearlyFull(a, s.Fill()))
 		}
 	}
 	if len(robbed) > 0 {
@@ -30,8 +30,8 @@ func (h *history) losses(i int) (list []Finding) {
 func (h *history) leastFill(t *track, i int) float64 {
 	least := 1.0
 	for n := h.index(i, h.windows.Long); n <= i; n++ {
-		if t.readings[n] != nil {
-			least = min(least, t.readings[n].Fill)
+		if s := t.states[n]; s != nil {
+			least = min(least, s.Fill())
 		}
 	}
 	return least

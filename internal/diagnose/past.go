@@ -3,6 +3,8 @@
 
 package diagnose
 
+import "math"
+
 // slowdowns returns the agents that are far slower than they were, and the jobs with mostly such
 // agents. The stragglers are known already.
 //
@@ -11,32 +13,38 @@ package diagnose
 // speeds, and a shared link slows down under load, so an agent with another size or with more bytes per
 // second than in the past isn't slower.
 func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
-	known := make(map[Agent]bool)
+	known := make(map[Identity]bool)
 	for _, f := range stragglers {
 		known[f.Agents[0]] = true
 	}
 	compared := make(map[Job]int)
-	slower := make(map[Job][]Finding)
+	slower, remembered := make(map[Job][]Finding), make(map[Job]bool)
 	var jobs []Job
 	for _, a := range h.agents {
-		now, ok := h.pace(h.tracks[a], i)
-		if !ok {
-			continue
+		var worst *Finding
+		judged := false
+		for _, now := range h.paces(h.tracks[a], i) {
+			past, ok := h.past(h.tracks[a], i, now.way)
+			if judged = judged || ok; !ok || !now.slowerThan(past) {
+				continue
+			}
+			if f := slowdown(a, now, past); worst == nil || f.Ratio < worst.Ratio {
+				worst, remembered[a.Job] = &f, past.remembered
+			}
 		}
-		past, ok := h.past(h.tracks[a], i)
-		if !ok {
+		if !judged {
 			continue
 		}
 		if compared[a.Job]++; compared[a.Job] == 1 {
 			jobs = append(jobs, a.Job)
 		}
-		if now.slowerThan(past) {
-			slower[a.Job] = append(slower[a.Job], slowdown(a, now, past))
+		if worst != nil {
+			slower[a.Job] = append(slower[a.Job], *worst)
 		}
 	}
 	for _, j := range jobs {
 		if float64(len(slower[j])) > MostSlower*float64(compared[j]) {
-			list = append(list, jobSlowdown(slower[j], compared[j]))
+			list = append(list, jobSlowdown(slower[j], compared[j], remembered[j]))
 			continue
 		}
 		for _, f := range slower[j] {
@@ -54,22 +62,35 @@ func (p pace) slowerThan(past pace) bool {
 }
 
 // past returns an agent's usual pace. Its speed is slightly below the median: if the load and with it the speed
-// changed for good, the speed counts as usual before the load does.
-func (h *history) past(t *track, i int) (past pace, ok bool) {
+// changed for good, the speed counts as usual before the load does. A watch that is too short for a past compares
+// with what the ring remembered when it was opened, whose load is unknown.
+func (h *history) past(t *track, i int, way way) (past pace, ok bool) {
 	w := h.windows
 	var speeds, sizes, loads []float64
 	for ago := w.Gap; ago <= w.Gap+w.Past; ago += w.Step {
 		if h.at[i].Sub(h.at[t.first]) < ago {
 			break
 		}
-		if p, ok := h.pace(t, h.index(i, ago)); ok {
+		if p, ok := h.pace(t, h.index(i, ago), way); ok {
 			speeds, sizes, loads = append(speeds, p.speed), append(sizes, p.size), append(loads, p.load)
 		}
 	}
 	if len(speeds) < w.Steps {
-		return pace{}, false
+		past, ok = t.remembered(way).pace(way)
+		past.load, past.remembered = math.Inf(1), true
+		return past, ok
 	}
-	past = pace{size: median(sizes), speed: quantile(speeds, PastSpeed), load: median(loads)}
+	past = pace{way: way, size: median(sizes), speed: quantile(speeds, PastSpeed), load: median(loads)}
 	past.time = past.size / past.speed
 	return past, true
+}
+
+// remembered returns what the agent's ring remembered when it was opened.
+func (t *track) remembered(w way) (sum moved) {
+	for d, m := range t.states[t.first].Remembered {
+		if w == both || w == way(d) {
+			sum = moved{sum.bytes + float64(m.Bytes), sum.transfers + float64(m.Transfers), sum.seconds + m.Seconds}
+		}
+	}
+	return sum
 }

@@ -19,38 +19,50 @@ import (
 // taken over its load, as if a load balancer had moved it. If no agent transfers, the job is stalled for an
 // hour, which is normal if it has no work. Then it counts as idle. Events that another consumer took
 // aren't missed transfers.
+//
+// Reads may hang while writes don't, or the other way round. That is a warning if peers still do both.
 func (h *history) stalls(i int) (list []Finding) {
+	list = h.stallsOf(i, both)
+	return append(list, append(h.stallsOf(i, writes), h.stallsOf(i, reads)...)...)
+}
+
+func (h *history) stallsOf(i int, way way) (list []Finding) {
 	w := h.windows
 	stalled := make(map[Job][]Finding)
 	active := make(map[Job]int)
-	begun, lost := make(map[Job]int), make(map[Job]float64) // the first sample of a stall; transfers of stalled agents before
+	begun, lost := make(map[Job]int), make(map[Job]float64) // the first frame of a stall; transfers of stalled agents before
 	var jobs []Job
 	for _, a := range h.agents {
 		t := h.tracks[a]
-		if t.up(i) == No || !h.full(t, i, w.Silent) {
+		if t.up(i) == No || !h.full(t, i, w.Silent) || h.during(t, i, w.Long).foreign > 0 {
 			continue
 		}
-		if h.during(t, i, w.Long).foreign > 0 {
-			continue
-		}
-		if h.moved(t, i, w.Silent) > 0 {
+		m := h.during(t, i, w.Silent).moved
+		if m[way].transfers > 0 {
 			active[a.Job]++
 			continue
 		}
-		if last := t.lastMove(i); h.regular(t, last) {
+		if way != both && m[both].transfers == 0 {
+			continue // not only one direction
+		}
+		if last := t.lastMove(i, way); h.regular(t, last, way) {
 			if stalled[a.Job] == nil {
 				jobs = append(jobs, a.Job)
 			}
-			lost[a.Job] += h.moved(t, last, w.Silent)
-			if n, ok := begun[a.Job]; !ok || last < n {
+			n := h.during(t, last, w.Silent).moved[way].transfers
+			lost[a.Job] += n
+			if b, ok := begun[a.Job]; !ok || last < b {
 				begun[a.Job] = last
 			}
-			stalled[a.Job] = append(stalled[a.Job], stall(a, h.at[last], h.at[i], h.moved(t, last, w.Silent)/w.Silent.Seconds()))
+			stalled[a.Job] = append(stalled[a.Job], stall(a, way, h.at[last], h.at[i], n/w.Silent.Seconds()))
 		}
 	}
 	for _, j := range jobs {
 		if active[j] > 0 {
-			moved := h.jobMoved(j, i) >= h.jobMoved(j, begun[j])-lost[j]/2
+			moved := h.jobMoved(j, i, way) >= h.jobMoved(j, begun[j], way)-lost[j]/2
+			if moved && way != both {
+				continue // the direction isn't needed, or peers do it
+			}
 			for _, f := range stalled[j] {
 				f.Evidence = append(f.Evidence, othersActive(active[j]))
 				if moved {
@@ -61,35 +73,35 @@ func (h *history) stalls(i int) (list []Finding) {
 			}
 			continue
 		}
-		if f := jobStall(stalled[j]); w.Silent >= JobSilent && h.at[i].Sub(f.Since) < w.Recent {
+		if f := jobStall(stalled[j]); way == both && w.Silent >= JobSilent && h.at[i].Sub(f.Since) < w.Recent {
 			list = append(list, f)
 		}
 	}
 	return list
 }
 
-// jobMoved returns the number of a job's transfers in the time Silent before a sample.
-func (h *history) jobMoved(j Job, i int) (n float64) {
+// jobMoved returns the number of a job's transfers in the time Silent before a frame.
+func (h *history) jobMoved(j Job, i int, way way) (n float64) {
 	for _, a := range h.agents {
 		if t := h.tracks[a]; a.Job == j && i > t.first {
-			n += h.moved(t, i, h.windows.Silent)
+			n += h.during(t, i, h.windows.Silent).moved[way].transfers
 		}
 	}
 	return n
 }
 
-// lastMove returns the last sample up to i in which the agent completed a transfer, or -1.
-func (t *track) lastMove(i int) int {
+// lastMove returns the last frame up to i in which the agent completed a transfer, or -1.
+func (t *track) lastMove(i int, way way) int {
 	for ; i > t.first; i-- {
-		if t.totals[i].requests > t.totals[i-1].requests {
+		if t.totals[i].moved[way].transfers > t.totals[i-1].moved[way].transfers {
 			return i
 		}
 	}
 	return -1
 }
 
-// regular reports whether an agent transferred regularly until a sample.
-func (h *history) regular(t *track, last int) bool {
+// regular reports whether an agent transferred regularly until a frame.
+func (h *history) regular(t *track, last int, way way) bool {
 	w := h.windows
 	if last < 0 || !h.full(t, last, w.Regular) {
 		return false
@@ -101,40 +113,47 @@ func (h *history) regular(t *track, last int) bool {
 		if !h.full(t, n, w.Silent) {
 			break
 		}
-		counts = append(counts, h.moved(t, n, w.Silent))
+		counts = append(counts, h.during(t, n, w.Silent).moved[way].transfers)
 	}
 	if len(counts) == 0 { // a short watch
-		counts = append(counts, h.moved(t, last, w.Silent))
+		counts = append(counts, h.during(t, last, w.Silent).moved[way].transfers)
 	}
 	now := counts[0]
 	return now >= StillBusy*median(counts) && slices.Min(counts) >= MinTransfers
 }
 
-// idlers returns the agents without transfers while all their peers have many. They may be spare.
-// Only a short watch needs this: later, regular transfers tell an agent that hangs from a spare one.
+// idlers returns the agents without transfers while most of their peers have many. Those whose ring remembers
+// transfers hang, or have no more work; others may be spare. Only a short watch needs this: later, regular
+// transfers tell an agent that hangs from a spare one.
 func (h *history) idlers(i int, known []Finding) (list []Finding) {
-	quiet, busy := make(map[Job][]Agent), make(map[Job]int)
+	quiet, busy := make(map[Job][]Identity), make(map[Job]int)
 	for _, a := range h.agents {
 		t := h.tracks[a]
-		if t.up(i) != Yes || i == t.first {
+		if t.up(i) == No || i == t.first {
 			continue
 		}
 		switch n := h.moved(t, i, h.windows.Window); {
-		case n == 0:
+		case n == 0 && t.lastMove(i, both) < 0 && (t.up(i) == Yes || t.before() > 0):
 			quiet[a.Job] = append(quiet[a.Job], a)
 		case n >= MinTransfers:
 			busy[a.Job]++
 		}
 	}
-	stalled := make(map[Agent]bool)
+	stalled := make(map[string]bool)
 	for _, f := range known {
 		for _, a := range f.Agents {
-			stalled[a] = true
+			stalled[a.ID] = true
 		}
 	}
 	for _, a := range h.agents {
-		if q := quiet[a.Job]; len(q) > 0 && busy[a.Job] >= MinPeers-1 && len(q) <= busy[a.Job]/(MinPeers-1) && slices.Contains(q, a) && !stalled[a] {
-			list = append(list, idle(a, busy[a.Job], h.windows.Window))
+		peers := busy[a.Job]
+		if !slices.Contains(quiet[a.Job], a) || stalled[a.ID] || len(quiet[a.Job]) > peers {
+			continue
+		}
+		if n := h.tracks[a].before(); n >= MinTransfers {
+			list = append(list, stopped(a, n, peers, h.at[i].Sub(h.at[0])))
+		} else if peers >= MinPeers-1 && len(quiet[a.Job]) <= peers/(MinPeers-1) {
+			list = append(list, idle(a, peers, h.at[i].Sub(h.at[0])))
 		}
 	}
 	return list

@@ -7,13 +7,14 @@ import "math"
 
 // peer is an agent in a band.
 type peer struct {
-	agent Agent
+	agent Identity
 	pace
 }
 
-// group identifies the agents of a job in a band.
+// group identifies the agents of a job in a band. Reads are compared with reads, and writes with writes.
 type group struct {
 	Job
+	way  way
 	band int
 }
 
@@ -21,13 +22,11 @@ type group struct {
 func (h *history) bands(i int) map[group][]peer {
 	groups := make(map[group][]peer)
 	for _, a := range h.agents {
-		p, ok := h.pace(h.tracks[a], i)
-		if !ok {
-			continue
-		}
-		for _, n := range bandsOf(p.size) {
-			g := group{a.Job, n}
-			groups[g] = append(groups[g], peer{a, p})
+		for _, p := range h.paces(h.tracks[a], i) {
+			for _, n := range bandsOf(p.size) {
+				g := group{a.Job, p.way, n}
+				groups[g] = append(groups[g], peer{a, p})
+			}
 		}
 	}
 	return groups
@@ -46,7 +45,7 @@ func (h *history) bands(i int) map[group][]peer {
 // Below FarSlower of the median, two peers are enough, FarCompany may be as slow, and the deviation
 // doesn't matter.
 func (h *history) stragglers(i int) (list []Finding) {
-	worst := make(map[Agent]Finding)
+	worst := make(map[Identity]Finding)
 	for _, peers := range h.bands(i) {
 		for _, f := range slowPeers(peers) {
 			if old, ok := worst[f.Agents[0]]; !ok || f.Ratio < old.Ratio {
@@ -67,7 +66,7 @@ func (h *history) stragglers(i int) (list []Finding) {
 
 // onlyTail reports whether most transfers of a straggler are as fast as those of its job, so that a few very slow ones
 // make it slow on average.
-func (h *history) onlyTail(a Agent, i int) bool {
+func (h *history) onlyTail(a Identity, i int) bool {
 	mine := h.middle(a, i)
 	var others []float64
 	for _, b := range h.agents {
@@ -79,13 +78,13 @@ func (h *history) onlyTail(a Agent, i int) bool {
 }
 
 // middle returns the median time of an agent's transfers, or NaN.
-func (h *history) middle(a Agent, i int) float64 {
+func (h *history) middle(a Identity, i int) float64 {
 	t := h.tracks[a]
-	from := t.readings[h.index(i, h.windows.Window)]
-	if from == nil || t.readings[i] == nil {
+	from := t.states[h.index(i, h.windows.Window)]
+	if from == nil || t.states[i] == nil {
 		return math.NaN()
 	}
-	return t.readings[i].Times.difference(from.Times).quantile(0.5)
+	return t.states[i].Times.Since(from.Times).Quantile(0.5)
 }
 
 // slowPeers returns the stragglers of a band.

@@ -21,7 +21,7 @@ const (
 )
 
 // String returns the name of an agent, with its pod and host if they are known.
-func (a Agent) String() string {
+func (a Identity) String() string {
 	name := a.Name
 	if a.Pod != "" {
 		name += " (pod " + strings.TrimPrefix(a.Namespace+"/", "/") + a.Pod + ")"
@@ -40,15 +40,15 @@ func percent(ratio float64) string { return fmt.Sprintf("%.0f%%", 100*ratio) }
 func size(bytes float64) string { return units.Memory(int64(bytes)) }
 
 func (p *pace) String() string {
-	return fmt.Sprintf("%s transfers of %s on average, %s each, %s", units.Count(uint64(p.count)), size(p.size), units.Duration(p.time), units.Throughput(p.speed))
+	return fmt.Sprintf("%s %s of %s on average, %s each, %s", units.Count(uint64(p.count)), p.way.noun()+"s", size(p.size), units.Duration(p.time), units.Throughput(p.speed))
 }
 
 func straggler(p peer, speed, took float64, peers int) Finding {
 	ratio := p.speed / speed
 	return Finding{
-		Kind: Straggler, Severity: Warning, Agents: []Agent{p.agent}, Ratio: ratio,
+		Kind: Straggler, Severity: Warning, Agents: []Identity{p.agent}, Ratio: ratio,
 		Short: "straggler: " + percent(ratio) + " of peers",
-		What:  fmt.Sprintf("%s moves data at %s of the speed of its peers: %s instead of %s.", p.agent, percent(ratio), units.Throughput(p.speed), units.Throughput(speed)),
+		What:  fmt.Sprintf("%s %s data at %s of the speed of its peers: %s instead of %s.", p.agent, p.verb(), percent(ratio), units.Throughput(p.speed), units.Throughput(speed)),
 		Evidence: []string{
 			p.pace.String(),
 			fmt.Sprintf("median of %d peers with similar sizes: %s each, %s", peers, units.Duration(took), units.Throughput(speed)),
@@ -67,24 +67,27 @@ func (f *Finding) tail() {
 	f.Next = "Look for what its slow transfers share: a peer, a size or a time. " + seeSlow
 }
 
-func slowdown(a Agent, now, past pace) Finding {
+func slowdown(a Identity, now, past pace) Finding {
 	ratio := now.speed / past.speed
 	return Finding{
-		Kind: Slower, Severity: Warning, Agents: []Agent{a}, Ratio: ratio,
+		Kind: Slower, Severity: Warning, Agents: []Identity{a}, Ratio: ratio,
 		Short: percent(ratio) + " of its past speed",
-		What:  fmt.Sprintf("%s moves data at %s of its own past speed: %s instead of %s.", a, percent(ratio), units.Throughput(now.speed), units.Throughput(past.speed)),
+		What:  fmt.Sprintf("%s %s data at %s of its own past speed: %s instead of %s.", a, now.verb(), percent(ratio), units.Throughput(now.speed), units.Throughput(past.speed)),
 		Evidence: []string{
 			"now: " + now.String(),
-			fmt.Sprintf("median of the past: %s each, %s", units.Duration(past.time), units.Throughput(past.speed)),
+			past.when() + fmt.Sprintf(": %s each, %s", units.Duration(past.time), units.Throughput(past.speed)),
 		},
 		Not:  "It isn't a change of the size of its transfers, and it doesn't move more bytes per second than before.",
 		Next: checkNIC + "and what changed when it became slower. " + seeSlow,
 	}
 }
 
-func jobSlowdown(slower []Finding, compared int) Finding {
+func jobSlowdown(slower []Finding, compared int, remembered bool) Finding {
 	ratios := make([]float64, len(slower))
 	f := Finding{Kind: JobSlower, Severity: Critical, job: true, Evidence: slower[0].Evidence}
+	if remembered {
+		f.Severity = Warning // the load is unknown
+	}
 	for i := range slower {
 		ratios[i] = slower[i].Ratio
 		f.Agents = append(f.Agents, slower[i].Agents[0])
@@ -98,16 +101,35 @@ func jobSlowdown(slower []Finding, compared int) Finding {
 	return f
 }
 
-func stall(a Agent, last, now time.Time, rate float64) Finding {
+func stall(a Identity, way way, last, now time.Time, rate float64) Finding {
 	quiet := units.Age(now.Sub(last))
-	return Finding{
-		Kind: Stalled, Severity: Critical, Agents: []Agent{a}, Since: last,
+	f := Finding{
+		Kind: Stalled, Severity: Critical, Agents: []Identity{a}, Since: last,
 		Short:    "no transfer for " + quiet,
 		What:     fmt.Sprintf("%s runs, but completed no transfer for %s.", a, quiet),
 		Evidence: []string{fmt.Sprintf("before: %s transfers per second, regularly", units.Rate(rate))},
 		Not:      "It isn't missing telemetry: the agent is still reported. NIXL reports a transfer when it completes, so one that hangs is invisible.",
 		Next: "Look at the process's stacks (py-spy dump, gdb) and at the transport's log. If the agent was taken out of service on purpose, ignore this. " +
 			seeSlow,
+	}
+	if way != both {
+		doing := way.noun()
+		f.Severity, f.Short = Warning, fmt.Sprintf("no %s for %s", doing, quiet)
+		f.What = fmt.Sprintf("%s completed no %s for %s, although it completes %ss.", a, doing, quiet, (reads - way).noun())
+	}
+	return f
+}
+
+// stopped is a stall that began before the watch: the ring remembers transfers.
+func stopped(a Identity, before uint64, peers int, watched time.Duration) Finding {
+	quiet := units.Age(watched)
+	return Finding{
+		Kind: Stalled, Severity: Warning, Agents: []Identity{a},
+		Short:    "no transfer for " + quiet + " or more",
+		What:     fmt.Sprintf("%s completed no transfer for %s or more, although it did before.", a, quiet),
+		Evidence: []string{fmt.Sprintf("its ring still has %s transfers from before", units.Count(before)), othersActive(peers)},
+		Not:      "It isn't a spare agent: it has transferred before.",
+		Next:     "Look at the process's stacks (py-spy dump, gdb) and at the transport's log. If it was taken out of service on purpose, ignore this.",
 	}
 }
 
@@ -132,20 +154,20 @@ func jobStall(stalled []Finding) Finding {
 	return f
 }
 
-func idle(a Agent, busy int, window time.Duration) Finding {
+func idle(a Identity, busy int, window time.Duration) Finding {
 	return Finding{
-		Kind: Idle, Severity: Info, Agents: []Agent{a}, Short: "idle, unlike its peers",
-		What:     fmt.Sprintf("%s completed no transfer in %s, unlike its peers.", a, units.Age(window)),
+		Kind: Idle, Severity: Info, Agents: []Identity{a}, Short: "idle, unlike its peers",
+		What:     fmt.Sprintf("%s completed no transfer in %s and, as far as its ring shows, none before, unlike its peers.", a, units.Age(window)),
 		Evidence: []string{fmt.Sprintf("%d agents in the same directory or job transfer", busy)},
 		Not:      "It needn't be a problem: the agent may be spare.",
 		Next:     "If it should have work, look at the stacks of its process, or watch for longer.",
 	}
 }
 
-func posting(a Agent, p pace, post float64) Finding {
+func posting(a Identity, p pace, post float64) Finding {
 	share := post / p.time
 	return Finding{
-		Kind: PostBound, Severity: Warning, Agents: []Agent{a}, Ratio: share,
+		Kind: PostBound, Severity: Warning, Agents: []Identity{a}, Ratio: share,
 		Short:    percent(share) + " of the time is posting",
 		What:     fmt.Sprintf("%s spends %s of its transfer time on posting, before any data moves.", a, percent(share)),
 		Evidence: []string{p.String(), "mean post time: " + units.Duration(post)},
@@ -155,9 +177,9 @@ func posting(a Agent, p pace, post float64) Finding {
 	}
 }
 
-func waiting(a Agent, p pace, small, took, fast float64) Finding {
+func waiting(a Identity, p pace, small, took, fast float64) Finding {
 	return Finding{
-		Kind: SmallBehindLarge, Severity: Warning, Agents: []Agent{a}, Ratio: took / p.time,
+		Kind: SmallBehindLarge, Severity: Warning, Agents: []Identity{a}, Ratio: took / p.time,
 		Short: "small behind large",
 		What:  fmt.Sprintf("Small transfers of %s wait behind large ones.", a),
 		Evidence: []string{
@@ -170,15 +192,15 @@ func waiting(a Agent, p pace, small, took, fast float64) Finding {
 	}
 }
 
-func failures(agents []Agent, ratio float64, types map[string]float64) Finding {
-	who := agents[0].String()
+func failures(agents []Identity, ratio float64, types map[string]float64) Finding {
+	who, upTo := agents[0].String(), ""
 	if len(agents) > 1 {
-		who = fmt.Sprintf("%d agents of %s", len(agents), agents[0].Job)
+		who, upTo = fmt.Sprintf("%d agents of %s", len(agents), agents[0].Job), "up to "
 	}
 	return Finding{
 		Kind: Failing, Severity: Critical, Agents: agents, Ratio: ratio, job: true,
-		Short:    percent(ratio) + " fail",
-		What:     fmt.Sprintf("Operations of %s fail, up to %s of them.", who, percent(ratio)),
+		Short:    upTo + percent(ratio) + " fail",
+		What:     fmt.Sprintf("Operations of %s fail, %s%s of them.", who, upTo, percent(ratio)),
 		Evidence: []string{errorsByType(types)},
 		Not:      "Canceled operations don't count, and the errors are still going on.",
 		Next: "If several agents fail at once, look for the peer or fabric that they share. backend: see the transport's log; " +
@@ -186,9 +208,9 @@ func failures(agents []Agent, ratio float64, types map[string]float64) Finding {
 	}
 }
 
-func someFailures(a Agent, ratio float64, types map[string]float64) Finding {
+func someFailures(a Identity, ratio float64, types map[string]float64) Finding {
 	return Finding{
-		Kind: SomeFail, Severity: Warning, Agents: []Agent{a}, Ratio: ratio,
+		Kind: SomeFail, Severity: Warning, Agents: []Identity{a}, Ratio: ratio,
 		Short:    percent(ratio) + " fail",
 		What:     fmt.Sprintf("%s of the operations of %s fail, again and again.", percent(ratio), a),
 		Evidence: []string{errorsByType(types)},
@@ -208,10 +230,10 @@ func errorsByType(types map[string]float64) string {
 	return "errors: " + strings.Join(parts, ", ")
 }
 
-func lost(a Agent, n float64) Finding {
+func lost(a Identity, n float64) Finding {
 	return Finding{
-		Kind: EventsLost, Severity: Warning, Agents: []Agent{a},
-		Short:    "events lost",
+		Kind: EventsLost, Severity: Warning, Agents: []Identity{a},
+		Short:    "events lost: " + units.Count(uint64(n)),
 		What:     fmt.Sprintf("Telemetry of %s is incomplete: its totals are too low.", a),
 		Evidence: []string{fmt.Sprintf("a full ring, dropped events or torn transfers: %s", units.Count(uint64(n)))},
 		Not:      "Its transfers aren't affected.",
@@ -219,7 +241,7 @@ func lost(a Agent, n float64) Finding {
 	}
 }
 
-func taken(agents []Agent, n float64) Finding {
+func taken(agents []Identity, n float64) Finding {
 	who := agents[0].String()
 	if len(agents) > 1 {
 		who = fmt.Sprintf("%d agents, such as %s", len(agents), who)
@@ -238,9 +260,9 @@ func taken(agents []Agent, n float64) Finding {
 	}
 }
 
-func nearlyFull(a Agent, fill float64) Finding {
+func nearlyFull(a Identity, fill float64) Finding {
 	return Finding{
-		Kind: NearlyFull, Severity: Warning, Agents: []Agent{a}, Ratio: fill,
+		Kind: NearlyFull, Severity: Warning, Agents: []Identity{a}, Ratio: fill,
 		Short:    "ring " + percent(fill) + " full",
 		What:     fmt.Sprintf("The ring of %s is %s full. A slightly larger burst loses events.", a, percent(fill)),
 		Evidence: []string{},
@@ -249,7 +271,7 @@ func nearlyFull(a Agent, fill float64) Finding {
 	}
 }
 
-func exits(agents []Agent, now, before int) Finding {
+func exits(agents []Identity, now, before int) Finding {
 	var names []string
 	for _, a := range agents[:min(len(agents), 10)] {
 		names = append(names, a.String())
@@ -262,4 +284,22 @@ func exits(agents []Agent, now, before int) Finding {
 		Not:      "It needn't be a crash: a smaller job or an autoscaler looks the same.",
 		Next:     "Check the exit code of the process, the events of its pod, and dmesg.",
 	}
+}
+
+// verb says what an agent does, as far as that makes a difference.
+func (p *pace) verb() string {
+	if !p.mixed {
+		return "moves"
+	}
+	return [...]string{"writes", "reads", "moves"}[p.way]
+}
+
+func (w way) noun() string { return [...]string{"write", "read", "transfer"}[w] }
+
+// when says which past a pace is of.
+func (p *pace) when() string {
+	if p.remembered {
+		return "mean of " + units.Count(uint64(p.count)) + " earlier transfers that its ring remembered"
+	}
+	return "median of the past"
 }

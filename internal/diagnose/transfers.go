@@ -12,12 +12,12 @@ import (
 func (h *history) postBound(i int) (list []Finding) {
 	for _, a := range h.agents {
 		t := h.tracks[a]
-		p, ok := h.pace(t, i)
+		p, ok := h.pace(t, i, both)
 		if !ok {
 			continue
 		}
 		d := h.during(t, i, h.windows.Window)
-		if post := d.post / d.requests; d.post > PostShare*d.busy && post > PostTime.Seconds() {
+		if post := d.post / d.moved[both].transfers; d.post > PostShare*d.moved[both].seconds && post > PostTime.Seconds() {
 			list = append(list, posting(a, p, post))
 		}
 	}
@@ -30,13 +30,13 @@ func (h *history) postBound(i int) (list []Finding) {
 func (h *history) smallBehindLarge(i int) (list []Finding) {
 	for _, a := range h.agents {
 		t := h.tracks[a]
-		p, ok := h.pace(t, i)
-		from := t.readings[h.index(i, h.windows.Window)]
+		p, ok := h.pace(t, i, both)
+		from := t.states[h.index(i, h.windows.Window)]
 		if !ok || from == nil {
 			continue
 		}
-		sizes, times := t.readings[i].Sizes.difference(from.Sizes), t.readings[i].Times.difference(from.Times)
-		size, took, fast := sizes.quantile(MostTransfers), times.quantile(MostTransfers), times.quantile(FastTransfers)
+		sizes, times := t.states[i].Sizes.Since(from.Sizes), t.states[i].Times.Since(from.Times)
+		size, took, fast := sizes.Quantile(MostTransfers), times.Quantile(MostTransfers), times.Quantile(FastTransfers)
 		if size < MixedSizes*p.size && took > MixedTimes*p.time && fast < WaitingFast*took && took > WaitingTime.Seconds() {
 			list = append(list, waiting(a, p, size, took, fast))
 		}
@@ -53,7 +53,7 @@ func (h *history) smallBehindLarge(i int) (list []Finding) {
 // windows: a peer that restarts within a minute isn't in both.
 func (h *history) failing(i int) (list []Finding) {
 	w := h.windows
-	agents := make(map[Job][]Agent)
+	agents := make(map[Job][]Identity)
 	types := make(map[Job]map[string]float64)
 	ratios := make(map[Job]float64)
 	var jobs []Job
@@ -61,20 +61,20 @@ func (h *history) failing(i int) (list []Finding) {
 		t := h.tracks[a]
 		short, long := h.during(t, i, w.Short), h.during(t, i, w.Long)
 		if severe := long.failed - long.expected; severe > MinErrors &&
-			short.failed-short.expected > ErrorShare*(short.failed+short.requests) && severe > ErrorLong*(long.failed+long.requests) {
+			short.failed-short.expected > ErrorShare*short.operations() && severe > ErrorLong*long.operations() {
 			if agents[a.Job] == nil {
 				jobs, types[a.Job] = append(jobs, a.Job), make(map[string]float64)
 			}
 			agents[a.Job] = append(agents[a.Job], a)
-			ratios[a.Job] = max(ratios[a.Job], short.failed/(short.failed+short.requests))
+			ratios[a.Job] = max(ratios[a.Job], short.failed/short.operations())
 			h.errorTypes(t, i, types[a.Job])
 			continue
 		}
 		now, before := h.during(t, i, w.Again), h.during(t, h.index(i, w.Apart), w.Again)
-		if now.failed+before.failed >= FewErrors && now.failed > SomeErrors*(now.failed+now.requests) && before.failed > SomeErrors*(before.failed+before.requests) {
+		if now.failed+before.failed >= FewErrors && now.failed > SomeErrors*now.operations() && before.failed > SomeErrors*before.operations() {
 			kinds := make(map[string]float64)
 			h.errorTypes(t, i, kinds)
-			list = append(list, someFailures(a, now.failed/(now.failed+now.requests), kinds))
+			list = append(list, someFailures(a, now.failed/now.operations(), kinds))
 		}
 	}
 	for _, j := range jobs {
@@ -85,7 +85,7 @@ func (h *history) failing(i int) (list []Finding) {
 
 // errorTypes adds the errors of an agent in the long window, by type.
 func (h *history) errorTypes(t *track, i int, sum map[string]float64) {
-	to, from := t.readings[i], t.readings[h.index(i, h.windows.Long)]
+	to, from := t.states[i], t.states[h.index(i, h.windows.Long)]
 	if to == nil {
 		return
 	}
@@ -99,3 +99,6 @@ func (h *history) errorTypes(t *track, i int, sum map[string]float64) {
 		}
 	}
 }
+
+// operations returns the number of operations that ended.
+func (t totals) operations() float64 { return t.failed + t.moved[both].transfers }

@@ -111,7 +111,7 @@ func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 	for i, readings := range f.Readings() {
 		for n := range readings {
 			r := &readings[n]
-			labels := labelsOf(r.Agent)
+			labels := labelsOf(r.Identity)
 			add := func(name, more string, v any) {
 				key := name + "{" + labels + more + "}"
 				for len(list[key]) < i {
@@ -120,20 +120,21 @@ func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 				list[key] = append(list[key], fmt.Sprint(v))
 			}
 			addCounters(r, add)
-			for n, d := range r.Directions {
+			sum := r.Both()
+			for n, d := range r.Moved {
 				add("nixl_transfer_io_bytes_total", directions[n], d.Bytes)
-				add("nixl_transfer_requests_total", directions[n], d.Requests)
+				add("nixl_transfer_requests_total", directions[n], d.Transfers)
 				switch {
 				case kind == exponential:
-					add("nixl_transfer_throughput_bytes_per_second", directions[n], native(d.Speeds, float64(d.Requests)))
+					add("nixl_transfer_throughput_bytes_per_second", directions[n], native(r.Speeds[n], float64(d.Transfers)))
 				case buckets:
-					addBuckets("nixl_transfer_throughput_bytes_per_second", directions[n], d.Speeds, add)
+					addBuckets("nixl_transfer_throughput_bytes_per_second", directions[n], r.Speeds[n], add)
 				}
 			}
 			if kind == exponential {
-				add("nixl_transfer_duration_seconds", "", native(r.Times, r.Busy.Seconds()))
-				add("nixl_transfer_size_bytes", "", native(r.Sizes, float64(r.Bytes)))
-				add("nixl_transfer_post_duration_seconds", "", native(diagnose.Histogram{Bounds: []float64{1}, Counts: []uint64{r.Requests, 0}}, r.Post.Seconds()))
+				add("nixl_transfer_duration_seconds", "", native(r.Times, sum.Seconds))
+				add("nixl_transfer_size_bytes", "", native(r.Sizes, float64(sum.Bytes)))
+				add("nixl_transfer_post_duration_seconds", "", native(diagnose.Histogram{Bounds: []float64{1}, Counts: []uint64{sum.Transfers, 0}}, r.Post))
 				continue
 			}
 			for name, h := range map[string]diagnose.Histogram{"nixl_transfer_duration_seconds": r.Times, "nixl_transfer_size_bytes": r.Sizes} {
@@ -141,18 +142,18 @@ func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 					addBuckets(name, "", h, add)
 				}
 			}
-			add("nixl_transfer_duration_seconds_sum", "", r.Busy.Seconds())
-			add("nixl_transfer_duration_seconds_count", "", r.Requests)
-			add("nixl_transfer_size_bytes_sum", "", r.Bytes)
-			add("nixl_transfer_size_bytes_count", "", r.Requests)
-			add("nixl_transfer_post_duration_seconds_sum", "", r.Post.Seconds())
-			add("nixl_transfer_post_duration_seconds_count", "", r.Requests)
+			add("nixl_transfer_duration_seconds_sum", "", sum.Seconds)
+			add("nixl_transfer_duration_seconds_count", "", sum.Transfers)
+			add("nixl_transfer_size_bytes_sum", "", sum.Bytes)
+			add("nixl_transfer_size_bytes_count", "", sum.Transfers)
+			add("nixl_transfer_post_duration_seconds_sum", "", r.Post)
+			add("nixl_transfer_post_duration_seconds_count", "", sum.Transfers)
 		}
 	}
 	return list
 }
 
-func labelsOf(a diagnose.Agent) string {
+func labelsOf(a diagnose.Identity) string {
 	var labels []string
 	for _, l := range []struct{ name, value string }{
 		{"k8s_namespace_name", a.Namespace}, {"service_name", a.Service}, {"k8s_pod_name", a.Pod}, {"host_name", a.Host}, {"nixl_agent_name", a.Name},
@@ -167,13 +168,13 @@ func labelsOf(a diagnose.Agent) string {
 func addCounters(r *fleets.Reading, add func(name, more string, v any)) {
 	add("nixl_agent_up", "", int(r.Up)-int(diagnose.No))
 	add("nixl_telemetry_ring_capacity", "", 4096)
-	add("nixl_telemetry_ring_utilization_ratio", "", r.Fill)
-	add("nixl_telemetry_ring_saturations_total", "", r.Saturations)
+	add("nixl_telemetry_ring_utilization_ratio", "", r.Fill())
+	add("nixl_telemetry_ring_saturations_total", "", r.Ring.Saturations)
 	add("nixl_telemetry_events_dropped_total", "", r.Dropped)
-	add("nixl_telemetry_ring_torn_groups_total", "", r.Torn)
-	add("nixl_telemetry_ring_foreign_reads_total", "", r.Foreign)
-	add("nixl_telemetry_ring_restarts_total", "", r.Restarts)
-	add("nixl_memory_usage_bytes", "", r.Memory)
+	add("nixl_telemetry_ring_torn_groups_total", "", r.Ring.Torn)
+	add("nixl_telemetry_ring_foreign_reads_total", "", r.Ring.Foreign)
+	add("nixl_telemetry_ring_restarts_total", "", r.Ring.Restarts)
+	add("nixl_memory_usage_bytes", "", *r.Memory)
 	// Every status is reported from 0 on.
 	for _, kind := range []string{"backend", diagnose.NotFound, diagnose.Canceled} {
 		add("nixl_errors_total", fmt.Sprintf(", error_type=%q", kind), r.Errors[kind])

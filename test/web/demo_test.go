@@ -47,7 +47,7 @@ func TestDemo(t *testing.T) {
 			address := addressOf(t, p)
 			page := browser.Open(t, chromium, 1280, 720)
 			page.Go(t, address)
-			awaitHeadline(t, page, `^worker-2 moves data at \d+% of the speed of its peers`)
+			awaitHeadline(t, page, `^worker-2 (moves|reads|writes) data at \d+% of the speed of its peers`)
 			p.SignalGroup(t, syscall.SIGINT)
 			p.Wait(t) // the signal or the exit code of the recipe may end make
 			if request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil); err != nil {

@@ -30,12 +30,12 @@ var fleets = []struct {
 	name, headline string
 	args           []string
 }{
-	{"straggler", `^sim-4 moves data at \d+% of the speed of its peers`, []string{"--scenario", "straggler", "--agents", "8"}},
+	{"straggler", `^sim-4 (moves|reads|writes) data at \d+% of the speed of its peers`, []string{"--scenario", "straggler", "--agents", "8"}},
 	{"one", `^Nothing found`, []string{"--agents", "1"}},
 	{"post-bound", `^sim-\d+ spends \d+% of its transfer time on posting`, []string{"--scenario", "post-bound", "--agents", "30", "--rate", "20"}},
 	{"failing-peer", `^Operations of 4 agents of .* fail`, []string{"--scenario", "failing-peer", "--agents", "4"}},
-	{"many", `^sim-128 moves data at \d+% of the speed of its peers`, []string{"--scenario", "straggler", "--agents", "256", "--rate", "8"}},
-	{"hostile", regexp.QuoteMeta(`^` + hostile + `-2 moves data`)[1:], []string{"--scenario", "straggler", "--agents", "5", "--name", hostile}},
+	{"many", `^sim-128 (moves|reads|writes) data at \d+% of the speed of its peers`, []string{"--scenario", "straggler", "--agents", "256", "--rate", "8"}},
+	{"hostile", regexp.QuoteMeta(`^` + hostile + `-2 `)[1:] + `(moves|reads|writes) data`, []string{"--scenario", "straggler", "--agents", "5", "--name", hostile}},
 }
 
 // serve simulates agents, and returns the address of a page about them.
@@ -222,5 +222,5 @@ func checkAgent(t *testing.T, page *browser.Page, size string, height float64) {
 		}
 	}
 	page.Click(t, ".brand")
-	awaitHeadline(t, page, "^sim-4 moves")
+	awaitHeadline(t, page, "^sim-4 (moves|reads|writes)")
 }

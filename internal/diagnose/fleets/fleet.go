@@ -7,12 +7,14 @@
 package fleets
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strconv"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -48,7 +50,7 @@ type State struct {
 
 // Member is an agent of a fleet.
 type Member struct {
-	diagnose.Agent
+	diagnose.Identity
 	Do func(at time.Duration) State
 }
 
@@ -83,37 +85,30 @@ const (
 	Found = Begin + 10*time.Minute
 )
 
-// Reading is a reading with what only the metrics have.
+// Reading is the state of an agent, with what only the metrics have.
 type Reading struct {
-	diagnose.Reading
-	Memory, Restarts uint64
-	Directions       [2]Direction // writes and reads
+	diagnose.Agent
+	Speeds [2]diagnose.Histogram // of writes and reads
 }
 
-// Direction is the totals of one direction.
-type Direction struct {
-	Bytes, Requests uint64
-	Speeds          diagnose.Histogram
-}
-
-// Samples returns the fleet's samples.
-func (f *Fleet) Samples() (samples []diagnose.Sample) {
+// Frames returns the fleet's frames.
+func (f *Fleet) Frames() (frames []*diagnose.Frame) {
 	start := time.Unix(0, 0).UTC()
 	for i, readings := range f.Readings() {
-		s := diagnose.Sample{At: start.Add(time.Duration(i) * Every)}
+		frame := &diagnose.Frame{Time: start.Add(time.Duration(i) * Every)}
 		for n := range readings {
-			s.Agents = append(s.Agents, readings[n].Reading)
+			frame.Agents = append(frame.Agents, readings[n].Agent)
 		}
-		samples = append(samples, s)
+		frames = append(frames, frame)
 	}
-	return samples
+	return frames
 }
 
 // Readings returns the readings of each sample.
 func (f *Fleet) Readings() (all [][]Reading) {
 	runs := make([]*run, len(f.Members))
 	for i := range f.Members {
-		runs[i] = newRun(f.Members[i].Agent)
+		runs[i] = newRun(strconv.Itoa(i), f.Members[i].Identity)
 	}
 	for at := time.Duration(0); at <= f.Length; at += Every {
 		var readings []Reading
@@ -129,29 +124,33 @@ func (f *Fleet) Readings() (all [][]Reading) {
 
 // run is the totals of an agent so far.
 type run struct {
-	agent diagnose.Agent
+	agent diagnose.Identity
 	rng   *rand.Rand
 	due   []float64 // fractions of transfers that aren't complete
 	sums  Reading
 	part  map[string]float64
 }
 
-func newRun(a diagnose.Agent) *run {
+func newRun(id string, a diagnose.Identity) *run {
 	h := fnv.New64a()
 	fmt.Fprint(h, a)
+	a.ID = id
 	r := &run{agent: a, rng: rand.New(rand.NewPCG(h.Sum64(), 1))}
 	r.restart()
 	return r
 }
 
 func (r *run) restart() {
-	restarts := r.sums.Restarts
-	r.sums = Reading{Restarts: restarts, Reading: diagnose.Reading{
-		Agent: r.agent, Errors: make(map[string]uint64),
+	ring := &diagnose.Ring{Capacity: 4096, ConsumerUnknown: true}
+	if r.sums.Ring != nil {
+		ring.Restarts = r.sums.Ring.Restarts
+	}
+	r.sums = Reading{Agent: diagnose.Agent{
+		Identity: r.agent, Errors: make(map[string]uint64), Ring: ring,
 		Sizes: histogram(semconv.TransferSize.Bounds), Times: histogram(semconv.TransferDuration.Bounds),
 	}}
-	for i := range r.sums.Directions {
-		r.sums.Directions[i].Speeds = histogram(semconv.TransferThroughput.Bounds)
+	for i := range r.sums.Speeds {
+		r.sums.Speeds[i] = histogram(semconv.TransferThroughput.Bounds)
 	}
 	r.part = make(map[string]float64)
 }
@@ -167,14 +166,13 @@ func (r *run) step(s State) *Reading {
 	if s.Restart {
 		r.restart()
 	}
-	r.sums.Up, r.sums.Fill, r.sums.Memory = s.Up, s.Fill, s.Memory
-	r.sums.Restarts += boolean(s.Restarted)
+	ring, memory := *r.sums.Ring, int64(s.Memory)
+	r.sums.Up, r.sums.Memory, r.sums.Ring = s.Up, &memory, &ring
+	ring.Restarts += boolean(s.Restarted)
 	if s.Up == diagnose.Unknown {
 		r.sums.Up = diagnose.Yes
 	}
-	if s.Fill == 0 {
-		r.sums.Fill = 0.2
-	}
+	ring.Peak = int(cmp.Or(s.Fill, 0.2) * 4095)
 	for len(r.due) < len(s.Loads) {
 		r.due = append(r.due, r.rng.Float64())
 	}
@@ -186,23 +184,21 @@ func (r *run) step(s State) *Reading {
 		for p := range uint64(parts) {
 			share := n/parts + boolean(p < n%parts)
 			took := time.Duration(float64(l.Time) * (0.85 + 0.3*r.rng.Float64()))
-			r.sums.Requests += share
-			r.sums.Bytes += share * l.Size
-			r.sums.Busy += time.Duration(share) * took
-			r.sums.Post += time.Duration(share) * l.Post
+			r.sums.Post += float64(share) * l.Post.Seconds()
 			add(r.sums.Sizes, float64(l.Size), share)
 			add(r.sums.Times, took.Seconds(), share)
-			d := &r.sums.Directions[boolean(l.Read)]
+			d := &r.sums.Moved[boolean(l.Read)]
 			d.Bytes += share * l.Size
-			d.Requests += share
-			add(d.Speeds, float64(l.Size)/took.Seconds(), share)
+			d.Transfers += share
+			d.Seconds += float64(share) * took.Seconds()
+			add(r.sums.Speeds[boolean(l.Read)], float64(l.Size)/took.Seconds(), share)
 		}
 	}
 	for kind, rate := range s.Errors {
 		r.sums.Errors[kind] += r.whole(kind, rate)
 	}
-	r.sums.Saturations += r.whole("/full", s.Full)
-	r.sums.Foreign += r.whole("/foreign", s.Foreign)
+	ring.Saturations += r.whole("/full", s.Full)
+	ring.Foreign += r.whole("/foreign", s.Foreign)
 	if s.Absent {
 		return nil
 	}
@@ -210,8 +206,8 @@ func (r *run) step(s State) *Reading {
 	reading.Errors = maps.Clone(r.sums.Errors)
 	reading.Sizes.Counts = slices.Clone(r.sums.Sizes.Counts)
 	reading.Times.Counts = slices.Clone(r.sums.Times.Counts)
-	for i := range reading.Directions {
-		reading.Directions[i].Speeds.Counts = slices.Clone(r.sums.Directions[i].Speeds.Counts)
+	for i := range reading.Speeds {
+		reading.Speeds[i].Counts = slices.Clone(r.sums.Speeds[i].Counts)
 	}
 	return &reading
 }

@@ -126,7 +126,7 @@ func rollout(pods int, begin time.Duration, after func() Load) (list []Member) {
 	for i := range pods {
 		replaced := begin + time.Duration(i)*4*time.Minute
 		for generation := range 2 {
-			m := Member{Agent: diagnose.Agent{
+			m := Member{Identity: diagnose.Identity{
 				Job: diagnose.Job{Namespace: "inference", Service: "decode"}, Pod: fmt.Sprintf("decode-%d-%d", generation, i), Host: "node-0", Name: "rank-0",
 			}}
 			m.Do = func(t time.Duration) State {

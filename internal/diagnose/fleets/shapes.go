@@ -59,8 +59,10 @@ func members(service string, n int, do func(i int) func(time.Duration) State) []
 	list := make([]Member, n)
 	for i := range list {
 		list[i] = Member{
-			Agent: diagnose.Agent{Job: diagnose.Job{Service: service}, Host: fmt.Sprintf("node-%d", i%2), Name: fmt.Sprintf("%s-%d", service, i)},
-			Do:    do(i),
+			Identity: diagnose.Identity{
+				Job: diagnose.Job{Service: service}, Host: fmt.Sprintf("node-%d", i%2), Name: fmt.Sprintf("%s-%d", service, i),
+			},
+			Do: do(i),
 		}
 	}
 	return list

@@ -11,8 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/live"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -134,8 +135,13 @@ func (r *Recorder) opened(a engine.Agent, l ringbuf.Layout, capacity int) {
 		r.stats.Rings++
 	}
 	r.stats.Opened++
-	what := live.Identify(&a)
-	about := About{Name: what.Name, Path: what.Path, Attributes: what.Attributes}
+	about := About{Name: a.Name, Path: a.Path, Attributes: make(map[string]string)}
+	for _, set := range []attribute.Set{a.Process, a.Resource} {
+		for it := set.Iter(); it.Next(); {
+			kv := it.Attribute()
+			about.Attributes[string(kv.Key)] = kv.Value.String()
+		}
+	}
 	_ = r.out.Open(r.cfg.Now(), id, about, l, capacity)
 }
 

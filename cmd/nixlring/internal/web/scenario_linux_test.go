@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/top"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
@@ -26,12 +26,12 @@ func verdict(t *testing.T, scenario string, seconds int) *finding {
 	cfg := simulate.FleetConfig{Dir: dir, Prefix: "worker", Agents: 6}
 	cfg.Agent = simulate.Config{Traffic: simulate.KVCache(), Seed: 1, Now: func() time.Time { return now }}
 	s.Set(&cfg)
-	fleet, err := simulate.NewFleet(cfg)
+	agents, err := simulate.NewFleet(cfg)
 	must.OK(t, err)
-	must.OK(t, fleet.Start())
-	defer func() { must.OK(t, fleet.Stop()) }()
+	must.OK(t, agents.Start())
+	defer func() { must.OK(t, agents.Stop()) }()
 	var readers []*ringbuf.Reader
-	for _, a := range fleet.Agents() {
+	for _, a := range agents.Agents() {
 		r, err := ringbuf.OpenReader(a.Path(), ringbuf.Consume)
 		must.OK(t, err)
 		defer func() { must.OK(t, r.Close()) }()
@@ -39,26 +39,26 @@ func verdict(t *testing.T, scenario string, seconds int) *finding {
 	}
 	proc := t.TempDir() // examining all processes would take real time
 	must.OK(t, os.Symlink("/proc/locks", filepath.Join(proc, "locks")))
-	source, err := top.NewRings(top.RingsConfig{Directory: dir, Proc: proc, Now: func() time.Time { return now }})
+	source, err := fleet.NewRings(fleet.Config{Directory: dir, Proc: proc, Now: func() time.Time { return now }})
 	must.OK(t, err)
-	must.OK(t, source.Start())
 	defer func() { must.OK(t, source.Close()) }()
-	p := New(Config{})
+	p := New(dir)
 	const step = 100 * time.Millisecond
 	for at := time.Duration(0); at <= time.Duration(seconds)*time.Second; at += step {
 		now = begin.Add(at)
-		must.OK(t, fleet.Interval())
-		sample := source.Sample() // also reads the rings
+		must.OK(t, agents.Interval())
+		frame, err := source.Next(t.Context()) // also reads the rings
+		must.OK(t, err)
 		for _, r := range readers {
 			_, err := r.Read(0, func(ringbuf.Batch) {})
 			must.OK(t, err)
 			must.OK(t, r.Commit())
 		}
 		if at%Interval == 0 {
-			p.Add(sample)
+			p.Add(frame, nil)
 		}
 	}
-	list := p.newFrame(nil).Findings
+	list := p.newState().Findings
 	if len(list) == 0 {
 		return nil
 	}

@@ -1,10 +1,10 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The page: what is wrong, the agents, and their last half hour. Everything comes from /events;
-// names are only ever set as text.
+// The page: what is wrong, the agents, and up to half an hour of their past. It asks for /state.json, and keeps
+// the past itself. Names are only ever set as text.
 
-import { Heat, Lines, recolor } from "./charts.js";
+import { Heat, Lines, endAt, recolor } from "./charts.js";
 import { age, bare, clock, duration, memory, percent, rate, throughput } from "./units.js";
 
 const $ = (id) => document.getElementById(id);
@@ -19,7 +19,7 @@ const tiles = [
   ["Queues", "None wait", ["small_behind_large"]],
   ["Telemetry", "Nothing lost", ["events_lost", "ring_full", "ring_nearly_full"]],
   ["Consumers", "Rings drained", ["no_consumer", "events_taken"]],
-  ["Exits", "None", ["gone"]],
+  ["Agents", "None exit", ["gone", "crash_loop", "memory_grows"]],
   ["Processes", "All report", ["no_telemetry", "telemetry_disabled"]],
 ];
 const palette = ["series1", "series2", "series3", "series4", "series5", "series6"]; // the first two look like alarms
@@ -27,9 +27,11 @@ const calm = ["series5", "series4", "series3", "series6", "muted", "faint"]; // 
 const mostRows = 12;
 const ofSpeed = ["straggler", "slower", "job_slower", "stalled"]; // findings that color the bar of the speed
 
-let hello = null; // from the server, as are frame and points
-let frame = null;
-let points = [];
+const every = 2000, pointEvery = 6000, history = 30 * 60 * 1000; // ms
+
+let frame = null; // the newest state
+let details = null; // of the agent whose page is shown
+let points = []; // the past, oldest first
 let allRows = false;
 
 // el creates an element. Strings in children become text.
@@ -45,7 +47,7 @@ function set(e, text) {
   if (e.textContent !== text) e.textContent = text;
 }
 
-const linkTo = (row) => "#/agent/" + encodeURIComponent(row.path);
+const linkTo = (row) => "#/agent/" + encodeURIComponent(row.id);
 const many = (n, one, more) => `${n.toLocaleString("en-US")} ${n === 1 ? one : more}`;
 const isProblem = (f) => f.severity !== "info";
 const rowOf = (id) => frame.rows.find((r) => r.id === id);
@@ -53,7 +55,7 @@ const rowOf = (id) => frame.rows.find((r) => r.id === id);
 // --- the verdict
 
 function showVerdict() {
-  const problems = frame.findings.filter(isProblem), watched = (frame.at - hello.start) / 1000;
+  const problems = frame.findings.filter(isProblem), watched = (frame.at - frame.start) / 1000;
   const unjudged = frame.unjudged, running = frame.rows.filter((r) => r.alive !== "exited").length;
   let headline, more;
   if (problems.length) {
@@ -70,7 +72,7 @@ function showVerdict() {
   const since = watched < 60 ? `watched for ${age(watched)}; some findings take a minute or two` : `watched for ${age(watched)}`;
   const lead = problems[0]?.since ? "since " + clock(problems[0].since, true) : "";
   set($("subline"), [lead, more, many(frame.rows.length, "agent", "agents"), since, ...frame.notes].filter(Boolean).join(" · "));
-  document.title = (problems.length ? `(${problems.length}) ` : "") + "nixlring " + hello.name;
+  document.title = (problems.length ? `(${problems.length}) ` : "") + "nixlring " + frame.name;
   tiles.forEach(([label, well, kinds], i) => {
     const tile = $("tiles").children[i] ?? $("tiles").appendChild(el("a", { class: "tile" }, el("div", { class: "label" }, label), el("div", { class: "state" }), el("div", { class: "detail" })));
     const found = frame.findings.filter((f) => kinds.includes(f.kind)), worst = found[0];
@@ -84,13 +86,13 @@ function showVerdict() {
   });
 }
 
-// firstOfKind returns the worst finding of each kind, with the names of the other agents that have it.
+// firstOfKind returns the worst finding of each kind, with others of the same kind.
 function firstOfKind(list) {
   const kinds = new Map();
   for (const f of list) kinds.set(f.kind, [...(kinds.get(f.kind) ?? []), f]);
   return [...kinds.values()].map(([first, ...others]) => {
     const names = others.slice(0, 6).map((f) => f.who).filter(Boolean), more = others.length - names.length;
-    return { ...first, also: names.length ? `Also: ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}` : "" };
+    return { ...first, also: others.slice(0, names.length), more };
   });
 }
 
@@ -115,8 +117,13 @@ function showFindings(parent, list, headline) {
     f.evidence.forEach((text, n) => set(evidence.children[n] ?? evidence.appendChild(el("li")), text));
     set(not, f.not);
     set(next, "→ " + f.next);
-    set(also, f.also);
-    also.hidden = !f.also;
+    const others = f.also.map((o) => ({ name: o.who, row: o.agents.length === 1 && rowOf(o.agents[0]) })), key2 = JSON.stringify([others.map((o) => o.name), f.more]);
+    if (also.dataset.key !== key2) {
+      also.dataset.key = key2;
+      also.replaceChildren(others.length ? "Also: " : "", ...others.flatMap((o, n) => [n ? ", " : "", o.row ? el("a", { href: linkTo(o.row) }, o.name) : o.name]),
+        f.more > 0 ? ` and ${f.more} more` : "");
+    }
+    also.hidden = !others.length;
     return e;
   });
   if (keep.length !== parent.children.length || keep.some((e, i) => parent.children[i] !== e)) parent.replaceChildren(...keep);
@@ -226,8 +233,6 @@ function makeCharts() {
   });
 }
 
-// The numbers of an agent in a point, after its ID.
-const SPEED = 1, TOTAL = 2, P50 = 3, P99 = 4, ERRORS = 5, FILL = 6;
 
 // positive replaces what a logarithmic axis can't show.
 const positive = (v) => v > 0 ? v : null;
@@ -237,32 +242,25 @@ function median(values) {
   return sorted.length ? sorted[Math.floor(sorted.length / 2)] : null;
 }
 
-// byAgent returns the points of each agent, by ID.
-function byAgent() {
-  const map = new Map();
-  points.forEach((p, i) => p.agents.forEach((a) => {
-    if (!map.has(a[0])) map.set(a[0], new Array(points.length).fill(null));
-    map.get(a[0])[i] = a;
-  }));
-  return map;
-}
-
-const pick = (agent, column, map = (v) => v) => agent.map((a) => a ? map(a[column]) : null);
+// past returns a value of an agent at each point.
+const past = (id, value) => points.map((p) => p.agents.has(id) ? value(p.agents.get(id)) : null);
+const total = (r) => r.out + r.in;
+const speed = (r) => positive(r.speed);
 
 function showFleetCharts() {
-  const times = points.map((p) => p.at / 1000), agents = byAgent();
+  const times = points.map((p) => p.at / 1000);
   // The agents with problems have a color, or else all agents if they are few.
   let flagged = frame.rows.filter((r) => r.severity);
   if (!flagged.length || flagged.length > palette.length) flagged = frame.rows.length <= palette.length ? frame.rows : flagged.slice(0, 3);
   const colors = new Map(flagged.map((r, i) => [r.id, (r.severity ? palette : calm)[i]]));
-  const rows = frame.rows.filter((r) => agents.has(r.id)).sort((a, b) => colors.has(a.id) - colors.has(b.id) || a.id - b.id);
-  const lines = (column, map) => rows.map((r) => ({ name: r.name, color: colors.get(r.id), values: pick(agents.get(r.id), column, map) }));
-  fleet.speed.update(times, lines(SPEED, positive));
-  fleet.errors.update(times, lines(ERRORS));
-  fleet.fill.update(times, lines(FILL));
-  fleet.total.update(times, [{ name: "all agents", color: "accent", values: points.map((p) => p.agents.reduce((sum, a) => sum + a[TOTAL], 0)) }]);
-  fleet.times.update(times, hello.times, points.map((p) => p.times));
-  fleet.sizes.update(times, hello.sizes, points.map((p) => p.sizes));
+  const rows = frame.rows.toSorted((a, b) => colors.has(a.id) - colors.has(b.id) || (a.id < b.id ? -1 : 1));
+  const lines = (value) => rows.map((r) => ({ name: r.name, color: colors.get(r.id), values: past(r.id, value) }));
+  fleet.speed.update(times, lines(speed));
+  fleet.errors.update(times, lines((r) => r.errors));
+  fleet.fill.update(times, lines((r) => r.fill));
+  fleet.total.update(times, [{ name: "all agents", color: "accent", values: points.map((p) => p.agents.values().reduce((sum, r) => sum + total(r), 0)) }]);
+  fleet.times.update(times, frame.times.bounds, points.map((p) => p.times));
+  fleet.sizes.update(times, frame.sizes.bounds, points.map((p) => p.sizes));
 }
 
 // --- the page of an agent
@@ -272,44 +270,49 @@ const slowColumns = [["Time", ""], ["Direction", "medium"], ["Size", "num"], ["T
 function showAgent(row) {
   set($("name"), row.name);
   const facts = [row.alive, row.store ? "prometheus_mp store" : `ring of ${row.capacity.toLocaleString("en-US")} slots, layout ${row.layout}`,
-    row.reader && "consumer: " + row.reader, row.memory !== null && memory(row.memory) + " registered", `last event ${age(row.age)} ago`];
+    row.consumer && "consumer: " + row.consumer, row.memory !== null && memory(row.memory) + " registered", `last event ${age(row.age)} ago`];
   set($("facts"), facts.filter(Boolean).join(" · "));
   showFindings($("about"), firstOfKind(frame.findings.filter((f) => f.agents.includes(row.id))));
 }
 
 function showAgentCharts(row) {
-  const times = points.map((p) => p.at / 1000), mine = byAgent().get(row.id);
-  if (!mine) return;
-  const line = (name, column, map, more) => ({ name, color: "accent", values: pick(mine, column, map), ...more });
-  one.speed.update(times, [line(row.name, SPEED, positive),
-    { name: "median of all agents", color: "muted", dash: [4, 4], values: points.map((p) => median(p.agents.map((a) => a[SPEED]))) }]);
-  one.quantiles.update(times, [line("median", P50, positive), line("99th percentile", P99, positive, { color: "series4" })]);
-  one.total.update(times, [line(row.name, TOTAL)]);
-  one.errors.update(times, [line(row.name, ERRORS)]);
-  one.fill.update(times, [line(row.name, FILL)]);
+  const times = points.map((p) => p.at / 1000);
+  const line = (name, value, more) => ({ name, color: "accent", values: past(row.id, value), ...more });
+  one.speed.update(times, [line(row.name, speed),
+    { name: "median of all agents", color: "muted", dash: [4, 4], values: points.map((p) => median([...p.agents.values()].map((r) => r.speed))) }]);
+  one.quantiles.update(times, [line("median", (r) => positive(r.p50)), line("99th percentile", (r) => positive(r.p99), { color: "series4" })]);
+  one.total.update(times, [line(row.name, total)]);
+  one.errors.update(times, [line(row.name, (r) => r.errors)]);
+  one.fill.update(times, [line(row.name, (r) => r.fill)]);
+  one.times.update(times, frame.times.bounds, past(row.id, (r) => counts(r)).map((c) => c ?? []));
 }
 
-// showDetails shows what frames and points don't have.
-async function showDetails(row) {
-  const response = await fetch("agent/" + row.id).catch(() => null);
-  if (!response?.ok) return;
-  const { identity, at, times, slowest: list } = await response.json();
-  if (current()?.id !== row.id) return;
-  set($("identity"), identity.join(" · "));
-  one.times.update(at.map((ms) => ms / 1000), hello.times, times);
-  $("slowest").tBodies[0].replaceChildren(...list.map((t) => el("tr", {}, ...[
-    clock(t.at, true), t.receive ? "in" : "out", memory(t.bytes), duration(t.took), duration(t.post), throughput(t.throughput),
+// counts returns the histogram of an agent's transfer times.
+function counts(row) {
+  const all = new Array(frame.times.counts.length).fill(0), [first, ...list] = row.times;
+  list.forEach((n, i) => { all[first + i] = n; });
+  return all;
+}
+
+// showDetails shows what only the page of an agent has.
+function showDetails() {
+  set($("identity"), details.where.join(" · "));
+  $("slowest").tBodies[0].replaceChildren(...details.slowest.map((t) => el("tr", {}, ...[
+    clock(t.at, true), t.receive ? "in" : "out", memory(t.bytes), duration(t.took), duration(t.post), throughput(t.speed),
   ].map((text, i) => el("td", { class: slowColumns[i][1] }, text)))));
-  if (!list.length) $("slowest").tBodies[0].append(el("tr", {}, el("td", { colspan: slowColumns.length }, "none")));
+  if (!details.slowest.length) $("slowest").tBodies[0].append(el("tr", {}, el("td", { colspan: slowColumns.length }, "none")));
 }
 
 // current returns the row of the agent whose page is shown.
-function current() {
-  const [, path] = location.hash.match(/^#\/agent\/(.+)$/) ?? [];
+const current = () => frame?.rows.find((r) => r.id === chosen());
+
+// chosen returns the ID of that agent in the address, or "".
+function chosen() {
+  const [, id] = location.hash.match(/^#\/agent\/(.+)$/) ?? [];
   try {
-    return path && frame?.rows.find((r) => r.path === decodeURIComponent(path));
+    return id ? decodeURIComponent(id) : "";
   } catch {
-    return undefined; // the address isn't encoded correctly
+    return ""; // the address isn't encoded correctly
   }
 }
 
@@ -322,7 +325,7 @@ function show() {
   $("agent").hidden = !row;
   if (row) {
     showAgent(row);
-    showDetails(row);
+    if (details?.id === row.id) showDetails();
     return;
   }
   showVerdict();
@@ -336,32 +339,36 @@ function showCharts() {
   if (row) showAgentCharts(row); else showFleetCharts();
 }
 
-function follow() {
-  const events = new EventSource("events");
-  const on = (name, action) => events.addEventListener(name, (e) => action(JSON.parse(e.data)));
-  on("hello", (data) => {
-    hello = data;
-    points = [];
-    set($("where"), hello.name);
-  });
-  on("points", (data) => {
-    points = points.concat(data);
-    while (points.length && points.at(-1).at - points[0].at > 1000 * hello.history) points.shift();
-    showCharts();
-  });
-  on("frame", (data) => {
-    const first = !frame;
-    frame = data;
-    $("live").className = "";
-    set($("live"), "live, " + clock(frame.at, true));
+// add adds the newest state to the past.
+function add() {
+  if (points.length && frame.at - points.at(-1).at < pointEvery || frame.at === frame.start) return;
+  points.push({ at: frame.at, agents: new Map(frame.rows.map((r) => [r.id, r])), times: frame.times.counts, sizes: frame.sizes.counts });
+  while (frame.at - points[0].at > history) points.shift();
+  return true;
+}
+
+function say(text, lost) {
+  $("live").className = lost ? "lost" : "";
+  set($("live"), text);
+}
+
+// follow asks for the newest state, again and again.
+async function follow() {
+  try {
+    const response = await fetch("state.json?agent=" + encodeURIComponent(chosen()));
+    const answer = await response.json(), before = frame?.at;
+    details = answer.agent;
+    frame = answer.state;
+    set($("where"), frame.name);
+    const note = frame.notes.find((n) => n.startsWith("no data since"));
+    say(note ? note.split(":").slice(0, 3).join(":") : frame.at ? "live, " + clock(frame.at, true) : "no data yet", note);
     show();
-    if (first) showCharts();
-  });
-  events.onerror = () => {
-    $("live").className = "lost";
-    set($("live"), "disconnected");
-    if (events.readyState === EventSource.CLOSED) setTimeout(follow, 5000); // the browser doesn't retry
-  };
+    endAt(frame.at / 1000);
+    if (frame.at && frame.at !== before && add() || before === undefined) showCharts();
+  } catch {
+    say("disconnected", true);
+  }
+  setTimeout(follow, every);
 }
 
 function theme() {

@@ -63,10 +63,16 @@ function axes(format) {
   ];
 }
 
-// span returns the range of time that is shown: until the newest point, and at least a minute.
+let now = 0;
+
+// endAt sets where the axes of time end.
+export function endAt(time) {
+  now = time;
+}
+
+// span returns the range of time that is shown: until now, and at least a minute.
 function span(times) {
-  const end = times.at(-1) ?? Date.now() / 1000;
-  return [Math.min(times[0] ?? end, end - minute), end];
+  return [Math.min(times[0] ?? now, now - minute), now];
 }
 
 class Chart {

@@ -1,0 +1,201 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/units"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// otherError is the error type of statuses that aren't in the catalog.
+const otherError = "other"
+
+// newAgent returns the state of an agent. The agents with the same service.name are peers, or else those of
+// one directory.
+func newAgent(s *engine.Snapshot, seen *transfers) diagnose.Agent {
+	a := diagnose.Agent{
+		Path: s.Path, Attributes: make(map[string]string), Layout: s.LayoutName(), Store: s.Store,
+		Start: s.Start, Up: [...]diagnose.Up{engine.UpUnknown: diagnose.Unknown, engine.UpNo: diagnose.No, engine.UpYes: diagnose.Yes}[s.Up],
+	}
+	for _, set := range []attribute.Set{s.Process, s.Resource, s.Stream} {
+		describe(a.Attributes, set)
+	}
+	a.ID, a.Name = s.ID, s.Name
+	setTotals(&a, s.Totals, seen)
+	return a
+}
+
+func describe(attributes map[string]string, set attribute.Set) {
+	for it := set.Iter(); it.Next(); {
+		kv := it.Attribute()
+		attributes[string(kv.Key)] = kv.Value.String()
+	}
+}
+
+// identify sets the agent's name, which begins with those of its pod and container, and its job.
+func identify(a *diagnose.Agent) {
+	const short = 8 // of a UID
+	first := func(keys ...string) string {
+		if v := a.Attributes[keys[0]]; v != "" {
+			return v
+		}
+		v := a.Attributes[keys[1]]
+		return v[:min(len(v), short)]
+	}
+	parts := []string{first(podName, semconv.K8SPodUID), first(semconv.K8SContainerName, semconv.ContainerID), a.Name}
+	a.Name = units.Text(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/"))
+	a.Service = cmp.Or(a.Attributes[semconv.ServiceName], path.Dir(a.Path))
+}
+
+// setTotals sets the counters. The ring has no times by direction, so the time of all transfers is divided
+// as that of the transfers that were seen, or else by their bytes.
+func setTotals(a *diagnose.Agent, t *tally.Totals, seen *transfers) {
+	all := seconds(t.Duration().Total().Lo)
+	for d := range a.Moved {
+		a.Moved[d] = diagnose.Moved{Bytes: t.Size(tally.Direction(d)).Total().Lo, Transfers: t.Requests(tally.Direction(d)).Sum.Lo}
+	}
+	shares := [2]float64{float64(a.Moved[0].Bytes), float64(a.Moved[1].Bytes)}
+	if seen != nil && seen.took[0]+seen.took[1] > 0 {
+		shares = [2]float64{float64(seen.took[0]), float64(seen.took[1])}
+	}
+	for d := range a.Moved {
+		if sum := shares[0] + shares[1]; sum > 0 {
+			a.Moved[d].Seconds = all * shares[d] / sum
+		}
+	}
+	a.Post, a.Dropped = seconds(t.PostDuration().Total().Lo), t.Dropped().Sum.Lo
+	a.Times, a.PostTimes = histogram(t.Duration()), histogram(t.PostDuration())
+	a.Throughput = histogram(t.Throughput(tally.Transmit), t.Throughput(tally.Receive))
+	a.Sizes = histogram(t.Size(tally.Transmit), t.Size(tally.Receive))
+	a.Errors = make(map[string]uint64)
+	for k := ringbuf.TypeErrNotPosted; k <= ringbuf.TypeErrNoTelemetry; k++ {
+		if n := t.Errors(k).Sum.Lo; n > 0 {
+			a.Errors[strings.TrimPrefix(k.String(), "agent_err_")] = n
+		}
+	}
+	if n := t.OtherErrors().Lo; n > 0 {
+		a.Errors[otherError] = n
+	}
+	if memory, known := t.MemoryUsage(); known {
+		a.Memory = &memory
+	}
+	t.Events(func(_, _ string, n uint64) { a.Events += n })
+	plain, valued := t.Overflow()
+	a.Events += plain.Events + valued.Events
+	if !a.Store {
+		a.Ring = &diagnose.Ring{
+			Capacity: t.Capacity(), Peak: int(t.Utilization()*float64(max(t.Capacity()-1, 0)) + 0.5), Saturations: t.Saturations(),
+			Restarts: t.Restarts(), Torn: t.TornGroups(), Foreign: t.ForeignReads(), Misses: t.Misses(),
+		}
+	}
+}
+
+// histogram returns the sum of histograms with the same bounds.
+func histogram(list ...*tally.Histogram) (h diagnose.Histogram) {
+	for _, from := range list {
+		switch {
+		case from.Kind() != tally.Explicit:
+		case h.Counts == nil:
+			h = diagnose.Histogram{Bounds: from.Bounds(), Counts: slices.Clone(from.Counts())}
+		default:
+			h.Add(diagnose.Histogram{Bounds: from.Bounds(), Counts: from.Counts()})
+		}
+	}
+	return h
+}
+
+func seconds(micros uint64) float64 { return float64(micros) / 1e6 }
+
+// Where describes where the agent runs, as far as it is known.
+func Where(a *diagnose.Agent) (parts []string) {
+	for _, one := range []struct{ word, key string }{
+		{"service", semconv.ServiceName},
+		{"namespace", podNamespace},
+		{"pod", podName},
+		{"pod", semconv.K8SPodUID},
+		{"container", semconv.K8SContainerName},
+		{"container", semconv.ContainerID},
+		{"rank", semconv.LocalRank},
+		{"pid", semconv.ProcessPID},
+	} {
+		if value := a.Attributes[one.key]; value != "" {
+			parts = append(parts, one.word+" "+value)
+		}
+	}
+	return parts
+}
+
+// transfers collects the transfers of an agent between two frames.
+type transfers struct {
+	slow *tally.Slow
+	took [2]uint64 // microseconds by direction, of all transfers
+	list []diagnose.Transfer
+
+	framed bool             // the agent was in a frame
+	lap    []tally.Transfer // those that were in its ring before
+}
+
+// add adds a transfer that was read at a time.
+func (x *transfers) add(t *tally.Transfer, read time.Time) {
+	x.took[t.Direction] += t.Duration
+	if !x.framed && len(x.lap) < mostSlow {
+		x.lap = append(x.lap, *t)
+	}
+	if x.slow != nil && (len(x.list) == mostSlow || !x.slow.Check(t)) {
+		return
+	}
+	at := 0
+	if x.slow == nil && len(x.list) == mostSlowest { // replace the fastest of the slowest
+		for i := range x.list {
+			if x.list[i].Took < x.list[at].Took {
+				at = i
+			}
+		}
+		if seconds(t.Duration) <= x.list[at].Took {
+			return
+		}
+		x.list = slices.Delete(x.list, at, at+1)
+	}
+	one := diagnose.Transfer{
+		Time: read, Read: t.Micros == 0, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration), Post: seconds(t.Post),
+		Cause: [...]string{tally.SlowDuration: "slow_transfer", tally.SlowThroughput: "min_throughput"}[t.Cause],
+	}
+	if t.Micros > 0 {
+		one.Time = time.UnixMicro(int64(t.Micros))
+	}
+	x.list = append(x.list, one)
+}
+
+// take returns the transfers since the frame before. The first frame of an agent has only slow ones, because
+// those that were in its ring may be old.
+func (x *transfers) take() []diagnose.Transfer {
+	list := x.list
+	if x.list = nil; !x.framed && x.slow == nil {
+		list = nil
+	}
+	x.framed = true
+	return list
+}
+
+// remember sets the older half of the transfers that were in the ring before the first frame.
+func (x *transfers) remember(r *ring) {
+	for i := range x.lap[:len(x.lap)/2] {
+		t := &x.lap[i]
+		m := &r.remembered[t.Direction]
+		m.Bytes, m.Transfers, m.Seconds = m.Bytes+t.Bytes, m.Transfers+1, m.Seconds+seconds(t.Duration)
+	}
+	x.lap = nil
+}

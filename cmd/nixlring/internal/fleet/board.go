@@ -1,0 +1,259 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// Defaults of a [Board].
+const (
+	DefaultWindow  = 5 * time.Second
+	DefaultHistory = 120
+)
+
+const (
+	// SlowestFor is how long one of the slowest transfers is kept.
+	SlowestFor = time.Minute
+	// remember and rememberWindows limit how long frames are kept for a diagnosis.
+	remember, rememberWindows = 30 * time.Minute, 200
+	// mostFrames bounds the number of frames that are kept per window, for short times between two frames.
+	mostFrames = 16
+)
+
+// Board computes rows from the newest frames. It isn't safe for concurrent use.
+type Board struct {
+	window  time.Duration
+	history int
+
+	last    *diagnose.Frame
+	frames  []*diagnose.Frame // oldest first; at least one window of them is whole
+	sparse  int               // how many of them lack histograms
+	members map[string]*member
+	rows    []Row
+	result  diagnose.Result
+	since   map[diagnose.Key]time.Time // when findings began
+	failed  error                      // why there has been no frame since the last one
+}
+
+// member is an agent over time.
+type member struct {
+	first   diagnose.Agent // without histograms
+	seen    time.Time      // when it was first seen
+	wrote   time.Time      // when it last wrote events; zero if it didn't
+	history History
+	slowest []diagnose.Transfer // of the last minute
+}
+
+// NewBoard returns a board that computes rates over window and keeps the last history points of each agent.
+func NewBoard(window time.Duration, history int) *Board {
+	return &Board{window: window, history: history, members: make(map[string]*member), last: &diagnose.Frame{}}
+}
+
+// Fail records that no frame could be taken. Everything stays as it was.
+func (b *Board) Fail(err error) { b.failed = err }
+
+// Add adds a frame, which must be later than the one before. Agents that aren't in it are removed.
+func (b *Board) Add(f *diagnose.Frame) {
+	b.failed = nil
+	members := make(map[string]*member, len(f.Agents))
+	for i := range f.Agents {
+		a := &f.Agents[i]
+		m, before := b.members[a.ID], b.last.Agent(a.ID)
+		if m == nil || before == nil || !before.Start.Equal(a.Start) { // new totals
+			m, before = &member{first: *a, seen: f.Time}, a
+			clearHistograms(&m.first)
+		}
+		members[a.ID] = m
+		m.add(f.Time, f.Time.Sub(b.last.Time), before, a, b.history)
+	}
+	b.members, b.last = members, f
+	b.keep()
+	b.diagnose()
+	b.rows = b.rows[:0]
+	for i := range f.Agents {
+		b.rows = append(b.rows, b.row(&f.Agents[i]))
+	}
+}
+
+func (m *member) add(at time.Time, elapsed time.Duration, before, a *diagnose.Agent, limit int) {
+	m.slowest = append(m.slowest, a.Transfers...)
+	m.slowest = slices.DeleteFunc(m.slowest, func(t diagnose.Transfer) bool { return at.Sub(t.Time) >= SlowestFor })
+	if a.Events != before.Events {
+		m.wrote = at
+	}
+	if before != a {
+		d := measure(before, a, elapsed)
+		m.history.add(limit, &d, a.Fill())
+	}
+}
+
+func clearHistograms(a *diagnose.Agent) {
+	a.Times, a.PostTimes, a.Throughput, a.Sizes, a.Transfers = diagnose.Histogram{}, diagnose.Histogram{}, diagnose.Histogram{}, diagnose.Histogram{}, nil
+}
+
+// keep adds the newest frame to those of the diagnosis.
+func (b *Board) keep() {
+	at := b.last.Time
+	if n := len(b.frames); n > 1 && at.Sub(b.frames[n-2].Time) < b.window/mostFrames {
+		b.frames = b.frames[:n-1]
+	}
+	b.frames = append(b.frames, b.last)
+	whole := max(b.window+b.window/2, min(3*b.window, 2*time.Minute))
+	for b.sparse+1 < len(b.frames) && at.Sub(b.frames[b.sparse+1].Time) > whole {
+		// Two of those that are kept must be in one window: a speed is measured between them.
+		if b.sparse > 0 && b.frames[b.sparse+1].Time.Sub(b.frames[b.sparse-1].Time) <= b.window {
+			b.frames = slices.Delete(b.frames, b.sparse, b.sparse+1)
+			continue
+		}
+		for i := range b.frames[b.sparse].Agents {
+			clearHistograms(&b.frames[b.sparse].Agents[i])
+		}
+		b.sparse++
+	}
+	for at.Sub(b.frames[0].Time) > min(remember, rememberWindows*b.window) && len(b.frames) > 2 {
+		b.frames = slices.Delete(b.frames, 0, 1)
+		b.sparse = max(0, b.sparse-1)
+	}
+}
+
+// diagnose computes the findings. Speeds are those of the window, so that they equal the displayed ones,
+// or those since the frame before if that is longer ago.
+func (b *Board) diagnose() {
+	at, window := b.last.Time, b.window
+	if n := len(b.frames); n > 1 {
+		window = max(window, at.Sub(b.frames[n-2].Time))
+	}
+	b.result = diagnose.Now(b.frames, diagnose.Live(window, at.Sub(b.frames[0].Time)))
+	since := make(map[diagnose.Key]time.Time, len(b.result.Findings))
+	for i := range b.result.Findings {
+		f := &b.result.Findings[i]
+		if f.Since.IsZero() {
+			if f.Since = b.since[f.Key()]; f.Since.IsZero() {
+				f.Since = at
+			}
+		}
+		since[f.Key()] = f.Since
+	}
+	b.since = since
+}
+
+// before returns the state that an agent's rates are computed from: that at the beginning of the window, or the
+// first one.
+func (b *Board) before(id string) (*diagnose.Agent, time.Time) {
+	m := b.members[id]
+	begin := b.last.Time.Add(-b.window)
+	at := max(0, len(b.frames)-1)
+	for at > 0 && b.frames[at].Time.After(begin) && b.frames[at-1].Time.Compare(m.seen) >= 0 {
+		at--
+	}
+	return b.frames[at].Agent(id), b.frames[at].Time
+}
+
+// At returns the time of the newest frame, or zero.
+func (b *Board) At() time.Time { return b.last.Time }
+
+// Err returns why there is no frame yet, or nil.
+func (b *Board) Err() error {
+	if b.last.Time.IsZero() {
+		return b.failed
+	}
+	return nil
+}
+
+// Excluded returns the number of excluded agents.
+func (b *Board) Excluded() int { return b.last.Excluded }
+
+// Notes returns what the rows may lack, and why.
+func (b *Board) Notes() []string {
+	if b.failed != nil && !b.last.Time.IsZero() {
+		return append([]string{fmt.Sprintf("no data since %s: %v", b.last.Time.Format(time.TimeOnly), b.failed)}, b.last.Notes...)
+	}
+	return b.last.Notes
+}
+
+// Rows returns all agents, sorted by ID. They are valid until the next call of Add.
+func (b *Board) Rows() []Row { return b.rows }
+
+// Row returns the agent with an ID, or nil.
+func (b *Board) Row(id string) *Row {
+	i := slices.IndexFunc(b.rows, func(r Row) bool { return r.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &b.rows[i]
+}
+
+// Findings returns the findings of the newest frame, the worst first.
+func (b *Board) Findings() []diagnose.Finding { return b.result.Findings }
+
+// Checks returns what was looked for.
+func (b *Board) Checks() []diagnose.Check { return b.result.Checks }
+
+// History returns the history of the agent with an ID.
+func (b *Board) History(id string) History {
+	if m := b.members[id]; m != nil {
+		return m.history
+	}
+	return History{}
+}
+
+// Slowest returns the slowest transfers of an agent in the last minute, the slowest first.
+func (b *Board) Slowest(id string) []diagnose.Transfer {
+	m := b.members[id]
+	if m == nil {
+		return nil
+	}
+	list := slices.Clone(m.slowest)
+	slices.SortStableFunc(list, func(a, b diagnose.Transfer) int {
+		switch {
+		case a.Took > b.Took:
+			return -1
+		case a.Took < b.Took:
+			return 1
+		}
+		return 0
+	})
+	return list[:min(len(list), mostSlowest)]
+}
+
+// Sum is the sum over all agents.
+type Sum struct {
+	Agents, WithProblems         int
+	Out, In, Completed, Failures float64            // per second
+	Memory                       int64              // bytes of the agents whose memory is known
+	MemoryUnknown                int                // number of agents whose memory is unknown
+	Times, Sizes                 diagnose.Histogram // of the window
+}
+
+// Sum returns the sum over all agents.
+func (b *Board) Sum() *Sum {
+	s := &Sum{Agents: len(b.rows)}
+	for _, h := range []struct {
+		h      *diagnose.Histogram
+		bounds []float64
+	}{{&s.Times, timeBounds}, {&s.Sizes, semconv.TransferSize.Bounds}} {
+		*h.h = diagnose.Histogram{Bounds: h.bounds, Counts: make([]uint64, len(h.bounds)+1)}
+	}
+	for i := range b.rows {
+		r := &b.rows[i]
+		if r.Place > 0 {
+			s.WithProblems++
+		}
+		s.Out, s.In, s.Completed, s.Failures = s.Out+r.Out, s.In+r.In, s.Completed+r.Completed, s.Failures+r.Failures
+		if r.Memory == nil {
+			s.MemoryUnknown++
+		} else {
+			s.Memory += *r.Memory
+		}
+		s.Times.Add(r.Window.Times)
+		s.Sizes.Add(r.Window.Sizes)
+	}
+	return s
+}

@@ -1,0 +1,200 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Recording returns the frames of a recording.
+type Recording struct {
+	cfg      Config
+	live     bool // frames are due as they were recorded
+	in       *os.File
+	file     *recording.Reader
+	patterns patterns
+	shape    *tally.Shape
+	agents   []*recorded // by number
+
+	due  time.Time // when the next frame is due; zero before the first one
+	at   time.Time // position in the recording
+	over bool      // its last frame was returned
+	next recording.Record
+	err  error // why there is no next record
+
+	batch []ringbuf.Event // events of the agent from that aren't counted yet
+	from  *recorded
+}
+
+// recorded is the state of an agent of a recording.
+type recorded struct {
+	about    *recording.About
+	tally    *tally.Agent
+	seen     transfers
+	layout   ringbuf.Layout
+	start    time.Time
+	up       engine.Up
+	excluded bool
+}
+
+// OpenRecording opens the recording at a path. With live, frames are due as they were recorded, otherwise at once.
+func OpenRecording(path string, cfg Config, live bool) (*Recording, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	shape, err := tally.NewShape(ownTally())
+	if err != nil {
+		return nil, err
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, patherr.Explain(patherr.Recording, path, err)
+	}
+	file, err := recording.Open(in)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), in.Close())
+	}
+	s := &Recording{cfg: cfg, live: live, in: in, file: file, patterns: Patterns(cfg.Include, cfg.Recursive), shape: shape, at: file.Header().Start}
+	// The agents that were there at the beginning are in the first frame.
+	for s.read(); s.err == nil && s.next.State == recording.Opened; s.read() {
+		s.apply(&s.next)
+	}
+	return s, nil
+}
+
+// Name implements [Source].
+func (s *Recording) Name() string { return s.in.Name() }
+
+// Close implements [Source].
+func (s *Recording) Close() error {
+	s.file.Close()
+	return s.in.Close()
+}
+
+// Stretch doubles the time between two frames.
+func (s *Recording) Stretch() { s.cfg.Interval *= 2 }
+
+// Next implements [Source].
+func (s *Recording) Next(ctx context.Context) (*diagnose.Frame, error) {
+	switch {
+	case s.over:
+		return nil, io.EOF
+	case s.due.IsZero():
+		s.due = s.cfg.Now()
+	default:
+		s.due = s.due.Add(s.cfg.Interval)
+		if s.live && !wait(ctx, s.due.Sub(s.cfg.Now())) {
+			return nil, ctx.Err()
+		}
+		to := s.at.Add(s.cfg.Interval)
+		if !s.live && s.err == nil && s.next.At.After(to) {
+			to = s.next.At // skip a time without records
+		}
+		s.play(to)
+	}
+	s.over = s.err != nil
+	return s.frame(), nil
+}
+
+func (s *Recording) frame() *diagnose.Frame {
+	f := &diagnose.Frame{Time: s.at, Agents: []diagnose.Agent{}}
+	if s.err != nil && !errors.Is(s.err, io.EOF) {
+		f.Notes = append(f.Notes, s.err.Error())
+	}
+	for i, a := range s.agents {
+		if a.excluded {
+			f.Excluded++
+			continue
+		}
+		one := newAgent(&engine.Snapshot{
+			Agent: engine.Agent{ID: fmt.Sprintf("%06d", i), Name: a.about.Name, Path: a.about.Path}, Layout: a.layout, // two may have the same path
+			Start: a.start, Up: a.up, Totals: a.tally.Look(),
+		}, &a.seen)
+		one.Attributes = a.about.Attributes
+		identify(&one)
+		one.Ring.ConsumerUnknown, one.Transfers = true, a.seen.take()
+		f.Agents = append(f.Agents, one)
+	}
+	if len(f.Agents) > 0 {
+		f.Excluded = 0
+	}
+	slices.SortFunc(f.Agents, func(a, b diagnose.Agent) int { return strings.Compare(a.ID, b.ID) })
+	return f
+}
+
+// read reads the next record.
+func (s *Recording) read() { s.err = s.file.Next(&s.next) }
+
+// play counts the events up to a time. At the end of the recording, the position stays.
+func (s *Recording) play(to time.Time) {
+	for s.err == nil && !s.next.At.After(to) {
+		s.at = s.next.At
+		s.apply(&s.next)
+		s.read()
+	}
+	s.count()
+	if s.err == nil {
+		s.at = to
+	}
+}
+
+// apply applies a record to the totals of its agent.
+func (s *Recording) apply(rec *recording.Record) {
+	const most = 1 << 12 // events
+	if rec.Agent == len(s.agents) {
+		s.agents = append(s.agents, s.add(rec))
+	}
+	a := s.agents[rec.Agent]
+	if a != s.from || rec.State != "" || len(s.batch) >= most {
+		s.count()
+		s.from = a
+	}
+	switch rec.State {
+	case recording.Opened:
+		if a.layout != 0 {
+			a.tally.Restarted()
+		}
+		a.about, a.layout, a.up = rec.About, rec.Layout, engine.UpYes
+		a.tally.Found(0, rec.Capacity)
+	case recording.Missed:
+		a.tally.Missed()
+	case recording.Full:
+		a.tally.Saturated()
+	case recording.Closed:
+		a.up = engine.UpNo
+	default:
+		s.batch = append(s.batch, rec.Event)
+	}
+}
+
+func (s *Recording) add(rec *recording.Record) *recorded {
+	a := &recorded{tally: tally.NewAgent(s.shape), seen: transfers{slow: s.cfg.Slow, framed: true}, start: rec.At, excluded: !s.patterns.match(rec.About.Name)}
+	a.tally.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { a.seen.add(t, s.at) }})
+	return a
+}
+
+// count adds the events that were read to the totals of their agent.
+func (s *Recording) count() {
+	if len(s.batch) == 0 {
+		return
+	}
+	if b, err := ringbuf.MakeBatch(s.from.layout, s.batch); err == nil { // a Reader returns only events of the layout
+		s.from.tally.Add(b)
+	}
+	s.batch = s.batch[:0]
+}

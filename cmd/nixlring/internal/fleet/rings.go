@@ -1,0 +1,282 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/units"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+const (
+	searchInterval = 2 * time.Second // between two searches for consumers, and for excluded rings
+	warnFor        = time.Minute     // how long a warning is shown
+	closeTimeout   = 5 * time.Second // for file systems that hang
+)
+
+// Rings returns frames of the rings of a directory, of pods or of all processes.
+type Rings struct {
+	cfg  Config
+	host *engine.Engine
+	pods pods
+
+	started bool
+	due     time.Time        // when the next frame is due
+	known   map[string]*ring // by ID
+	locks   map[string]int   // the processes that hold locks, by file
+	partial bool             // there may be more locks
+	search  time.Time        // when locks and excluded rings are searched for
+	names   map[int]string   // of the programs that hold locks
+	hidden  int              // number of rings that the patterns exclude
+
+	mu      sync.Mutex // guards the fields below, which the engine's goroutine sets
+	seen    map[string]*transfers
+	warning string
+	warned  time.Time
+}
+
+// ring is the state of an agent at the frame before.
+type ring struct {
+	framed bool // the agent was in it
+	events uint64
+	wrote  time.Time // when events last changed
+
+	remembered [2]diagnose.Moved // see [diagnose.Agent]
+}
+
+// NewRings returns a source. The error says what is wrong with the configuration. No ring is opened before
+// the first frame.
+func NewRings(cfg Config) (*Rings, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Proc == "" {
+		cfg.Proc = "/proc"
+	}
+	s := &Rings{cfg: cfg, known: make(map[string]*ring), names: make(map[int]string), seen: make(map[string]*transfers), pods: pods{proc: cfg.Proc}}
+	host, err := engine.New(s.engine())
+	if err != nil {
+		return nil, err
+	}
+	host.Watch(&engine.Watch{Transfer: s.transferred})
+	s.host = host
+	return s, nil
+}
+
+// engine returns the configuration of an engine that observes the rings.
+func (s *Rings) engine() engine.Config {
+	c := &s.cfg
+	observe := engine.Config{
+		Include: Patterns(c.Include, c.Recursive), Observe: true, RunInterval: c.RunInterval, Report: s.note, Stores: true, Tally: ownTally(),
+	}
+	switch {
+	case c.Directory != "":
+		observe.Directories = []string{c.Directory}
+	case c.Kubelet != "":
+		observe.Kubelet = &engine.Kubelet{Pods: c.Kubelet, Volumes: []string{"*"}}
+	default:
+		observe.Processes = &engine.Processes{
+			Interval: engine.DefaultSearchInterval, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},
+			Attributes: engine.DefaultAttributes, Proc: c.Proc,
+		}
+	}
+	return observe
+}
+
+// Name implements [Source].
+func (s *Rings) Name() string {
+	switch {
+	case s.cfg.Directory != "":
+		return s.cfg.Directory
+	case s.cfg.Kubelet != "":
+		return "the pods of this node"
+	}
+	return "all processes"
+}
+
+// Close implements [Source]. It returns an error if a file system hangs.
+func (s *Rings) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return s.host.Stop(ctx)
+}
+
+// Next implements [Source]. A new agent isn't in the frame that discovers it but in the next one. By then its
+// ring was read, so old events don't look like a burst.
+func (s *Rings) Next(ctx context.Context) (*diagnose.Frame, error) {
+	if !s.started {
+		if err := s.host.Start(nil); err != nil {
+			return nil, err
+		}
+		s.started = true
+		snapshots, _ := s.collect(ctx) // an error occurs again below
+		for i := range snapshots {
+			s.known[snapshots[i].ID] = &ring{}
+		}
+	} else if !wait(ctx, s.due.Sub(s.cfg.Now())) {
+		return nil, ctx.Err()
+	}
+	now := s.cfg.Now()
+	if s.due = s.due.Add(s.cfg.Interval); s.due.Before(now) {
+		s.due = now.Add(s.cfg.Interval)
+	}
+	snapshots, err := s.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.err(); err != nil && len(snapshots) == 0 {
+		return nil, err
+	}
+	return s.frame(now, snapshots), nil
+}
+
+func (s *Rings) collect(ctx context.Context) ([]engine.Snapshot, error) {
+	c, err := s.host.Collect(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	s.host.Delivered(c) // so that the engine forgets agents that exited
+	return c.Snapshots, nil
+}
+
+func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Frame {
+	f := &diagnose.Frame{Time: now, Agents: []diagnose.Agent{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.search.IsZero() || now.Sub(s.search) >= searchInterval {
+		s.search = now
+		locks, all := files.Holders(filepath.Join(s.cfg.Proc, "locks"))
+		s.locks, s.partial = locks, !all
+		if s.hidden = 0; len(snapshots) == 0 {
+			s.hidden = s.countExcluded()
+		}
+	}
+	next := make(map[string]*ring, len(snapshots))
+	for i := range snapshots {
+		snap := &snapshots[i]
+		r := s.known[snap.ID]
+		if r == nil {
+			next[snap.ID] = &ring{}
+			continue
+		}
+		next[snap.ID] = r
+		a := newAgent(snap, s.seen[snap.ID])
+		s.pods.name(&a, now)
+		identify(&a)
+		if x := s.seen[snap.ID]; x != nil {
+			x.remember(r)
+			a.Transfers = x.take()
+		}
+		a.Remembered = r.remembered
+		s.observe(&a, r, now)
+		a.ID, a.Path = units.Text(a.ID), units.Text(a.Path) // for JSON
+		f.Agents = append(f.Agents, a)
+	}
+	for id := range s.seen {
+		if next[id] == nil {
+			delete(s.seen, id)
+		}
+	}
+	s.known = next
+	slices.SortFunc(f.Agents, func(a, b diagnose.Agent) int { return strings.Compare(a.ID, b.ID) })
+	f.Excluded = s.hidden
+	if s.partial {
+		f.Notes = append(f.Notes, "the processes that consume rings are unknown: the list of locks can't be read, or is too long")
+	}
+	if s.warning != "" && now.Sub(s.warned) < warnFor {
+		f.Notes = append(f.Notes, s.warning)
+	}
+	return f
+}
+
+// observe sets the ring's consumer, and whether the agent runs. The kernel knows only whether any process has
+// the ring open for writing, and the consumer has.
+func (s *Rings) observe(a *diagnose.Agent, r *ring, now time.Time) {
+	if a.Ring == nil {
+		return
+	}
+	if r.framed && a.Events != r.events {
+		r.wrote = now
+	}
+	r.framed, r.events = true, a.Events
+	if info, err := os.Lstat(a.Path); err == nil {
+		if pid := s.locks[files.IDOf(info).Key()]; pid > 0 {
+			a.Ring.Consumer = &diagnose.Consumer{PID: pid, Name: s.program(pid)}
+		}
+	}
+	a.Ring.ConsumerUnknown = a.Ring.Consumer == nil && s.partial
+	switch {
+	case !r.wrote.IsZero() && now.Sub(r.wrote) < 2*searchInterval:
+		a.Up = diagnose.Yes
+	case a.Up == diagnose.Yes && a.Ring.Consumer != nil && (s.cfg.Directory != "" || s.cfg.Kubelet != ""):
+		a.Up = diagnose.Unknown
+	}
+}
+
+// program returns the name of a process's program, or "" if it is unknown.
+func (s *Rings) program(pid int) string {
+	name, ok := s.names[pid]
+	if !ok {
+		dir := filepath.Join(s.cfg.Proc, strconv.Itoa(pid))
+		if link, err := os.Readlink(filepath.Join(dir, "exe")); err == nil {
+			name = filepath.Base(strings.TrimSuffix(link, " (deleted)"))
+		} else {
+			comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
+			name = strings.TrimSpace(string(comm))
+		}
+		s.names[pid] = name
+	}
+	return name
+}
+
+// err returns why the directory can't be read, with the same text as other commands.
+func (s *Rings) err() error {
+	if s.cfg.Kubelet != "" {
+		return patherr.Explain(patherr.Pods, s.cfg.Kubelet, s.host.State().Err())
+	}
+	return patherr.Explain(patherr.Rings, s.cfg.Directory, s.host.State().Err())
+}
+
+// transferred receives each transfer of all agents.
+func (s *Rings) transferred(a *engine.Agent, t *tally.Transfer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.seen[a.ID]
+	if x == nil {
+		x = &transfers{slow: s.cfg.Slow}
+		s.seen[a.ID] = x
+	}
+	x.add(t, s.cfg.Now())
+}
+
+// note keeps a warning for the next frames.
+func (s *Rings) note(n notice.Notice) {
+	switch n.Kind {
+	case notice.RingFull, notice.RingForeign, notice.DirectoryMissing: // findings, or an error
+		return
+	case notice.DirectoryOnDisk: // a concern of consumers
+		return
+	}
+	if n.Level < slog.LevelWarn {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.warning, s.warned = n.String(), s.cfg.Now()
+}

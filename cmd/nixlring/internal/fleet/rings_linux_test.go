@@ -1,0 +1,273 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// world is a directory, a source of its rings, and a clock.
+type world struct {
+	t      *testing.T
+	dir    string
+	now    time.Time
+	source *Rings
+}
+
+func newWorld(t *testing.T, set ...func(*Config)) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), now: begin}
+	cfg := Config{Directory: w.dir, Now: func() time.Time { return w.now }}
+	for _, f := range set {
+		f(&cfg)
+	}
+	var err error
+	w.source, err = NewRings(cfg)
+	must.OK(t, err)
+	t.Cleanup(func() { must.OK(t, w.source.Close()) })
+	return w
+}
+
+// next discovers rings, and returns the next frame, one second later.
+func (w *world) next() *diagnose.Frame {
+	w.t.Helper()
+	w.now = w.now.Add(time.Second)
+	if w.source.started {
+		w.source.host.Refresh(w.t.Context())
+	}
+	f, err := w.source.Next(w.t.Context())
+	must.OK(w.t, err)
+	return f
+}
+
+// only returns the only agent of the next frame.
+func (w *world) only() *diagnose.Agent {
+	w.t.Helper()
+	f := w.next()
+	if len(f.Agents) != 1 {
+		w.t.Fatalf("%d agents", len(f.Agents))
+	}
+	return &f.Agents[0]
+}
+
+func (w *world) ring(name string, layout ringbuf.Layout, capacity int) *ringbuf.Writer {
+	w.t.Helper()
+	ring, err := ringbuf.Create(filepath.Join(w.dir, name), layout, capacity)
+	must.OK(w.t, err)
+	w.t.Cleanup(func() { _ = ring.Close() })
+	return ring
+}
+
+// push writes the events of transfers. Each takes a millisecond longer than the one before.
+func push(t *testing.T, w *ringbuf.Writer, d tally.Direction, first, n int) {
+	t.Helper()
+	for i := range uint64(n) {
+		for _, e := range []ringbuf.Event{
+			ringbuf.NewEvent(ringbuf.TypeXferPostTime, 7), ringbuf.NewEvent(ringbuf.TypeXferTime, 1000*(uint64(first)+i)),
+			ringbuf.NewEvent(ringbuf.TypeTxBytes+ringbuf.Type(d), 1<<20), ringbuf.NewEvent(ringbuf.TypeTxRequests+ringbuf.Type(d), 1),
+		} {
+			must.OK(t, w.Push(e))
+		}
+	}
+}
+
+func TestFramesHaveWhatAgentsWroteInAllLayouts(t *testing.T) {
+	for _, layout := range ringbuf.Layouts() {
+		t.Run(layout.String(), func(t *testing.T) {
+			w := newWorld(t)
+			ring := w.ring("a", layout, 1024)
+			push(t, ring, tally.Transmit, 1, 4) // before the source starts
+			if a := w.only(); len(a.Transfers) != 0 || a.Moved[0].Transfers != 4 || a.Remembered[0] != (diagnose.Moved{Bytes: 2 << 20, Transfers: 2, Seconds: 0.003}) {
+				t.Errorf("first frame: %+v", a)
+			}
+			push(t, ring, tally.Transmit, 5, 20)
+			push(t, ring, tally.Receive, 100, 2)
+			must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+			must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30)))
+			a := w.only()
+			if got, want := fmt.Sprintf("%d %d %.3f, %d %d %.3f", a.Moved[0].Bytes, a.Moved[0].Transfers, a.Moved[0].Seconds, a.Moved[1].Bytes, a.Moved[1].Transfers, a.Moved[1].Seconds), "25165824 24 0.300, 2097152 2 0.201"; got != want {
+				t.Errorf("moved %s, want %s", got, want)
+			}
+			if a.Name != "a" || a.Layout != layout.String() || a.Events != 4*26+2 || a.Errors["backend"] != 1 || a.Memory == nil || *a.Memory != 1<<30 {
+				t.Errorf("%+v", a)
+			}
+			if a.Up != diagnose.Yes || a.Ring.Capacity != 1024 || a.Ring.Peak != 4*26+2 || a.Service != w.dir {
+				t.Errorf("%+v %+v", a, a.Ring)
+			}
+			if list := a.Transfers; len(list) != mostSlowest || list[0].Took != 0.017 || list[9].Took != 0.101 || !list[9].Receive || list[9].Speed() < 1e7 {
+				t.Errorf("%+v", list)
+			}
+			if h := ringtest.ReadHeader(t, ring.Path()); h.ReadPos != 0 {
+				t.Errorf("events were consumed: %+v", h)
+			}
+		})
+	}
+}
+
+func TestSlowTransfersAreAllInFrames(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Slow = &tally.Slow{Duration: 5 * time.Millisecond} })
+	ring := w.ring("a", ringbuf.V4, 1024)
+	push(t, ring, tally.Transmit, 1, 10)
+	if list := w.only().Transfers; len(list) != 5 || list[0].Took != 0.006 || list[0].Cause != "slow_transfer" { // those that are in the ring, too
+		t.Errorf("%+v", list)
+	}
+	push(t, ring, tally.Transmit, 1, 50)
+	if list := w.only().Transfers; len(list) != 45 {
+		t.Errorf("%d transfers", len(list))
+	}
+}
+
+func TestNewAgentIsInTheFrameAfterItsDiscovery(t *testing.T) {
+	w := newWorld(t)
+	if f := w.next(); len(f.Agents) != 0 {
+		t.Errorf("%+v", f.Agents)
+	}
+	push(t, w.ring("late", ringbuf.V4, 64), tally.Transmit, 1, 3)
+	if f := w.next(); len(f.Agents) != 0 {
+		t.Errorf("frame of its discovery: %+v", f.Agents)
+	}
+	if a := w.only(); a.Moved[0].Transfers != 3 || len(a.Transfers) != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestFramesSayWhoConsumesARingAndWhetherItsAgentRuns(t *testing.T) {
+	w := newWorld(t)
+	ring := w.ring("a", ringbuf.V4, 1024)
+	push(t, ring, tally.Transmit, 1, 1)
+	if a := w.only(); a.Up != diagnose.Yes || a.Ring.Consumer != nil {
+		t.Errorf("%v, %+v", a.Up, a.Ring)
+	}
+	must.OK(t, ring.Close())
+	w.now = w.now.Add(time.Hour) // it wrote long ago
+	f := w.next()
+	if a := f.Agent(ring.Path()); a.Up == diagnose.Unknown {
+		t.Skip("the file system doesn't support leases")
+	} else if a.Up != diagnose.No {
+		t.Errorf("after its exit: %v", a.Up)
+	}
+	consumer, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
+	must.OK(t, err)
+	defer consumer.Close()
+	w.now = w.now.Add(time.Hour)
+	w.next()
+	w.now = w.now.Add(time.Hour)
+	a := w.only()
+	if list, _ := os.ReadFile("/proc/locks"); !strings.Contains(string(list), "FLOCK") {
+		t.Skip("the kernel doesn't list locks")
+	}
+	// The kernel doesn't say which process has the ring open.
+	if a.Up == diagnose.Yes || a.Ring.Consumer == nil || a.Ring.Consumer.PID != os.Getpid() || !strings.HasSuffix(a.Ring.Consumer.Name, ".test") {
+		t.Errorf("with a consumer: %v, %+v", a.Up, a.Ring.Consumer)
+	}
+}
+
+// A container can hold so many locks that the list of locks is too long to read. The Collector is then no
+// foreign reader.
+func TestConsumerIsUnknownAmongTooManyLocks(t *testing.T) {
+	proc := t.TempDir()
+	must.OK(t, os.WriteFile(filepath.Join(proc, "locks"), []byte(strings.Repeat("1: FLOCK  ADVISORY  WRITE 1 fe:00:5678 0 EOF\n", 1<<15)), 0o600))
+	w := newWorld(t, func(c *Config) { c.Proc = proc })
+	push(t, w.ring("a", ringbuf.V4, 1024), tally.Transmit, 1, 1)
+	f := w.next()
+	if !f.Agents[0].Ring.ConsumerUnknown || len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "list of locks") {
+		t.Errorf("%+v, %v", f.Agents[0].Ring, f.Notes)
+	}
+}
+
+func TestMemoryIsUnknownAfterAConsumerTookARegistration(t *testing.T) {
+	w := newWorld(t)
+	ring := w.ring("a", ringbuf.V4, 16)
+	must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<33)))
+	consumer, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
+	must.OK(t, err)
+	_, err = consumer.Read(0, func(ringbuf.Batch) {})
+	must.OK(t, err)
+	must.OK(t, consumer.Commit())
+	must.OK(t, consumer.Close())
+	for _, kind := range []ringbuf.Type{ringbuf.TypeTxBytes, ringbuf.TypeMemoryRegistered, ringbuf.TypeMemoryDeregistered} {
+		must.OK(t, ring.Push(ringbuf.NewEvent(kind, 4096)))
+		if a := w.only(); a.Memory != nil {
+			t.Errorf("after an event of type %v: %d bytes", kind, *a.Memory)
+		}
+	}
+}
+
+func TestErrorsOfADirectoryAreTemporary(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "missing")
+	w := newWorld(t, func(c *Config) { c.Directory = dir })
+	if f, err := w.source.Next(t.Context()); f != nil || err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("%+v, %v", f, err)
+	}
+	must.OK(t, os.Mkdir(dir, 0o700))
+	must.Eventually(t, func() string {
+		if _, err := w.source.Next(t.Context()); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	if _, err := NewRings(Config{Directory: "/", Include: []string{"["}}); err == nil {
+		t.Error("invalid pattern was accepted")
+	}
+}
+
+func TestWarningsAreShownForAMinute(t *testing.T) {
+	w := newWorld(t)
+	header := "\x63\x00\x00\x00\x63\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x0f\x00\x00\x00\x00\x00\x00\x00"
+	must.OK(t, os.WriteFile(filepath.Join(w.dir, "new"), append(make([]byte, 16), header+strings.Repeat("\x00", 16*16)...), 0o600))
+	w.ring("a", ringbuf.V4, 16)
+	notes := func() string {
+		f, err := w.source.Next(t.Context())
+		must.OK(t, err)
+		return strings.Join(f.Notes, "\n")
+	}
+	must.EventuallyTrue(t, "warning", func() bool { return strings.Contains(notes(), "version") })
+	if w.now = w.now.Add(warnFor + time.Second); notes() != "" {
+		t.Error(notes())
+	}
+}
+
+func TestExcludedRingsAreCounted(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Include = []string{"z*"} })
+	w.ring("a", ringbuf.V4, 16)
+	w.ring("b", ringbuf.V4, 16)
+	if f := w.next(); f.Excluded != 2 || len(f.Agents) != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A pod has a name only on its node, in the names of the directories of its logs.
+func TestAgentInAPodHasItsName(t *testing.T) {
+	proc := t.TempDir()
+	must.OK(t, os.MkdirAll(filepath.Join(proc, "1", "root", "var", "log", "pods", "inference_decode-0_0f6d8a52-7a3b"), 0o700))
+	p := pods{proc: proc}
+	for uid, want := range map[string]string{"0f6d8a52-7a3b": "decode-0/vllm/rank0", "0f6d8a52-9999": "0f6d8a52/vllm/rank0"} {
+		a := diagnose.Agent{Identity: diagnose.Identity{Name: "rank0"}, Attributes: map[string]string{
+			"k8s.pod.uid": uid, "k8s.container.name": "vllm", "container.id": "abcdef", "service.name": "decode",
+		}}
+		p.name(&a, begin)
+		identify(&a)
+		if a.Name != want || a.Service != "decode" {
+			t.Errorf("%q of %q, want %q", a.Name, a.Service, want)
+		}
+		where := []string{"service decode", "pod " + uid, "container vllm", "container abcdef"}
+		if diff := cmp.Diff(where, Where(&a), cmpopts.IgnoreSliceElements(func(s string) bool { return strings.HasPrefix(s, "namespace") || s == "pod decode-0" })); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

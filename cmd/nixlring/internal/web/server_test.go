@@ -1,0 +1,182 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var begin = time.Unix(1_800_000_000, 0)
+
+// frame returns the state of five agents. The second is slow.
+func frame(second uint64) *diagnose.Frame {
+	f := &diagnose.Frame{Time: begin.Add(time.Duration(second) * time.Second)}
+	for i := range 5 {
+		n, took := 100*(second+1), 0.001
+		if i == 1 {
+			took = 0.01
+		}
+		a := diagnose.Agent{
+			Identity: diagnose.Identity{ID: fmt.Sprintf("/run/agent-%d", i), Name: fmt.Sprintf("agent-%d\x1b[31m", i)}, Layout: "v4", Up: diagnose.Yes,
+			Attributes: map[string]string{"service.name": "decode"}, Moved: [2]diagnose.Moved{{Bytes: n << 20, Transfers: n, Seconds: float64(n) * took}},
+			Events: 4 * n, Times: diagnose.Histogram{Bounds: semconv.TransferDuration.Bounds, Counts: make([]uint64, len(semconv.TransferDuration.Bounds)+1)},
+			Ring: &diagnose.Ring{Capacity: 4096, Consumer: &diagnose.Consumer{PID: 3, Name: "otelcol"}},
+		}
+		at := map[float64]int{0.001: 5, 0.01: 9}[took]
+		a.Times.Counts[at], a.Times.Counts[at+2] = n, 2*n
+		a.Transfers = []diagnose.Transfer{{Time: f.Time, Receive: true, Bytes: 1 << 20, Took: 0.5, Post: 0.25}}
+		f.Agents = append(f.Agents, a)
+	}
+	return f
+}
+
+// ask returns the answer to a request to a page, with its body.
+func ask(t *testing.T, p *Page, method, host, path string) (*http.Response, string) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+	r.Host = host
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	body, err := io.ReadAll(w.Body)
+	must.OK(t, err)
+	return w.Result(), string(body)
+}
+
+// answer is the state of a page as the browser sees it.
+type answer struct {
+	State struct {
+		Start, At int64
+		Notes     []string
+		Findings  []finding
+		Unjudged  []diagnose.Check
+		Rows      []struct {
+			ID, Name, Alive, Consumer string
+			Severity                  string
+			Problems                  []string
+			Memory                    *float64
+			Transfers                 float64
+			Times                     []uint64
+		}
+		Times diagnose.Histogram
+	}
+	Agent *details
+}
+
+func stateOf(t *testing.T, p *Page, agent string) (a answer) {
+	t.Helper()
+	_, body := ask(t, p, http.MethodGet, "localhost", "/state.json?agent="+agent)
+	must.OK(t, json.Unmarshal([]byte(body), &a))
+	return a
+}
+
+func TestStateHasTheVerdictTheRowsAndTheDetailsOfAnAgent(t *testing.T) {
+	p := New("/run")
+	if s := stateOf(t, p, "").State; s.At != 0 || s.Rows == nil || s.Findings == nil {
+		t.Errorf("without a frame: %+v", s)
+	}
+	for second := range uint64(4) {
+		p.Add(frame(second), nil)
+	}
+	a := stateOf(t, p, "/run/agent-4")
+	s := a.State
+	if s.Start != begin.UnixMilli() || s.At != begin.Add(3*time.Second).UnixMilli() || len(s.Rows) != 5 || len(s.Unjudged) == 0 {
+		t.Errorf("%+v", s)
+	}
+	if f := s.Findings; len(f) != 1 || f[0].Kind != diagnose.Straggler || f[0].Who != `"agent-1\x1b[31m"` || f[0].Since == 0 || f[0].Agents[0] != s.Rows[0].ID {
+		t.Errorf("%+v", f)
+	}
+	got := fmt.Sprintf("%+v", s.Rows[0])
+	if want := `{ID:/run/agent-1 Name:"agent-1\x1b[31m" Alive:running Consumer:otelcol Severity:warning Problems:[straggler: 10% of peers] Memory:<nil> Transfers:100 Times:[9 300 0 600]}`; got != want {
+		t.Errorf("row %s\nwant %s", got, want)
+	}
+	if s.Rows[1].Severity != "" || s.Times.Quantile(0.5) <= 0 {
+		t.Errorf("%+v", s)
+	}
+	if d := a.Agent; d == nil || d.ID != "/run/agent-4" || cmp.Diff([]text{"service decode"}, d.Where) != "" || len(d.Slowest) != 4 || d.Slowest[0].Took != 0.5 {
+		t.Errorf("%+v", d)
+	}
+	if a := stateOf(t, p, "/run/other"); a.Agent != nil {
+		t.Errorf("%+v", a.Agent)
+	}
+}
+
+// What was known stays on the page, with the time since when nothing is known.
+func TestStateSurvivesFailedFrames(t *testing.T) {
+	p := New("/run")
+	p.Add(nil, errors.New("no such directory"))
+	if s := stateOf(t, p, "").State; cmp.Diff([]string{"no such directory"}, s.Notes) != "" {
+		t.Errorf("%+v", s.Notes)
+	}
+	p.Add(frame(0), nil)
+	p.Add(frame(1), nil)
+	p.Add(nil, errors.New("it hangs"))
+	s := stateOf(t, p, "").State
+	if len(s.Rows) != 5 || len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], "no data since ") || s.At != begin.Add(time.Second).UnixMilli() {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPageAnswersOnlyRequestsOfThisHost(t *testing.T) {
+	p := New("/run")
+	for _, tt := range []struct {
+		method, host, path string
+		want               int
+	}{
+		{"GET", "127.0.0.1:9470", "/", 200},
+		{"GET", "[::1]:9470", "/app.js", 200},
+		{"HEAD", "localhost", "/charts.js", 200},
+		{"GET", "localhost:1", "/state.json", 200},
+		{"GET", "localhost", "/none", 404},
+		{"GET", "evil.example", "/state.json", 403}, // DNS rebinding
+		{"GET", "localhost.evil.example:9470", "/", 403},
+		{"POST", "localhost", "/state.json", 405},
+	} {
+		r, _ := ask(t, p, tt.method, tt.host, tt.path)
+		if r.StatusCode != tt.want || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") ||
+			r.Header.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+			t.Errorf("%+v: %d %v", tt, r.StatusCode, r.Header)
+		}
+	}
+}
+
+func TestNumbersHaveFourDigits(t *testing.T) {
+	for n, want := range map[number]string{
+		0: "0", 3: "3", -1: "-1", 1.0 / 3: "0.3333", 123456: "123456", 1.23456e9: "1.235e+09",
+		number(math.NaN()): "null", number(math.Inf(1)): "null",
+	} {
+		if got := string(encode(n)); got != want {
+			t.Errorf("%v is %s, want %s", float64(n), got, want)
+		}
+	}
+}
+
+// Otherwise, the page would show only green tiles about a finding.
+func TestEachKindHasATile(t *testing.T) {
+	script, err := files.ReadFile("page/app.js")
+	must.OK(t, err)
+	for _, k := range diagnose.Kinds() {
+		if n := strings.Count(strings.Split(string(script), "const palette")[0], strconv.Quote(string(k))); n != 1 {
+			t.Errorf("%s is in %d tiles", k, n)
+		}
+	}
+}
