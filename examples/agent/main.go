@@ -1,21 +1,15 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command agent is a small Go agent that moves blocks of memory, as a NIXL agent
-// moves a KV cache, and reports its telemetry through bridge/agent.
+// Command agent copies blocks of memory, and reports that through bridge/agent as a NIXL
+// agent reports its transfers.
 //
-// The backend is a goroutine that takes transfers from a queue and copies memory. The
-// agent registers memory, writes blocks to the backend and reads blocks back. Some
-// transfers name a block that doesn't exist.
+//	OTEL_METRICS_EXPORTER=console go run ./agent -duration 5s
+//	go run ./agent -ring /tmp   # in another terminal: nixlring top /tmp
 //
-// The agent reports through a ring, over OTLP, or to a CSV file:
-//
-//	go run ./agent -ring /run/nixl      # for a Collector that reads rings
-//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./agent
-//	NIXL_TELEMETRY_CSV_FILE=events.csv go run ./agent
-//
-// Without any of these, the agent prints a warning. It runs until it is interrupted and
-// then prints a summary.
+// OpenTelemetry's variables apply. By default, the program exports to a Collector at
+// localhost:4318. With -ring, a Collector or nixlring reads the ring instead. With
+// NIXL_TELEMETRY_CSV_FILE, it also appends each event to a CSV file.
 package main
 
 import (
@@ -24,12 +18,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 
@@ -38,107 +35,84 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// settings holds the values of the flags.
-type settings struct {
-	name     string
-	ring     string        // directory; empty for no ring
-	duration time.Duration // 0 until interrupted
-	rate     int           // transfers/s
-	blocks   int
-	block    int // bytes
-}
+const name = "go-agent"
 
 func main() {
-	var s settings
-	flag.StringVar(&s.name, "name", "go-agent", "the agent's name")
-	flag.StringVar(&s.ring, "ring", "", "directory for the agent's ring; no ring if empty")
-	flag.DurationVar(&s.duration, "duration", 0, "how long to run; 0 to run until interrupted")
-	flag.IntVar(&s.rate, "rate", 1000, "transfers per second")
-	flag.IntVar(&s.blocks, "blocks", 64, "number of memory blocks")
-	flag.IntVar(&s.block, "block", 64<<10, "size of a block in bytes")
+	ring := flag.String("ring", "", "`directory` for the agent's ring, instead of OTLP")
+	duration := flag.Duration("duration", time.Hour, "how long to run")
 	flag.Parse()
-
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, s, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "agent:", err)
-		os.Exit(1)
+	ctx, cancel := context.WithTimeout(ctx, *duration)
+	defer cancel()
+	var reader metric.Reader
+	var err error
+	if *ring == "" {
+		reader, err = autoexport.NewMetricReader(ctx)
+	}
+	if err == nil {
+		err = run(ctx, reader, *ring, os.Stdout)
+	}
+	if err != nil {
+		log.Fatal(err)
 	}
 }
 
-// run transfers blocks until the context is done or the duration is over, and then
-// exports the last telemetry.
-func run(ctx context.Context, s settings, w io.Writer) (err error) {
-	if s.rate <= 0 || s.blocks <= 0 || s.block <= 0 || s.duration < 0 {
-		return errors.New("-rate, -blocks and -block must be more than 0, and -duration must not be negative")
-	}
-	if s.duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.duration)
-		defer cancel()
-	}
-	var opts []agent.Option
-	switch {
-	case s.ring != "":
-		opts = append(opts, agent.WithRing(s.ring))
-	case os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") != "":
-		var provider *metric.MeterProvider
-		if provider, err = newProvider(ctx, s.name); err != nil {
+// run moves blocks until the context is done. Without a reader, it reports through a ring.
+func run(ctx context.Context, reader metric.Reader, ring string, w io.Writer) (result error) {
+	opts := []agent.Option{agent.WithRing(ring)}
+	if reader != nil {
+		// The resource that the Collector would report.
+		attributes, err := agent.ResourceAttributes(name, "")
+		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, shutdown(provider)) }()
-		opts = append(opts, agent.WithMeterProvider(provider), agent.WithNameInResource())
-	default:
-		fmt.Fprintln(w, "no backend: pass -ring or set OTEL_EXPORTER_OTLP_ENDPOINT")
+		provider := metric.NewMeterProvider(metric.WithReader(reader),
+			metric.WithResource(resource.NewWithAttributes(semconv.SchemaURL, attributes...)))
+		defer func() {
+			last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			result = errors.Join(result, provider.Shutdown(last))
+		}()
+		opts = []agent.Option{agent.WithMeterProvider(provider), agent.WithNameInResource()}
 	}
 	if os.Getenv(sink.CSVFileEnv) != "" {
-		var file *sink.CSV
-		if file, err = sink.OpenCSVFromEnv(); err != nil {
+		file, err := sink.OpenCSVFromEnv()
+		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, file.Close()) }()
+		defer func() { result = errors.Join(result, file.Close()) }()
 		opts = append(opts, agent.WithSinks(file))
 	}
-	var a *agent.Agent // nil without options; a nil Agent does nothing
-	if len(opts) > 0 {
-		if a, err = agent.New(s.name, opts...); err != nil {
-			return err
+	a, err := agent.New(name, opts...) // a nil Agent would turn telemetry off
+	if err != nil {
+		return err
+	}
+	defer func() { result = errors.Join(result, a.Close()) }()
+	writes, missing := move(ctx, a)
+	_, err = fmt.Fprintf(w, "%d writes, %d not found\n", writes, missing)
+	return err
+}
+
+// move copies blocks until the context is done. One in 100 doesn't exist.
+func move(ctx context.Context, a *agent.Agent) (writes, missing int) {
+	const blocks, size = 64, 64 << 10
+	from, to := make([]byte, blocks*size), make([]byte, blocks*size)
+	a.MemoryRegistered(ctx, blocks*size)
+	defer a.MemoryDeregistered(ctx, blocks*size)
+	peer := a.With(attribute.NewSet(attribute.String(semconv.PeerAgentName, "prefill-3")))
+	for ctx.Err() == nil {
+		start := time.Now()
+		post := time.Since(start)
+		if i := rand.IntN(blocks); rand.IntN(100) > 0 {
+			copy(to[i*size:(i+1)*size], from[i*size:])
+			peer.Transfer(ctx, agent.Transmit, size, post, time.Since(start))
+			writes++
+		} else {
+			peer.Error(ctx, semconv.ErrorNotFound)
+			missing++
 		}
-		defer func() { err = errors.Join(err, a.Close()) }()
+		time.Sleep(time.Millisecond)
 	}
-	done := move(ctx, a, s)
-	fmt.Fprintf(w, "%d writes, %d reads, %d bytes, %d not found\n", done.writes, done.reads, done.bytes, done.missing)
-	return nil
-}
-
-// newProvider returns a MeterProvider that exports over OTLP. The exporter and the reader
-// read the environment variables OTEL_EXPORTER_OTLP_… and OTEL_METRIC_EXPORT_INTERVAL.
-// The resource is the one that the Collector reports for an agent with a ring.
-func newProvider(ctx context.Context, name string) (*metric.MeterProvider, error) {
-	attributes, err := agent.ResourceAttributes(name, "")
-	if err != nil {
-		return nil, err
-	}
-	exporter, err := otlpmetricgrpc.New(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return metric.NewMeterProvider(
-		metric.WithReader(metric.NewPeriodicReader(exporter)),
-		metric.WithResource(resource.NewWithAttributes(semconv.SchemaURL, attributes...))), nil
-}
-
-// shutdownTime bounds the last export, so that a backend that can't be reached
-// doesn't delay the exit for long.
-const shutdownTime = 5 * time.Second
-
-// shutdown exports once more. It doesn't use the program's context, which is done when
-// the program is interrupted.
-func shutdown(provider *metric.MeterProvider) error {
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
-	defer cancel()
-	if err := provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("export last metrics: %w", err)
-	}
-	return nil
+	return writes, missing
 }

@@ -4,23 +4,16 @@
 // Command ringkernel is a small ring-kernel runtime that reports its telemetry through
 // bridge/ringkernel.
 //
-// Three kernels form a pipeline: parse reads samples from a line of text, reduce computes
-// their mean and deviation, and format encodes the result as JSON. Each kernel is a
-// goroutine that runs until the program ends and takes messages from a bounded queue.
-// Some lines can't be parsed, some contain no samples, and reduce is deactivated
-// periodically, so the telemetry shows errors, full queues and dropped messages.
+// Two kernels form a pipeline: parse reads samples from a line of text, and reduce computes
+// their mean. Each is a goroutine that takes messages from a bounded queue until the program
+// ends. Some lines can't be parsed, and reduce is slow, so the telemetry shows errors, full
+// queues and dropped messages. The program prints a summary every few seconds.
 //
-//	OTEL_METRICS_EXPORTER=none OTEL_TRACES_EXPORTER=none go run ./ringkernel
-//	curl -H 'Accept: application/openmetrics-text' http://localhost:9464/metrics
+//	OTEL_METRICS_EXPORTER=prometheus go run ./ringkernel
+//	curl http://localhost:9464/metrics
 //
-// The program prints a summary every 5 seconds until it is interrupted, and then the
-// number of results that the last kernel sent. Meanwhile, its metrics are on a Prometheus
-// page. One line in 100 is traced, and the page has the trace IDs of such lines as
-// exemplars of ringkernel.message.duration.
-//
-// Without the variables, it also exports metrics and traces over OTLP, to a Collector at
-// localhost:4318. All of OpenTelemetry's variables apply, such as
-// OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL and OTEL_METRIC_EXPORT_INTERVAL.
+// OpenTelemetry's variables apply: OTEL_METRICS_EXPORTER can also be console, none or otlp,
+// which is the default and exports to a Collector at localhost:4318.
 package main
 
 import (
@@ -29,102 +22,159 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/sdk/metric"
+
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// settings holds the values of the flags.
-type settings struct {
-	duration   time.Duration // 0 to run until interrupted
-	every      time.Duration // between summaries
-	rate       int           // lines/s
-	queue      int           // capacity of each queue
-	bad        float64       // share of lines that can't be parsed
-	pauseEvery time.Duration // between deactivations of reduce; 0 for none
-	pause      time.Duration
-	telemetry  bool
-	listen     string // address of the Prometheus page; empty for none
-}
-
 func main() {
-	var s settings
-	flag.DurationVar(&s.duration, "duration", 0, "how long to run; 0 to run until interrupted")
-	flag.DurationVar(&s.every, "every", 5*time.Second, "time between summaries")
-	flag.IntVar(&s.rate, "rate", 1000, "lines per second")
-	flag.IntVar(&s.queue, "queue", 256, "capacity of each queue, in messages")
-	flag.Float64Var(&s.bad, "bad", 0.01, "share of lines that can't be parsed, 0 to 1")
-	flag.DurationVar(&s.pauseEvery, "pause-every", 10*time.Second, "time between deactivations of reduce; 0 for none")
-	flag.DurationVar(&s.pause, "pause", time.Second, "how long reduce is deactivated")
-	flag.BoolVar(&s.telemetry, "telemetry", true, "collect telemetry")
-	flag.StringVar(&s.listen, "listen", "localhost:9464", "address of the Prometheus page; empty for none")
+	duration := flag.Duration("duration", time.Hour, "how long to run")
+	every := flag.Duration("every", 5*time.Second, "time between summaries")
 	flag.Parse()
-
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, s, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "ringkernel:", err)
-		os.Exit(1)
+	ctx, cancel := context.WithTimeout(ctx, *duration)
+	defer cancel()
+	reader, err := autoexport.NewMetricReader(ctx)
+	if err == nil {
+		err = run(ctx, reader, *every, os.Stdout)
+	}
+	if err != nil {
+		log.Fatal(err)
 	}
 }
 
-// run runs the pipeline until the context is done or the duration is over, and
-// then exports the last metrics.
-func run(ctx context.Context, s settings, w io.Writer) (err error) {
-	if err := s.validate(); err != nil {
-		return err
-	}
-	if s.duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.duration)
-		defer cancel()
-	}
-	var rt *ringkernel.Runtime // nil turns telemetry off
-	if s.telemetry {
-		shutdown, err := export(ctx, s.listen)
-		if err != nil {
-			return err
+// run feeds the pipeline until the context is done, and exports the last metrics.
+func run(ctx context.Context, reader metric.Reader, every time.Duration, w io.Writer) error {
+	provider := metric.NewMeterProvider(metric.WithReader(reader))
+	rt := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider))
+	reduce := start(rt, "reduce", mean, nil)
+	parse := start(rt, "parse", samples, reduce)
+
+	summaries, lines := time.NewTicker(every), time.NewTicker(200*time.Microsecond)
+	defer summaries.Stop()
+	defer lines.Stop()
+	for n := 0; ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-summaries.C:
+			fmt.Fprintln(w, rt.Summary())
+		case <-lines.C:
+			n++
+			parse.offer(ctx, message{line: line(n)})
 		}
-		defer func() { err = errors.Join(err, shutdown()) }()
-		rt = ringkernel.NewRuntime()
 	}
-
-	var printing sync.WaitGroup
-	printing.Go(func() { printSummaries(ctx, w, rt, s.every) })
-	p := newPipeline(rt, s)
-	p.run(ctx)
-	printing.Wait()
+	parse.terminate()
+	reduce.terminate()
 	fmt.Fprint(w, rt.Summary())
-	if last, ok := rt.Telemetry(p.last().telemetry.ID()); ok {
-		_, err = fmt.Fprintf(w, "%s sent %d results\n", last.KernelID, last.MessagesSent)
-	}
-	return err
+
+	// Don't use ctx, which is done.
+	last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return errors.Join(provider.Shutdown(last), rt.Close())
 }
 
-// printSummaries prints a summary periodically until the context is done.
-func printSummaries(ctx context.Context, w io.Writer, rt *ringkernel.Runtime, every time.Duration) {
-	for wait(ctx, every) {
-		fmt.Fprintf(w, "\n%v", rt.Summary())
+// message is passed from kernel to kernel. Each kernel sets a field.
+type message struct {
+	line    string
+	samples []float64
+	mean    float64
+}
+
+// kernel is a worker that runs until its input queue is closed.
+type kernel struct {
+	telemetry *ringkernel.Kernel
+	work      func(*message) error
+	in        chan message
+	next      *kernel // nil for the last one
+	done      sync.WaitGroup
+}
+
+// start starts a kernel. A nil Runtime would turn its telemetry off.
+func start(rt *ringkernel.Runtime, id string, work func(*message) error, next *kernel) *kernel {
+	k := &kernel{telemetry: rt.Register(id), work: work, in: make(chan message, 64), next: next}
+	k.telemetry.ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) { return len(k.in), cap(k.in) })
+	k.become(ringkernel.StateActive)
+	k.done.Go(k.run)
+	return k
+}
+
+func (k *kernel) become(s ringkernel.State) {
+	if err := k.telemetry.SetState(s); err != nil {
+		log.Print(err)
 	}
 }
 
-// validate returns an error that names the flag with an invalid value.
-func (s settings) validate() error {
-	switch {
-	case s.every <= 0:
-		return fmt.Errorf("-every %v: must be more than 0", s.every)
-	case s.rate <= 0:
-		return fmt.Errorf("-rate %d: must be more than 0", s.rate)
-	case s.queue <= 0:
-		return fmt.Errorf("-queue %d: must be more than 0", s.queue)
-	case s.bad < 0 || s.bad > 1:
-		return fmt.Errorf("-bad %v: must be from 0 to 1", s.bad)
-	case s.duration < 0 || s.pauseEvery < 0 || s.pause < 0:
-		return errors.New("-duration, -pause-every and -pause must not be negative")
+func (k *kernel) run() {
+	ctx := context.Background() // in a traced program, that of the message, for exemplars
+	for m := range k.in {
+		start := time.Now()
+		if err := k.work(&m); err != nil {
+			k.telemetry.Error(ctx, err)
+			continue
+		}
+		k.telemetry.Processed(ctx, time.Since(start))
+		if k.next != nil {
+			k.next.in <- m // waits while the queue is full
+			k.next.telemetry.Received(ctx)
+			k.telemetry.Sent(ctx)
+		}
+	}
+}
+
+// offer drops the message if the queue is full, because external input can't be slowed down.
+func (k *kernel) offer(ctx context.Context, m message) {
+	select {
+	case k.in <- m:
+		k.telemetry.Received(ctx)
+	default:
+		k.telemetry.Dropped(ctx, ringkernel.InputQueue)
+	}
+}
+
+// terminate processes the remaining messages and stops the kernel.
+func (k *kernel) terminate() {
+	k.become(ringkernel.StateTerminating)
+	close(k.in)
+	k.done.Wait()
+	k.become(ringkernel.StateTerminated)
+}
+
+// line returns a line of samples. One in 100 can't be parsed.
+func line(n int) string {
+	if n%100 == 0 {
+		return "1 2 n/a"
+	}
+	return strings.Repeat(strconv.Itoa(n)+" ", 1+n%50)
+}
+
+// samples parses a line. The error.type of its errors is *strconv.NumError.
+func samples(m *message) error {
+	for word := range strings.FieldsSeq(m.line) {
+		v, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return fmt.Errorf("parse %q: %w", word, err)
+		}
+		m.samples = append(m.samples, v)
+	}
+	return nil
+}
+
+// mean computes the mean of the samples. It takes longer than the time between two lines.
+func mean(m *message) error {
+	time.Sleep(time.Millisecond)
+	for _, v := range m.samples {
+		m.mean += v / float64(len(m.samples))
 	}
 	return nil
 }

@@ -1,30 +1,29 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rings exports the telemetry of NIXL agents over OTLP without a Collector. It
-// reads the rings that agents create in a directory, and passes their totals to its own
-// OpenTelemetry pipeline.
+// Command rings exports the metrics of the NIXL agents on this host, without a Collector.
 //
+//	go run ./rings -dir /run/nixl
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317 go run ./rings -dir /run/nixl
 //
-// The default directory is $NIXL_TELEMETRY_DIR, or else /tmp. The program runs until it is
-// interrupted. Further environment variables:
-//
-//	OTEL_METRIC_EXPORT_INTERVAL  time between two exports, in ms
-//	NIXL_TELEMETRY_CSV_FILE      file to which every event is appended as a row
+// Without OTEL_EXPORTER_OTLP_ENDPOINT, it prints the metrics as JSON. OpenTelemetry's and
+// NIXL's variables apply. With NIXL_TELEMETRY_CSV_FILE, the program also appends each event
+// to a CSV file. It drains the rings, so only one such program, or Collector, can run;
+// -observe leaves the events for another reader.
 package main
 
 import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/stdout/stdoutmetric"
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
@@ -36,7 +35,6 @@ func main() {
 	dir := flag.String("dir", "", "directory of the rings (default $NIXL_TELEMETRY_DIR, or /tmp)")
 	observe := flag.Bool("observe", false, "leave the events in the rings for another reader")
 	flag.Parse()
-
 	var c rings.Config
 	if *dir != "" {
 		c.Directories = []string{*dir}
@@ -46,46 +44,39 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, c); err != nil {
-		fmt.Fprintln(os.Stderr, "rings:", err)
-		os.Exit(1)
+	exporter, err := newExporter(ctx)
+	if err == nil {
+		err = run(ctx, exporter, c)
+	}
+	if err != nil {
+		log.Fatal(err)
 	}
 }
 
-// shutdownTime bounds the last export, so that a backend that can't be reached
-// doesn't delay the exit for long.
-const shutdownTime = 5 * time.Second
-
-// run exports until the context is done.
-func run(ctx context.Context, c rings.Config) (err error) {
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") == "" {
-		return errors.New("no backend: set OTEL_EXPORTER_OTLP_ENDPOINT, for example to http://localhost:4317")
+func newExporter(ctx context.Context) (metric.Exporter, error) {
+	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" {
+		return stdoutmetric.New()
 	}
+	return otlpmetricgrpc.New(ctx)
+}
+
+// run exports the rings' metrics until the context is done, and then once more.
+func run(ctx context.Context, exporter metric.Exporter, c rings.Config) (result error) {
 	if os.Getenv(sink.CSVFileEnv) != "" {
-		var file *sink.CSV
-		file, err = sink.OpenCSVFromEnv()
+		file, err := sink.OpenCSVFromEnv()
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, file.Close()) }()
+		defer func() { result = errors.Join(result, file.Close()) }()
 		c.Sinks = append(c.Sinks, file)
 	}
 	producer, err := rings.Open(c)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, producer.Close()) }()
-	exporter, err := otlpmetricgrpc.New(ctx) // reads OTEL_EXPORTER_OTLP_…
-	if err != nil {
-		return err
-	}
 	provider := metric.NewMeterProvider(metric.WithReader(producer.Reader(exporter)))
 	<-ctx.Done()
-
-	last, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := provider.Shutdown(last); err != nil { // drains the rings and exports once more
-		return fmt.Errorf("export last metrics: %w", err)
-	}
-	return nil
+	return errors.Join(provider.Shutdown(last), producer.Close())
 }

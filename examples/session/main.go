@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command session runs a small split-inference pipeline and records it: a CSV row for
-// each work packet, a JSON summary at the end, and the splitinfer metrics over OTLP.
+// each work packet, a JSON summary at the end, and the splitinfer metrics.
 //
-//	go run ./session
-//	OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 go run ./session -tokens 200
+//	OTEL_METRICS_EXPORTER=console go run ./session
 //
-// Without the variable, the metrics go to a Collector at localhost:4318. All of
-// OpenTelemetry's variables apply; OTEL_METRICS_EXPORTER=none exports nothing.
+// OpenTelemetry's variables apply. By default, the metrics go to a Collector at
+// localhost:4318.
 package main
 
 import (
