@@ -168,7 +168,7 @@ func TestShutdownSucceedsIfTheLastExportsFail(t *testing.T) {
 	push(t, w, write(1, 2_000_000, 1)...)
 	must.OK(t, h.stop())
 	h.log("error: The last collection was not exported", down.Error())
-	h.log("error: The next consumer rejected log records, so they are lost", down.Error())
+	h.log("error: the next consumer rejected log records, so they are lost", down.Error())
 }
 
 func TestTimeoutCancelsAnExportAndTheNextBegins(t *testing.T) {

@@ -159,14 +159,18 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 	return err
 }
 
-// collectLast collects after the loop has ended. If ctx has a deadline, it leaves a
-// quarter of the time for closing the rings.
-func (r *ringReceiver) collectLast(ctx context.Context) error {
-	limit := max(r.cfg.Timeout, lastCollection)
+// part returns a context with a limit. If ctx has a deadline, a quarter of the time remains for
+// closing the rings.
+func part(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end)*3/4)
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	return context.WithTimeout(ctx, limit)
+}
+
+// collectLast collects after the loop has ended.
+func (r *ringReceiver) collectLast(ctx context.Context) error {
+	ctx, cancel := part(ctx, max(r.cfg.Timeout, lastCollection))
 	defer cancel()
 	result := make(chan error, 1)
 	go func() { // outlives collectLast if the consumer ignores the context

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
@@ -15,7 +14,6 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.opentelemetry.io/otel/metric"
-	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
@@ -26,30 +24,24 @@ import (
 )
 
 // slowLog exports a log record for each slow transfer and each error. Draining calls
-// add, which only appends to a bounded queue. A goroutine exports the queue.
+// add, which never blocks: it queues the record or drops it. A goroutine exports the queue.
 type slowLog struct {
 	cfg     *LogsConfig
-	log     *zap.Logger
 	now     func() time.Time
 	next    consumer.Logs
 	obs     *receiverhelper.ObsReport
 	records recordBuilder
-
-	queue   chan record
-	mu      sync.Mutex            // guards waiting
-	waiting map[engine.Holder]int // records in the queue
-	limits  limits
 	report  func(notice.Notice)
 	dropped metric.Int64Counter
-	tooMany string // the warning about an agent that exceeds the limits
 
-	retryAfter time.Duration // until a rejected export is retried first
-	rejected   string        // what reject logged last; empty once records are accepted
+	limiters map[string]*rate.Limiter // by the agent's ID
+	queue    chan record
+	batch    []record // that is exported
 
-	ending  chan struct{} // stop closes it
-	started bool
-	done    sync.WaitGroup
-	cancel  context.CancelFunc // cancels exports
+	retryAfter time.Duration
+	ending     chan struct{}      // stop closes it
+	ended      chan struct{}      // closed when the goroutine ends; nil before start
+	cancel     context.CancelFunc // cancels exports
 }
 
 // record is a slow transfer or an error.
@@ -61,35 +53,28 @@ type record struct {
 }
 
 const (
-	// maxQueued is the maximum number of records that wait for the next consumer. One
-	// round of drains can find as many as the agents' bursts allow.
+	// maxQueued is the maximum number of records that wait for the next consumer.
 	maxQueued = 8192
-	// maxHeld is the maximum number of these records of one container, so that those of
-	// others find room.
-	maxHeld = maxQueued / 8
 	// maxExported is the maximum number of records in an export.
 	maxExported = 256
-	// maxRetry is how long a rejected export is retried, as in the exporters, and
-	// maxPause is the longest pause between two attempts.
-	maxRetry, maxPause = 5 * time.Minute, 30 * time.Second
+	// maxLimiters is the maximum number of agents whose records are remembered.
+	maxLimiters = 8192
 )
 
 func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next consumer.Logs, obs *receiverhelper.ObsReport) *slowLog {
 	settings.BuildInfo.Version = semconv.Version // like the metrics
 	return &slowLog{
-		cfg: &r.cfg.Logs, log: settings.Logger, now: on.now, dropped: r.telemetry.ReceiverNixlShmLogsDropped, next: next, obs: obs,
+		cfg: &r.cfg.Logs, now: on.now, next: next, obs: obs,
 		records: recordBuilder{
 			LogsBuilder: metadata.NewLogsBuilder(settings),
 			resources:   newResources(r.cfg, forLogs(r.cfg.ResourceAttributes), r.builder.hostname),
 			cfg:         &r.cfg.Logs,
 		},
+		dropped:    r.telemetry.ReceiverNixlShmLogsDropped,
+		limiters:   make(map[string]*rate.Limiter),
 		queue:      make(chan record, maxQueued),
-		waiting:    make(map[engine.Holder]int),
 		retryAfter: on.retryAfter,
-		limits:     limits{rate: rate.Limit(r.cfg.Logs.Rate), burst: r.cfg.Logs.burst(), agents: make(map[string]*rate.Limiter)},
 		ending:     make(chan struct{}),
-		tooMany: fmt.Sprintf("more than %v log records per second, so some were dropped; "+
-			"raise logs::slow_transfer or logs::rate", r.cfg.Logs.Rate),
 	}
 }
 
@@ -113,43 +98,29 @@ func (s *slowLog) watch(report func(notice.Notice)) *engine.Watch {
 
 // add queues a record, or drops it.
 func (s *slowLog) add(r record) {
-	b := s.limits.of(r.ID, r.read)
-	switch {
-	case !b.AllowN(r.read, 1):
-		s.drop(&r, s.tooMany)
-	case !s.enqueue(r):
-		s.drop(&r, tooSlow)
-	}
-}
-
-// enqueue reports whether there was room for a record.
-func (s *slowLog) enqueue(r record) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting[r.Holder] >= maxHeld && !r.Holder.Shared {
-		return false
+	if !s.limiter(r.ID).AllowN(r.read, 1) {
+		s.drop(&r, fmt.Sprintf("more than %v log records per second, so some were dropped; raise logs::slow_transfer or logs::rate", s.cfg.Rate))
+		return
 	}
 	select {
 	case s.queue <- r:
-		s.waiting[r.Holder]++
-		return true
 	default:
-		return false
+		s.drop(&r, "log records were dropped because the next consumer is slower than the agents write; check the exporter")
 	}
 }
 
-// dequeued records that a record has left the queue.
-func (s *slowLog) dequeued(r *record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting[r.Holder]--; s.waiting[r.Holder] == 0 {
-		delete(s.waiting, r.Holder)
+func (s *slowLog) limiter(id string) *rate.Limiter {
+	l, ok := s.limiters[id]
+	if !ok {
+		if len(s.limiters) >= maxLimiters {
+			clear(s.limiters) // each agent may log a burst again
+		}
+		l = rate.NewLimiter(rate.Limit(s.cfg.Rate), s.cfg.burst())
+		s.limiters[id] = l
 	}
+	return l
 }
 
-const tooSlow = "log records were dropped because the next consumer is slower than the agents write; check the exporter"
-
-// drop counts and reports a dropped record.
 func (s *slowLog) drop(r *record, why string) {
 	s.dropped.Add(context.Background(), 1)
 	s.report(notice.Notice{
@@ -160,31 +131,24 @@ func (s *slowLog) drop(r *record, why string) {
 // start starts exporting.
 func (s *slowLog) start() {
 	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel, s.started = cancel, true
-	s.done.Go(func() { s.loop(ctx) })
+	s.cancel, s.ended = cancel, make(chan struct{})
+	go func() {
+		defer close(s.ended)
+		s.loop(ctx)
+	}()
 }
 
-// stop exports the queue and ends the goroutine. If ctx has a deadline, stop leaves a
-// quarter of the time for closing the rings. It doesn't wait for a consumer that hangs.
+// stop exports the queue and ends the goroutine. It doesn't wait for a consumer that hangs.
 func (s *slowLog) stop(ctx context.Context) error {
-	if !s.started {
+	if s.ended == nil {
 		return nil
 	}
 	defer s.cancel()
-	limit := lastCollection
-	if end, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(end)*3/4)
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := part(ctx, lastCollection)
 	defer cancel()
 	close(s.ending)
-	ended := make(chan struct{})
-	go func() {
-		s.done.Wait()
-		close(ended)
-	}()
 	select {
-	case <-ended:
+	case <-s.ended:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%d records wait: %w", len(s.queue), ctx.Err())
@@ -193,103 +157,45 @@ func (s *slowLog) stop(ctx context.Context) error {
 
 // loop exports records until stop.
 func (s *slowLog) loop(ctx context.Context) {
-	batch := make([]record, 0, maxExported)
 	for {
 		select {
 		case r := <-s.queue:
-			s.dequeued(&r)
-			s.export(ctx, s.fill(append(batch[:0], r)))
+			s.export(ctx, r)
 		case <-s.ending:
 			for len(s.queue) > 0 && ctx.Err() == nil {
-				s.export(ctx, s.fill(batch[:0]))
+				s.export(ctx, <-s.queue)
 			}
 			return
 		}
 	}
 }
 
-// fill adds queued records to a batch.
-func (s *slowLog) fill(batch []record) []record {
-	for len(batch) < maxExported {
-		select {
-		case r := <-s.queue:
-			s.dequeued(&r)
-			batch = append(batch, r)
-		default:
-			return batch
-		}
+// export exports a record, and those in the queue with it. If the consumer rejects them, but
+// not permanently, export retries until stop, because receivers must. The queue drops what
+// arrives meanwhile.
+func (s *slowLog) export(ctx context.Context, first record) {
+	s.batch = append(s.batch[:0], first)
+	for len(s.batch) < maxExported && len(s.queue) > 0 {
+		s.batch = append(s.batch, <-s.queue)
 	}
-	return batch
-}
-
-// export exports a batch. It retries for up to maxRetry, unless the consumer rejects the
-// batch permanently. If one of several consumers accepts the batch, a retry sends it a
-// duplicate.
-func (s *slowLog) export(ctx context.Context, batch []record) {
 	ctx = s.obs.StartLogsOp(ctx)
-	err := s.next.ConsumeLogs(ctx, s.records.build(batch))
-	pause := s.retryAfter
-	for began := time.Now(); err != nil && !consumererror.IsPermanent(err) && time.Since(began) < maxRetry && s.wait(err, pause); {
-		err = s.next.ConsumeLogs(ctx, s.records.build(batch))
-		pause = min(2*pause, maxPause)
+	err := s.next.ConsumeLogs(ctx, s.records.build(s.batch))
+	for err != nil && !consumererror.IsPermanent(err) && s.wait() {
+		s.report(notice.Notice{Kind: notice.LogsDropped, Level: slog.LevelWarn, Text: "the next consumer rejected log records, so they are retried", Err: err})
+		err = s.next.ConsumeLogs(ctx, s.records.build(s.batch))
 	}
-	s.obs.EndLogsOp(ctx, metadata.Type.String(), len(batch), err)
+	s.obs.EndLogsOp(ctx, metadata.Type.String(), len(s.batch), err)
 	if err != nil {
-		s.reject("The next consumer rejected log records, so they are lost", err)
-	} else {
-		s.rejected = ""
+		s.report(notice.Notice{Kind: notice.LogsDropped, Level: slog.LevelError, Text: "the next consumer rejected log records, so they are lost", Err: err})
 	}
 }
 
-// wait waits until the next attempt. It returns false if stop was called before.
-func (s *slowLog) wait(err error, pause time.Duration) bool {
+// wait waits until the next attempt. It returns false if stop was called.
+func (s *slowLog) wait() bool {
 	select {
+	case <-time.After(s.retryAfter):
+		return true
 	case <-s.ending:
 		return false
-	default:
 	}
-	s.reject(fmt.Sprintf("The next consumer rejected log records; retrying for up to %v", maxRetry), err)
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.ending: // a last attempt
-	}
-	return true
-}
-
-// reject logs a rejection, unless it has logged the same since records were last
-// accepted.
-func (s *slowLog) reject(text string, err error) {
-	if s.rejected != text {
-		s.rejected = text
-		s.log.Error(text, zap.Error(err))
-	}
-}
-
-// limits limits the log records of each agent.
-type limits struct {
-	rate   rate.Limit // per second
-	burst  int
-	agents map[string]*rate.Limiter // by ID
-}
-
-// maxBuckets is the number of buckets from which on those of idle agents are removed.
-const maxBuckets = 4096
-
-// of returns the bucket of an agent.
-func (l *limits) of(id string, now time.Time) *rate.Limiter {
-	if b := l.agents[id]; b != nil {
-		return b
-	}
-	if len(l.agents) >= maxBuckets {
-		for id, b := range l.agents {
-			if b.TokensAt(now) == float64(l.burst) { // as good as a new one
-				delete(l.agents, id)
-			}
-		}
-	}
-	b := rate.NewLimiter(l.rate, l.burst)
-	l.agents[id] = b
-	return b
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,9 +20,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"golang.org/x/time/rate"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -398,70 +395,6 @@ func TestBlockedConsumerOfLogsLosesLogRecordsButNoEvents(t *testing.T) {
 	}
 }
 
-// An agent that once exceeded its rate is still named when the exporter is too slow.
-func TestEachReasonForDroppingLogRecordsIsReported(t *testing.T) {
-	h := newHarness(t, t.TempDir()).withLogs()
-	h.create()
-	s := h.own().slow
-	said := make(map[string]bool)
-	s.watch(func(n notice.Notice) { said[n.Path+": "+n.Text] = true })
-	now := time.Unix(1e9, 0)
-	add := func(id string) {
-		s.add(record{Agent: engine.Agent{ID: id, Path: id, Holder: engine.Holder{Shared: true}}, read: now})
-	}
-	for range 10*defaultLogsRate + 1 {
-		add("busy")
-	}
-	if !said["busy: "+s.tooMany] {
-		t.Fatalf("reported %v", said)
-	}
-	for i := 0; len(s.queue) < maxQueued; i++ {
-		add(strconv.Itoa(i))
-	}
-	now = now.Add(time.Minute)
-	add("busy")
-	if !said["busy: "+tooSlow] {
-		t.Errorf("reported %v", said)
-	}
-}
-
-// A container with many agents can't fill the queue.
-func TestLogRecordsOfOtherContainersFindRoom(t *testing.T) {
-	h := newHarness(t, t.TempDir()).withLogs()
-	h.create()
-	s := h.own().slow
-	var notices []notice.Notice
-	s.watch(func(n notice.Notice) { notices = append(notices, n) })
-	add := func(agents int, h engine.Holder) {
-		for i := range agents {
-			for range 10 * defaultLogsRate {
-				s.add(record{Agent: engine.Agent{ID: fmt.Sprint(h, i), Holder: h}, read: s.now()})
-			}
-		}
-	}
-	hostile, victim := engine.Holder{Pod: "pod", Container: "hostile"}, engine.Holder{Pod: "pod", Container: "victim"}
-	add(2*maxQueued/(10*defaultLogsRate), hostile)
-	if n := len(s.queue); n != maxHeld {
-		t.Errorf("%d records of a container wait, want %d", n, maxHeld)
-	}
-	if len(notices) == 0 || notices[0].Pod != "pod" || notices[0].Container != "hostile" {
-		t.Errorf("notices are %+v", notices)
-	}
-	notices = nil
-	add(3, victim)
-	if n := len(s.queue); n != maxHeld+3*10*defaultLogsRate || len(notices) > 0 {
-		t.Errorf("%d records wait; notices %+v", n, notices)
-	}
-	s.fill(make([]record, 0, maxExported))
-	if n := s.waiting[hostile]; n != maxHeld-maxExported {
-		t.Errorf("%d records of the container count, want %d", n, maxHeld-maxExported)
-	}
-	add(maxQueued/(10*defaultLogsRate), engine.Holder{Place: "/rings", Shared: true}) // all agents of the host
-	if n := len(s.queue); n != maxQueued {
-		t.Errorf("%d records wait, want %d", n, maxQueued)
-	}
-}
-
 func TestShutdownDoesntWaitForABlockedConsumerOfLogs(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
@@ -486,59 +419,35 @@ func TestShutdownDoesntWaitForABlockedConsumerOfLogs(t *testing.T) {
 		t.Errorf("%d bytes transmitted, want 2", got)
 	}
 	close(goOn)
-	h.own().slow.done.Wait()
+	<-h.own().slow.ended
 }
 
-func TestPermanentlyRejectedLogRecordsAreReportedOnce(t *testing.T) {
+func TestRejectedLogRecordsAreRetriedUnlessTheyAreInvalid(t *testing.T) {
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir).withLogs()
-	var calls atomic.Int32
-	called := make(chan struct{}, 8)
-	h.consumeLogs = func(context.Context, plog.Logs) error {
-		defer func() { called <- struct{}{} }()
-		if calls.Add(1) <= 2 {
-			return consumererror.NewPermanent(errors.New("invalid record"))
-		}
-		return nil
-	}
+	answers := make(chan error, 4)
+	h.consumeLogs = func(context.Context, plog.Logs) error { return <-answers }
 	h.start()
-	for range 3 {
-		push(t, w, write(1, 2_000_000, 1)...)
+	logOne := func(bytes uint64) {
+		push(t, w, write(bytes, 2_000_000, 1)...)
 		h.next()
-		wait(t, called, "export")
 	}
-	h.awaitLogged(1)
-	h.log("error: The next consumer rejected log records, so they are lost", "invalid record")
-	h.shutdown()
-	for len(h.lines.entries) > 0 {
-		if line := <-h.lines.entries; containsAll(line, []string{"rejected log records"}) {
-			t.Errorf("reported again: %s", line)
-		}
+	logOne(1)
+	answers <- errors.New("backend is down")
+	answers <- errors.New("backend is down")
+	answers <- nil
+	h.log("warn: the next consumer rejected log records, so they are retried", "backend is down")
+	if got := h.awaitLogged(1)[0].Attributes["nixl.transfer.size"]; got != int64(1) {
+		t.Errorf("logged %v", got)
 	}
-}
-
-func TestRejectedLogRecordsAreRetried(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir).withLogs()
-	var calls atomic.Int32
-	h.consumeLogs = func(context.Context, plog.Logs) error {
-		if calls.Add(1) <= 3 {
-			return errors.New("backend is down")
-		}
-		return nil
-	}
-	h.start()
-	push(t, w, write(1, 2_000_000, 1)...)
-	h.next()
-	h.awaitLogged(1)
-	h.log("error: The next consumer rejected log records; retrying for up to 5m0s", "backend is down")
-	h.shutdown()
-	for len(h.lines.entries) > 0 {
-		if line := <-h.lines.entries; containsAll(line, []string{"rejected log records"}) {
-			t.Errorf("reported again: %s", line)
-		}
+	logOne(2)
+	answers <- consumererror.NewPermanent(errors.New("invalid record"))
+	h.log("error: the next consumer rejected log records, so they are lost", "invalid record")
+	logOne(3)
+	answers <- nil
+	if got := h.awaitLogged(1)[0].Attributes["nixl.transfer.size"]; got != int64(3) {
+		t.Errorf("logged %v", got)
 	}
 }
 
@@ -547,36 +456,32 @@ func TestShutdownEndsRetries(t *testing.T) {
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir).withLogs()
 	h.on.retryAfter = time.Hour
-	h.consumeLogs = func(context.Context, plog.Logs) error { return errors.New("backend is down") }
+	rejected := make(chan struct{}, 1)
+	h.consumeLogs = func(context.Context, plog.Logs) error {
+		rejected <- struct{}{}
+		return errors.New("backend is down")
+	}
 	h.start()
 	push(t, w, write(1, 2_000_000, 1)...)
 	h.next()
-	h.log("error: The next consumer rejected log records; retrying")
+	wait(t, rejected, "rejection")
 	h.shutdown()
-	h.log("error: The next consumer rejected log records, so they are lost", "backend is down")
+	h.log("error: the next consumer rejected log records, so they are lost", "backend is down")
 }
 
 // An endless number of agents must not use an endless amount of memory.
-func TestBucketsOfIdleAgentsAreRemoved(t *testing.T) {
-	now := newClock()
-	l := limits{rate: 1, burst: 2, agents: make(map[string]*rate.Limiter)}
-	busy := l.of("busy", now.now())
-	for i := range 5 * maxBuckets {
-		if i%1000 == 0 {
-			now.pass(10 * time.Second)
-			for range 2 {
-				if !busy.AllowN(now.now(), 1) {
-					t.Fatal("no token after 10 s")
-				}
-			}
+func TestLimitersOfManyAgentsAreForgotten(t *testing.T) {
+	s := slowLog{cfg: &LogsConfig{Rate: 0.1}, limiters: make(map[string]*rate.Limiter)}
+	for i := range 3 * maxLimiters {
+		if !s.limiter(strconv.Itoa(i)).Allow() {
+			t.Fatalf("agent %d may not log a record", i)
 		}
-		l.of(strconv.Itoa(i), now.now()).AllowN(now.now(), 1)
-		if len(l.agents) > maxBuckets {
-			t.Fatalf("%d buckets", len(l.agents))
+		if len(s.limiters) > maxLimiters {
+			t.Fatalf("%d limiters", len(s.limiters))
 		}
 	}
-	if l.of("busy", now.now()) != busy {
-		t.Error("the bucket of a busy agent was removed")
+	if s.limiter(strconv.Itoa(3*maxLimiters - 1)).Allow() {
+		t.Error("the last agent may log more than its burst")
 	}
 }
 
