@@ -108,7 +108,9 @@ func (e *Engine) Start(storage Storage) error {
 		e.addWatcher("kubelet", volumes, k.Finder(e.cfg.IdentifyBy), discover.DefaultInterval)
 	}
 	if p := e.cfg.Processes; p != nil {
-		e.addWatcher("processes", common, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...), p.Interval)
+		mounts := common
+		mounts.Hold = true
+		e.addWatcher("processes", mounts, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...), p.Interval)
 	}
 	for _, s := range e.sources {
 		s.Start()

@@ -107,13 +107,35 @@ func (f *Dir) Lstat(name string) (Info, error) {
 	if err := unix.Fstatat(int(f.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Info{}, &fs.PathError{Op: "lstat", Path: filepath.Join(f.file.Name(), name), Err: err}
 	}
+	return infoOf(&st), nil
+}
+
+// Stat describes the directory.
+func (f *Dir) Stat() (Info, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.file.Fd()), &st); err != nil {
+		return Info{}, &fs.PathError{Op: "stat", Path: f.file.Name(), Err: err}
+	}
+	return infoOf(&st), nil
+}
+
+// Stat describes the file at a path. It follows symbolic links.
+func Stat(path string) (Info, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return Info{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return infoOf(&st), nil
+}
+
+func infoOf(st *unix.Stat_t) Info {
 	return Info{
 		ID:      ID{Dev: st.Dev, Ino: st.Ino},
 		Mode:    st.Mode,
 		Owner:   st.Uid,
 		Size:    st.Size,
 		ModTime: time.Unix(st.Mtim.Unix()),
-	}, nil
+	}
 }
 
 // OpenFile opens a regular file in the directory, and nothing else. flag is os.O_RDONLY or

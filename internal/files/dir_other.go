@@ -36,6 +36,12 @@ func (*Dir) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.ErrUnsuppor
 // Lstat returns [errors.ErrUnsupported].
 func (*Dir) Lstat(name string) (Info, error) { return Info{}, unsupported("lstat", name) }
 
+// Stat returns [errors.ErrUnsupported].
+func (*Dir) Stat() (Info, error) { return Info{}, errors.ErrUnsupported }
+
+// Stat returns [errors.ErrUnsupported].
+func Stat(path string) (Info, error) { return Info{}, unsupported("stat", path) }
+
 // OpenFile returns [errors.ErrUnsupported].
 func (*Dir) OpenFile(name string, _ int, _ ...uint32) (*os.File, error) {
 	return nil, unsupported("open", name)

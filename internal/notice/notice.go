@@ -26,7 +26,6 @@ const (
 	DirectoryCut                      // a directory has more entries than the limit
 	PatternsUnmatched                 // include matches no file
 	DirectoryOnDisk                   // rings are on a disk
-	NotifyOff                         // inotify doesn't work; new rings are found every few seconds
 	DiscoveryFailed                   // a source of directories can't be searched
 	DiscoveryWorks                    // a source of directories can be searched again
 	NotRing                           // a file isn't a ring

@@ -31,7 +31,6 @@ func TestUnreadableDirectoryHasItsOwnAdvice(t *testing.T) {
 			return files.OpenDir(dir, name)
 		}
 	})
-	d.openNotifier()
 	for _, step := range []struct {
 		prepare func() error
 		want    string
@@ -49,9 +48,6 @@ func TestUnreadableDirectoryHasItsOwnAdvice(t *testing.T) {
 		list := x.noticesOf(notice.DirectoryMissing)
 		if len(list) != 1 || !strings.Contains(list[0].Text, step.want) || strings.Contains(list[0].String(), "(not a directory)") {
 			t.Errorf("notices = %v, want one with %q", list, step.want)
-		}
-		if list := x.noticesOf(notice.NotifyOff); len(list) != 0 {
-			t.Errorf("notices = %v", list)
 		}
 	}
 }

@@ -66,7 +66,6 @@ func (t *tracker) statFailed(r *record, err error) {
 // is too large or temporarily unreadable. It deletes the records of paths that have
 // neither a file nor an agent.
 func (t *tracker) sweep(walk uint64) {
-	now := t.cfg.Now()
 	for path, r := range t.records {
 		if t.ctx.Err() != nil {
 			return
@@ -74,7 +73,7 @@ func (t *tracker) sweep(walk uint64) {
 		if r.walk != walk && r.state != absent {
 			t.checkPath(r)
 		}
-		if r.state == absent && !r.known && !r.changed && r.isQuiet(now) {
+		if r.state == absent && !r.known {
 			delete(t.records, path)
 			t.cfg.Rings.free(t.cfg.Holder, someFiles, 1)
 		}

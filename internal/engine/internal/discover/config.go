@@ -24,7 +24,7 @@ import (
 type OpenDir = func(dir, name string) (*files.Dir, error)
 
 // ProbeInterval is the interval at which a directory is walked and its rings are
-// probed. inotify reports most changes immediately; walks find the others.
+// probed. A directory that has changed is walked sooner.
 const ProbeInterval = 2 * time.Second
 
 // Config configures a [Directory].
@@ -45,10 +45,12 @@ type Config struct {
 	Processes Processed
 	// WalkEvery is the interval between walks; ProbeInterval if zero.
 	WalkEvery time.Duration
-	// Discovered marks a directory that was discovered. There may be many of these,
-	// and the kernel allows 128 inotify instances per user, so only walks find
-	// changes. Rings that another directory also contains aren't reported.
+	// Discovered marks a directory that was discovered. Rings that another directory also
+	// contains aren't reported.
 	Discovered bool
+	// Hold keeps the directory open between walks, because opening it takes many system calls.
+	// An open directory prevents unmounting its file system in this mount namespace.
+	Hold bool
 
 	// Stores configures how stores are read; nil if they are ignored.
 	Stores *StoreConfig

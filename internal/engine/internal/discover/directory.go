@@ -8,13 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -28,18 +27,16 @@ type Directory struct {
 	waiting []func() // to call when no process is being sought
 
 	walks     uint64
-	lastWalk  time.Time
-	seen      int         // files that the last walk found
-	included  int         // files of these that include selects
-	unmatched bool        // it was reported that include selects none
-	walked    os.FileInfo // a configured directory before the last walk; nil if it was missing
-	skipped   bool        // the current walk has ignored files
-	truncated bool        // the last walk had
-	inotify   *fsnotify.Watcher
-	events    chan fsnotify.Event
-	errors    <-chan error
-	notifyOff bool // inotify doesn't work, and that was reported
-	limiter   eventLimiter
+	seen      int  // files that the last walk found
+	included  int  // files of these that include selects
+	unmatched bool // it was reported that include selects none
+	skipped   bool // the current walk has ignored files
+	truncated bool // the last walk had
+
+	held     *files.Dir // the open directory; nil unless cfg.Hold is set and it was found
+	walked   files.Info // the directory before the last walk; zero if it was missing
+	walkDue  time.Time  // when the next walk is due in any case
+	walkRest time.Time  // no walk begins before that
 
 	worker *Worker
 	cancel context.CancelFunc // of ctx
@@ -165,55 +162,56 @@ func (d *Directory) submit(r *ringbuf.Reader, fn func()) {
 	}
 }
 
+// lookInterval is the interval at which a directory is looked at. A process may wake up for
+// all directories at the same time, because waking up costs more than a look.
+const lookInterval = 250 * time.Millisecond
+
+// maxWalking limits the share of the time that is spent on walks of a directory that
+// changes all the time: one part in maxWalking.
+const maxWalking = 16
+
 // run is the directory's goroutine.
 func (d *Directory) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, d.cancel)()
-	walk, retry, resume := time.NewTimer(0), time.NewTimer(maxRetry), time.NewTimer(maxRetry)
-	look := time.NewTimer(untilLook())
-	if d.cfg.Discovered {
-		look.Stop()
-	} else {
-		d.openNotifier()
-	}
+	look := time.NewTimer(0)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			continue
 		case <-d.worker.Submitted():
 			d.worker.Do(d.runSubmitted)
-		case <-walk.C:
-			d.worker.Do(d.refresh)
-			walk.Reset(d.cfg.WalkEvery)
 		case <-look.C:
-			look.Reset(untilLook())
-			d.worker.Do(func() {
-				if d.isReplaced() {
-					d.refresh()
-					walk.Reset(d.cfg.WalkEvery)
-				}
-			})
-		case <-retry.C:
-			d.worker.Do(d.wakeDue)
-		case <-resume.C:
-			d.listen()
-		case e := <-d.events:
-			d.worker.Do(func() {
-				if pause := d.event(e); pause > 0 {
-					d.events = nil
-					resume.Reset(pause)
-				}
-			})
-		case err := <-d.errors:
-			if errors.Is(err, fsnotify.ErrEventOverflow) {
-				walk.Reset(d.untilWalk())
-			} else {
-				d.notifyFailed(err)
-			}
+			look.Reset(lookInterval - time.Duration(time.Now().UnixNano())%lookInterval)
+			d.worker.Do(d.look)
 		}
-		retry.Reset(d.untilDue())
 	}
 	d.cancel()
 	d.worker.Do(d.end)
+}
+
+// look walks the directory if it has changed, or if a walk is due. The kernel updates the
+// time of a directory when a file is created, renamed or removed. If that happens just after
+// a walk, the time may stay the same, so only the next walk that is due finds it.
+func (d *Directory) look() {
+	switch now := d.cfg.Now(); {
+	case now.Before(d.walkRest):
+	case !now.Before(d.walkDue), !d.stopped && (d.mayRetry(now) || d.describe() != d.walked):
+		d.refresh()
+	}
+}
+
+// mayRetry reports whether a refused path is to be tried again.
+func (d *Directory) mayRetry(now time.Time) bool {
+	return !d.retryAt.IsZero() && !now.Before(d.retryAt)
+}
+
+// describe describes the directory; the result is zero if it doesn't exist.
+func (d *Directory) describe() (info files.Info) {
+	if d.held != nil {
+		info, _ = d.held.Stat()
+	} else if !d.cfg.Hold {
+		info, _ = files.Stat(d.cfg.Dir)
+	}
+	return info
 }
 
 func (d *Directory) reportHang() {
@@ -223,8 +221,15 @@ func (d *Directory) reportHang() {
 	})
 }
 
-// refresh does the periodic work.
+// refresh does the periodic work. Many directories may be discovered at once, so the time of
+// the next walk varies.
 func (d *Directory) refresh() {
+	began := d.cfg.Now()
+	defer func() {
+		now := d.cfg.Now()
+		d.walkDue = now.Add(d.cfg.WalkEvery - rand.N(d.cfg.WalkEvery/8)) //nolint:gosec // not for security
+		d.walkRest = now.Add(maxWalking * now.Sub(began))
+	}()
 	if !d.stopped {
 		d.walk()
 	}
@@ -266,6 +271,7 @@ func (d *Directory) runSubmitted() {
 func (d *Directory) abandon() {
 	d.worker.Submit(func() {
 		d.stopped = true
+		d.hold(nil)
 		for _, r := range d.records {
 			if r.ring != nil {
 				d.send(drain.Gone{ID: r.ID, Reader: r.ring})
@@ -278,9 +284,7 @@ func (d *Directory) abandon() {
 // end closes the rings that the owner has returned. Nothing is opened afterwards.
 func (d *Directory) end() {
 	d.stopped = true
-	if d.inotify != nil {
-		_ = d.inotify.Close()
-	}
+	d.hold(nil)
 	d.worker.RunSubmitted(true)
 	d.callWaiting(true)
 	d.cfg.Rings.free(d.cfg.Holder, someFiles, int64(len(d.records)))

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -52,7 +50,6 @@ func TestDirectoryDiscoversNewRingsAndRestarts(t *testing.T) {
 		t.Errorf("opened %+v", m.Agent)
 	}
 	x.ring("late", ringbuf.V4, 32)
-	await(x.owner, func(m drain.Touched) bool { return m.ID == ring.Path() })
 	x.owner.drain()
 	await(x.owner, func(m drain.Opened) bool { return m.Reader.Capacity() == 32 })
 	remove(t, ring.Path())
@@ -117,7 +114,6 @@ func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
 	ring := x.ring("agent", ringbuf.V4, 16)
 	await(x.owner, func(m drain.Opened) bool { return m.Agent.Path == ring.Path() })
 	x.ring("agent", ringbuf.V4, 8)
-	await(x.owner, func(m drain.Touched) bool { return m.ID == ring.Path() })
 	x.owner.drain()
 	await(x.owner, func(m drain.Opened) bool { return m.Reader.Capacity() == 8 })
 	hung.State()
@@ -234,44 +230,59 @@ func TestDirectoryThatIsMadeAgainIsFoundAtOnce(t *testing.T) {
 	}
 }
 
-func TestChangesOfTheDirectoryItselfAreNotThoseOfARing(t *testing.T) {
-	x := newFixture(t)
-	d := x.directory(nil)
-	d.event(fsnotify.Event{Name: x.dir, Op: fsnotify.Chmod})
-	if len(d.records) != 0 {
-		t.Errorf("records = %v", d.records)
+// A walk happens when the directory has changed, when a refused path is to be tried again, and
+// when it is due.
+func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
+	for _, hold := range []bool{false, true} {
+		x := newFixture(t)
+		d := x.directory(func(c *Config) { c.Hold = hold })
+		expect := func(what string, walks uint64) {
+			t.Helper()
+			before := d.walks
+			if d.look(); d.walks-before != walks {
+				t.Errorf("hold %v: %s: %d walks, want %d", hold, what, d.walks-before, walks)
+			}
+		}
+		expect("first look", 1)
+		expect("no change", 0)
+		ring := x.ring("agent", ringbuf.V4, 8)
+		expect("new ring", 1)
+		expect("no change", 0)
+		push(t, ring, 1)
+		expect("new event", 0)
+		rename(t, ring.Path(), x.path("other"))
+		expect("renamed ring", 1)
+		touch(t, x.path("empty"), "")
+		expect("empty file", 1)
+		x.advance(firstRetryStarting)
+		expect("next try", 1)
+		remove(t, x.path("empty"))
+		expect("removed file", 1)
+		x.advance(ProbeInterval)
+		expect("due", 1)
+		must.OK(t, os.RemoveAll(x.dir))
+		expect("removed directory", 1)
+		expect("no change", 0)
+		if d.held != nil {
+			t.Error("a removed directory is still open")
+		}
 	}
 }
 
-func TestErrorsOfInotifyDontBlockTheDirectory(t *testing.T) {
+func TestWalksTakeALimitedShareOfTheTime(t *testing.T) {
 	x := newFixture(t)
-	dir := x.path("rings")
-	d := x.directory(func(c *Config) { c.Dir = dir })
-	d.openNotifier()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 300 {
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Error(err)
-				return
-			}
-			d.watch(dir)
-			// inotify reports the renamed directory after its watch is gone.
-			if err := errors.Join(os.Rename(dir, dir+".old"), os.Remove(dir+".old")); err != nil {
-				t.Error(err)
-				return
-			}
+	d := x.directory(func(c *Config) {
+		c.OpenDir = func(dir, name string) (*files.Dir, error) {
+			x.advance(time.Second)
+			return files.OpenDir(dir, name)
 		}
-	}()
-	select {
-	case <-done:
-	case <-time.After(30 * time.Second):
-		t.Fatal("a call of inotify doesn't return")
+	})
+	for i := range 100 {
+		touch(t, x.path(fmt.Sprint("file-", i)), "no ring")
+		d.look()
+		x.advance(time.Second)
 	}
-	select {
-	case err := <-d.errors:
-		t.Errorf("error %v", err)
-	default:
+	if d.walks > 100/maxWalking+1 {
+		t.Errorf("%d walks of a second each in 100 seconds", d.walks)
 	}
 }

@@ -117,7 +117,7 @@ func TestExitedAgentsAreAskedToGiveWayAtTheLimit(t *testing.T) {
 	x.owner.retire(x.path("exited"))
 	x.advance(limitRetry)
 	d.runSubmitted()
-	d.wakeDue()
+	d.look()
 	if s := d.State(); s.Open != 1 || len(s.Refused) != 2 {
 		t.Errorf("state = %+v, want one open ring", s)
 	}

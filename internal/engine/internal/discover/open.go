@@ -27,8 +27,9 @@ func (t *tracker) tryOpen(f *files.Dir, r *record, info files.Info) {
 		t.noteAlias(r, holder)
 		return
 	case !r.shouldTry(info, now):
-		return
-	case r.known && t.waitToSettle(r, info):
+		if r.state == refused {
+			t.retryLater(r)
+		}
 		return
 	case holder != "": // the path's previous ring is back, and isn't closed yet
 		t.refuse(r, info, errHeld)
@@ -121,23 +122,6 @@ func (t *tracker) needed(id string) error {
 func exited(ring *ringbuf.Reader) bool {
 	attended, err := ring.Attended()
 	return err == nil && !attended && ring.Idle()
-}
-
-// waitToSettle reports whether to postpone opening a known agent's file because it
-// changed only just now. The delay is limited because another process may touch the
-// file all the time.
-func (t *tracker) waitToSettle(r *record, info files.Info) bool {
-	now := t.cfg.Now()
-	if !changedWithin(settleTime, info, now) {
-		return false
-	}
-	t.setState(r, refused)
-	if now.Sub(r.since) >= settleTimeout {
-		return false
-	}
-	r.info, r.tried, r.wait = files.Info{}, now, settleTime
-	t.schedule(r)
-	return true
 }
 
 // noteAlias marks a path as another name of an open ring. A running agent keeps the

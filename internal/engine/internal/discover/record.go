@@ -46,8 +46,6 @@ type record struct {
 
 	cause string // reported last; reset when the path gets a ring or loses its file
 
-	throttle
-
 	soughtSince time.Time // a search for the agent's process must have begun after this
 	seeking     bool      // the process is being sought
 	unmapped    bool      // no process has the ring mapped
@@ -66,11 +64,10 @@ type tracker struct {
 	source  drain.Source // the owner returns rings to it
 	sought  func()       // is called when a search for processes has ended
 
-	records   map[string]*record // by path
-	scheduled map[string]*record // records to check before the next walk, by path
-	nextDue   time.Time          // when the first of them is due; zero if there is none
-	stopped   bool               // nothing is opened from now on
-	ctx       context.Context    // ends with the directory's goroutine
+	records map[string]*record // by path
+	retryAt time.Time          // when the first refused path is tried again
+	stopped bool               // nothing is opened from now on
+	ctx     context.Context    // ends with the directory's goroutine
 
 	onDisk bool // it was reported that rings are on a disk
 
@@ -86,8 +83,7 @@ type tracker struct {
 func newTracker(cfg Config, send func(drain.Message), notices *notice.Reporter, source drain.Source) tracker {
 	return tracker{
 		cfg: cfg, send: send, notices: notices, source: source, ctx: context.Background(),
-		records: make(map[string]*record), scheduled: make(map[string]*record),
-		refused: make(map[string]Refusal),
+		records: make(map[string]*record), refused: make(map[string]Refusal),
 	}
 }
 

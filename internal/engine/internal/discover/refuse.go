@@ -24,11 +24,6 @@ const (
 	maxRetry           = 30 * time.Second
 	// startTimeout is the time after which an agent that isn't ready is reported.
 	startTimeout = 10 * time.Second
-	// settleTime is how long a file must be unchanged before it is opened. An agent
-	// that restarts sets the file's size and then rewrites the header, normally within
-	// microseconds. In between, the old header doesn't match the size or, worse,
-	// matches it by chance. The time is longer than one tick of a file system's clock.
-	settleTime = 20 * time.Millisecond
 	// settleTimeout is the time after which a header that doesn't match its file is
 	// reported.
 	settleTimeout = time.Second
@@ -137,10 +132,17 @@ func (t *tracker) refuse(r *record, info files.Info, err error) {
 		r.wait = min(r.wait, ProbeInterval) // another agent may exit at any time
 		t.crowd(overBudget)
 	}
-	t.schedule(r)
+	t.retryLater(r)
 	if !quiet {
 		t.setRefusal(r.Path, &Refusal{Reason: reason(err), Err: err})
 		t.reportOnce(r, n)
+	}
+}
+
+// retryLater makes a walk due when a refused path is to be tried again.
+func (t *tracker) retryLater(r *record) {
+	if at := r.tried.Add(r.wait); t.retryAt.IsZero() || at.Before(t.retryAt) {
+		t.retryAt = at
 	}
 }
 

@@ -103,7 +103,7 @@ func TestFileThatIsNotARingIsReportedOnceAndIgnored(t *testing.T) {
 	d := x.directory(nil)
 	for range 5 {
 		x.round(d)
-		d.wakeDue()
+		d.look()
 		x.advance(2 * time.Minute)
 	}
 	if got := x.round(d); got["whole"] != 3 || len(got) != 1 {
@@ -130,7 +130,7 @@ func TestFileThatBecomesARingIsOpened(t *testing.T) {
 	}
 	push(t, x.ring("agent", ringbuf.V4, 8), 1)
 	x.advance(firstRetryStarting)
-	d.wakeDue()
+	d.look()
 	if got := x.owner.drain()["agent"]; got != 1 {
 		t.Errorf("counted %d events, want 1", got)
 	}
@@ -169,8 +169,8 @@ func TestRingThatIsLockedForAMomentIsNotRefused(t *testing.T) {
 		t.Errorf("refused = %+v, notices = %v", s.Refused, x.noticesOf(notice.RingRefused))
 	}
 	must.OK(t, r.Close())
-	x.advance(d.untilDue())
-	d.wakeDue()
+	x.advance(firstRetryStarting)
+	d.look()
 	if got := x.round(d)["agent"]; got != 1 || len(x.noticesOf(notice.RingRefused)) != 0 {
 		t.Errorf("counted %d events, want 1; notices = %v", got, x.noticesOf(notice.RingRefused))
 	}
@@ -217,8 +217,8 @@ func TestUnreadableDirectoryKeepsOpenRings(t *testing.T) {
 	if s := d.State(); s.Open != 1 || s.Refused[x.path("sub/other")].Reason != "permission" || len(s.Refused) != 1 {
 		t.Errorf("state = %+v", s)
 	}
-	if wait := d.untilDue(); wait < firstRetry {
-		t.Errorf("the next check is due in %v, want %v at least", wait, firstRetry)
+	if x.advance(firstRetry - 1); d.mayRetry(x.clock()) {
+		t.Errorf("the next try is due before %v", firstRetry)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestFilesOfOtherProgramsAreNotRefusedRings(t *testing.T) {
 	for range 10 {
 		x.round(d)
 		x.advance(startTimeout)
-		d.wakeDue()
+		d.look()
 	}
 	if s := d.State(); len(s.Refused) != 0 {
 		t.Errorf("refused = %+v", s.Refused)

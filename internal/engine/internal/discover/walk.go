@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,19 +18,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
-// lookInterval is the interval at which a configured directory is looked up. inotify watches a
-// directory rather than its path, so it doesn't report another directory at this path. It
-// doesn't report that the directory was removed either, until all files that were in it are
-// closed. Its parent may be /tmp, where any process causes events. More look-ups would find a
-// directory sooner, but twenty per second took 0.7% of a core, more than the rest of an idle Collector.
-const lookInterval = 250 * time.Millisecond
-
-// untilLook returns the time until the next look-up. All directories are looked up at the
-// same time, because waking up costs more than a look-up.
-func untilLook() time.Duration {
-	return lookInterval - time.Duration(time.Now().UnixNano())%lookInterval
-}
-
 // maxDepth limits the depth of subdirectories that a pattern with ** matches.
 const maxDepth = 16
 
@@ -40,16 +26,19 @@ func (d *Directory) walk() {
 	d.walks++
 	d.skipped, d.seen, d.included = false, 0, 0
 	left := int(d.cfg.Rings.limitOf(d.cfg.Holder, someFiles))
-	if !d.cfg.Discovered {
-		d.walked, _ = os.Stat(d.cfg.Dir)
-	}
-	d.watch(d.cfg.Dir)
+	d.retryAt, d.walked = time.Time{}, files.Info{}
+	d.hold(nil)
 	f, err := d.cfg.OpenDir(d.cfg.Dir, ".")
 	if errors.Is(err, errGone) {
 		return
 	}
 	if err == nil {
-		err = errors.Join(d.walkDir(f, "", &left), f.Close())
+		d.hold(f)
+		d.walked, _ = f.Stat()
+		err = d.walkDir(f, "", &left)
+		if !d.cfg.Hold {
+			d.hold(nil)
+		}
 	}
 	d.skipped = d.skipped || left == 0
 	if d.ctx.Err() != nil {
@@ -60,19 +49,14 @@ func (d *Directory) walk() {
 	}
 	d.reportWalk(err)
 	d.sweep(d.walks)
-	d.lastWalk = d.cfg.Now()
 }
 
-// isReplaced reports whether there is another directory than at the start of the last walk.
-func (d *Directory) isReplaced() bool {
-	if d.stopped {
-		return false
+// hold replaces the open directory.
+func (d *Directory) hold(f *files.Dir) {
+	if d.held != nil {
+		_ = d.held.Close() // it was only read
 	}
-	info, err := os.Stat(d.cfg.Dir)
-	if err != nil || d.walked == nil {
-		return err == nil || d.walked != nil
-	}
-	return !os.SameFile(info, d.walked)
+	d.held = f
 }
 
 // walkDir checks the files in an open directory, and the rings in its subdirectories that a
@@ -125,7 +109,6 @@ func (d *Directory) enterDir(f *files.Dir, name string, left *int) {
 		return
 	}
 	defer below.Close()
-	d.watch(filepath.Join(d.cfg.Dir, name))
 	_ = d.walkDir(below, name+"/", left)
 }
 

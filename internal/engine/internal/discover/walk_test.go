@@ -177,7 +177,7 @@ func TestLinkInPlaceOfDirectoryIsNotFollowed(t *testing.T) {
 			rename(t, sub, filepath.Join(t.TempDir(), "away"))
 			must.OK(t, os.Symlink(filepath.Dir(victim.Path()), sub))
 			x.advance(time.Second)
-			d.wakeDue()
+			d.look()
 			d.checkPath(d.record("sub/agent"))
 			x.round(d)
 			if r := d.records[x.path("sub/agent")]; r != nil && r.state != absent {
