@@ -89,6 +89,13 @@ func rings(t *testing.T) string {
 	return dir
 }
 
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must.OK(t, err)
+	return b
+}
+
 // golden compares text with a golden file or, with -update, writes the file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()

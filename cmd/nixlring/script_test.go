@@ -24,6 +24,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"github.com/nixl-otel/nixl-otel/bridge/session"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -49,7 +50,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"age": setAge, "consume": consumeRing, "fixture": copyFixture, "procfs": makeProcfs, "ring": makeRing, "store": makeStore, "truncate": truncate,
+			"age": setAge, "consume": consumeRing, "fixture": copyFixture, "procfs": makeProcfs, "ring": makeRing, "session": openSession, "store": makeStore, "truncate": truncate,
 		},
 	})
 }
@@ -156,7 +157,7 @@ var variable = []struct {
 }{
 	{regexp.MustCompile(`inode \d+ on device \w+:\w+`), "inode 42 on device fe:01"},
 	{regexp.MustCompile(`"inode": \d+`), `"inode": 42`},
-	{regexp.MustCompile(`"device": "[^"]*"`), `"device": "fe:01"`},
+	{regexp.MustCompile(`"device": "[0-9a-f]+:[0-9a-f]+"`), `"device": "fe:01"`},
 	{regexp.MustCompile(`"owner_uid": \d+`), `"owner_uid": 1000`},
 	{regexp.MustCompile(`"owner_gid": \d+`), `"owner_gid": 1000`},
 	{regexp.MustCompile(`Started .*`), "Started      2026-11-20 21:56:15, 3 h ago"},
@@ -277,6 +278,13 @@ func makeStore(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Defer(func() { _ = f.Close() })
 		ts.Check(files.Lock(f))
 	}
+}
+
+// openSession starts a session of split inference: session DIR.
+func openSession(ts *testscript.TestScript, _ bool, args []string) {
+	s, err := session.Open(ts.MkAbs(args[0]), session.WithName("run"))
+	ts.Check(err)
+	ts.Defer(func() { _ = s.Close() })
 }
 
 // setAge sets how long ago files were modified: age DURATION FILE...

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,8 +45,9 @@ breakdown by operation, the time per worker and layer, the five slowest packets,
 the failures, and the summary that the session wrote. Invalid and incomplete rows
 are skipped and reported with their lines.
 
-In JSON, values that the CSV doesn't contain, such as tokens, are null in
-"summary"; "written_summary" is the summary that the session wrote.
+In JSON, "summary" is computed from the CSV, which contains neither tokens nor
+contention events, so they are 0; "written_summary" is the one that the session
+wrote.
 
 `, session.DefaultDir) + exitCodes,
 		Example: `  nixlring session analyze
@@ -52,7 +55,7 @@ In JSON, values that the CSV doesn't contain, such as tokens, are null in
   nixlring session analyze --output json`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return runAnalyze(w, sessionPath(args), format.value)
+			return runAnalyze(w, path(args), format.value)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -60,36 +63,8 @@ In JSON, values that the CSV doesn't contain, such as tokens, are null in
 	return cmd
 }
 
-// sessionPath returns the path in the arguments, or an empty string.
-func sessionPath(args []string) string {
-	if len(args) > 0 {
-		return args[0]
-	}
-	return ""
-}
-
-func runAnalyze(w world, path, format string) error {
-	r, err := session.Analyze(path)
-	if err != nil {
-		return explainSession(path, err)
-	}
-	if format == "text" {
-		_, err := r.WriteTo(w.out)
-		return err
-	}
-	if r.Summary.TotalPackets == 0 { // the text report contains this warning
-		fmt.Fprintf(w.err, "there are no packets in %s\n", units.Printable(r.Path))
-	}
-	return writeJSON(w.out, newAnalyzed(r))
-}
-
-// explainSession adds advice to an error of reading a session.
-func explainSession(path string, err error) error {
-	if errors.Is(err, session.ErrNoSession) {
-		return fmt.Errorf("%w; specify the CSV of a session, or another directory", err)
-	}
-	return patherr.Explain(patherr.Session, cmp.Or(path, session.DefaultDir), err)
-}
+// path returns the path in the arguments, or "" for the default.
+func path(args []string) string { return strings.Join(args, "") }
 
 func newRecover(w world) *cobra.Command {
 	var force bool
@@ -110,11 +85,93 @@ summary.
   nixlring session recover telemetry/run1.csv`,
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return runRecover(w, sessionPath(args), force)
+			return runRecover(w, path(args), force)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the summary if there is one")
 	return cmd
+}
+
+func runAnalyze(w world, path, format string) error {
+	r, err := session.Analyze(path)
+	if err != nil {
+		return explainSession(path, err)
+	}
+	if format == "text" {
+		_, err := r.WriteTo(w.out)
+		return err
+	}
+	if r.Summary.TotalPackets == 0 { // the text report contains this warning
+		fmt.Fprintf(w.err, "there are no packets in %s\n", units.Printable(r.Path))
+	}
+	return writeJSON(w.out, newAnalyzed(r))
+}
+
+// analyzed is the JSON output of nixlring session analyze. The field names are stable. The
+// summaries have the field names of package session.
+type analyzed struct {
+	CSV      string           `json:"csv"`
+	Summary  session.Summary  `json:"summary"`
+	Written  *session.Summary `json:"written_summary,omitempty"`
+	Devices  []analyzedGroup  `json:"devices"` // most time first
+	Workers  []analyzedGroup  `json:"workers"` // most time first
+	Layers   []analyzedGroup  `json:"layers"`
+	Slowest  []analyzedPacket `json:"slowest"`
+	Failures []analyzedPacket `json:"failures"` // the first 100
+	Skipped  int64            `json:"skipped_rows"`
+	Problem  string           `json:"problem,omitempty"` // why the session's own summary can't be read
+}
+
+type analyzedGroup struct {
+	Name    string  `json:"name"`
+	Packets int64   `json:"packets"` // successful ones
+	TimeMS  float64 `json:"time_ms"`
+}
+
+type analyzedPacket struct {
+	Time       time.Time `json:"time"`
+	Packet     int64     `json:"packet_id"`
+	Operation  string    `json:"operation"`
+	Layer      int       `json:"layer_idx"`
+	Device     string    `json:"device"`
+	Worker     string    `json:"worker_instance"`
+	DurationMS float64   `json:"duration_ms"`
+	Error      string    `json:"error_message,omitempty"`
+}
+
+func newAnalyzed(r *session.Report) analyzed {
+	groups := func(all []session.Group) []analyzedGroup {
+		list := make([]analyzedGroup, len(all)) // never null
+		for i, g := range all {
+			list[i] = analyzedGroup{g.Name, g.Packets, millis(g.Time)}
+		}
+		return list
+	}
+	packets := func(rows []session.Row) []analyzedPacket {
+		list := make([]analyzedPacket, len(rows))
+		for i, row := range rows {
+			list[i] = analyzedPacket{row.Time, row.PacketID, row.Operation, row.Layer, row.Device, row.Worker, millis(row.Duration), row.Error}
+		}
+		return list
+	}
+	a := analyzed{
+		CSV: r.Path, Summary: r.Summary, Written: r.Written, Devices: groups(r.Devices), Workers: groups(r.Workers), Layers: groups(r.Layers),
+		Slowest: packets(r.Slowest), Failures: packets(r.Failures), Skipped: r.SkippedRows,
+	}
+	if r.WrittenErr != nil {
+		a.Problem = r.WrittenErr.Error()
+	}
+	return a
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// explainSession adds advice to an error of reading a session.
+func explainSession(path string, err error) error {
+	if errors.Is(err, session.ErrNoSession) {
+		return fmt.Errorf("%w; specify the CSV of a session, or another directory", err)
+	}
+	return patherr.Explain(patherr.Session, cmp.Or(path, session.DefaultDir), err)
 }
 
 func runRecover(w world, path string, force bool) error {
