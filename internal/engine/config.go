@@ -41,7 +41,7 @@ type Config struct {
 	Include     []string            // doublestar patterns, relative to the directory; * if empty
 	Exclude     []string
 	Observe     bool          // leave the rings unchanged
-	RunInterval time.Duration // initial estimate of the interval at which agents write events
+	RunInterval time.Duration // the agents' flush interval; a ring is drained at least twice as often
 	MaxRings    int
 	Budget      discover.Budget // of each container or pod; discover.DefaultBudget if zero
 	AllowedUIDs []uint32        // owners whose rings are opened; any if empty

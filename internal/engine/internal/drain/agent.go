@@ -34,7 +34,6 @@ type agent struct {
 	count  func(ringbuf.Batch) // owner.count; a field, because a closure is allocated
 	fresh  int                 // events counted by the current drain
 
-	pace pace
 	wait time.Duration // latest interval between two drains
 	due  time.Time     // next drain
 
@@ -75,13 +74,13 @@ func (a *agent) heard(now time.Time) {
 }
 
 // attach gives the agent a ring.
-func (a *agent) attach(r *ringbuf.Reader, configured time.Duration, now time.Time) {
+func (a *agent) attach(r *ringbuf.Reader, now time.Time) {
 	a.generation++
 	a.reader, a.reopenAt, a.layout = r, time.Time{}, r.Layout()
 	a.exit.attached()
 	a.heldSince, a.due = time.Time{}, now
 	a.heard(now)
-	a.pace = newPace(configured, now)
+	a.wait = firstWait
 	a.tally.Found(0, r.Capacity())
 }
 

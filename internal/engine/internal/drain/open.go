@@ -125,7 +125,7 @@ func (o *owner) reopenDue(now time.Time) {
 func (o *owner) attach(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
 	lossless := a.exit.lossless()
 	o.describe(a, as, r, now)
-	a.attach(r, o.cfg.RunInterval, now)
+	a.attach(r, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
 	o.opened(a, r)

@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Shape       *tally.Shape
 	Observe     bool          // leave the rings unchanged
-	RunInterval time.Duration // the agents' flush interval, until it is learned from their bursts
+	RunInterval time.Duration // the agents' flush interval; a ring is drained at least twice as often
 	StaleAfter  time.Duration // how long an agent that has exited is still reported
 	// Stream returns the attributes under which a backend sees an agent's totals. It gets
 	// a snapshot without totals. If the attributes change, a new stream begins: the totals
@@ -79,8 +79,7 @@ type owner struct {
 	work   map[Holder]int // of containers since workAt; see maxWork
 	workAt time.Time
 
-	unknown time.Duration // interval between drains while the agent's run interval is unknown
-	counted uint64        // events, for the loop's telemetry
+	counted uint64 // events, for the loop's telemetry
 }
 
 // Message is a message to an owner. A [Source] sends the types in message.go.
@@ -102,7 +101,7 @@ type env interface {
 func newOwner(cfg *Config, e env, saves bool) *owner {
 	return &owner{
 		cfg: cfg, env: e, saves: saves && !cfg.Observe,
-		agents: make(map[string]*agent), names: make(map[Holder]*tally.Names), work: make(map[Holder]int), unknown: unknownWait(cfg.RunInterval, 1),
+		agents: make(map[string]*agent), names: make(map[Holder]*tally.Names), work: make(map[Holder]int),
 	}
 }
 

@@ -60,16 +60,9 @@ func (o *owner) round(now time.Time) {
 	if o.ending {
 		return
 	}
-	unknown := 0
 	for _, a := range o.order {
-		if a.reader == nil {
-			continue
-		}
-		if a.pace.interval == 0 {
-			unknown++
-		}
 		switch {
-		case now.Before(a.due.Add(-a.wait / 2)):
+		case a.reader == nil, now.Before(a.due.Add(-a.wait / 2)):
 		case !o.cfg.Observe && (o.saves || a.held() == 0) && a.reader.Idle():
 			// An observer also reports how full the ring is. Without a store, events are held
 			// only after another consumer has prevented their commit.
@@ -78,17 +71,12 @@ func (o *owner) round(now time.Time) {
 			o.drain(a, now)
 		}
 	}
-	o.unknown = unknownWait(o.cfg.RunInterval, unknown)
 }
 
 // idle is drain for a ring without new events.
 func (o *owner) idle(a *agent, now time.Time) {
-	if a.pace.idle(now) {
-		a.due = now.Add(a.wait)
-	} else {
-		a.fresh = 0
-		o.next(a, now)
-	}
+	a.fresh = 0
+	o.next(a, now)
 	if held := a.held(); held > 0 {
 		a.tally.Found(held, a.reader.Capacity())
 	}
@@ -151,9 +139,7 @@ func (o *owner) count(a *agent, b ringbuf.Batch) {
 
 // next schedules the next drain.
 func (o *owner) next(a *agent, now time.Time) {
-	capacity := a.reader.Capacity()
-	a.pace.drained(now, a.fresh, capacity)
-	a.wait = a.pace.next(capacity, o.unknown)
+	a.wait = nextWait(a.wait, a.fresh, a.reader.Capacity(), o.cfg.RunInterval)
 	a.due = now.Add(a.wait)
 	if a.fresh == maxPass {
 		a.due = now // there are more events
@@ -186,30 +172,13 @@ func (o *owner) fullText(a *agent, fill int) string {
 		return fmt.Sprintf("ring is full (%d events) and no process consumes them, so its agent drops new events; set mode: consume", fill)
 	}
 	lost := fmt.Sprintf("ring was full (%d events), so its agent has most likely lost events", fill)
+	interval := fmt.Sprintf("a shorter run_interval if it flushes more often than every %v", o.cfg.RunInterval)
 	slots := tally.EnoughSlots(capacity, uint64(a.tally.Dropped().Last()))
-	switch fits := 2*a.pace.burst <= capacity; {
-	case fits && a.pace.interval > 0 && a.pace.interval < o.cfg.RunInterval/2:
-		return fmt.Sprintf("%s: it flushes more often than every %v; set run_interval: %v", lost, o.cfg.RunInterval, roundDown(a.pace.interval))
-	case slots <= capacity:
-		return lost + "; its buffer has the largest size, so set a shorter NIXL_TELEMETRY_RUN_INTERVAL for the agent"
-	default:
-		return fmt.Sprintf("%s; set NIXL_TELEMETRY_BUFFER_SIZE=%d for the agent (now %d) or a shorter NIXL_TELEMETRY_RUN_INTERVAL", lost, slots, capacity)
+	if slots <= capacity {
+		return lost + "; its buffer has the largest size, so set a shorter NIXL_TELEMETRY_RUN_INTERVAL for the agent, or " + interval
 	}
-}
-
-// roundDown returns the largest of 1, 2, 5, 10, 20, … milliseconds that isn't longer than d.
-func roundDown(d time.Duration) time.Duration {
-	round := time.Millisecond
-	for step := 0; ; step++ {
-		next := round * 2
-		if step%3 == 1 {
-			next = round / 2 * 5
-		}
-		if next > d {
-			return round
-		}
-		round = next
-	}
+	return fmt.Sprintf("%s; set NIXL_TELEMETRY_BUFFER_SIZE=%d for the agent (now %d) or a shorter NIXL_TELEMETRY_RUN_INTERVAL, or %s",
+		lost, slots, capacity, interval)
 }
 
 // drainOut drains a ring completely before it is closed, but at most as many events as a

@@ -195,9 +195,7 @@ func (o *owner) relieve(now time.Time) {
 		if held == 0 {
 			continue
 		}
-		capacity := a.reader.Capacity()
-		tight := o.failing || capacity-1-held < 2*a.pace.burst
-		if held < capacity/4 || !tight {
+		if capacity := a.reader.Capacity(); held < capacity/4 || !o.failing && held < capacity/2 {
 			continue
 		}
 		if !o.failing {

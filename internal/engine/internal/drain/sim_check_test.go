@@ -125,7 +125,7 @@ func (p *process) checkReported() {
 		}
 	}
 	for f := range p.unreported {
-		if a := p.owner.agents[f.path]; a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) {
+		if a := p.owner.agents[f.path]; a.reader == p.open[f] && a.due.Equal(p.world.now.Add(a.wait)) {
 			p.world.fail("%s: another consumer has taken events, and nothing is reported", f.location())
 		}
 	}

@@ -198,7 +198,7 @@ func (p *process) step() {
 	}
 	for path, a := range p.owner.agents {
 		f := p.world.files[path]
-		if a.reader != nil && a.reader == p.open[f] && a.pace.lastDrain.Equal(p.world.now) { // the owner has checked the ring
+		if a.reader != nil && a.reader == p.open[f] && a.due.Equal(p.world.now.Add(a.wait)) { // the owner has checked the ring
 			f.taken = 0
 			if !f.half { // else it can't know yet that another run has begun
 				p.drained[path] = p.world.now
