@@ -97,8 +97,8 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/retire.go", "a running agent is not retired",
-		"exited := a.exit.complete || a.reader == nil",
-		"exited := true",
+		"if a.reader != nil && !a.exit.complete() || !o.silent(a, now) {",
+		"if !o.silent(a, now) {",
 	},
 	{
 		"internal/engine/internal/drain/retire.go", "an agent with unread events does not give way to another one",
@@ -107,8 +107,8 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/retire.go", "a ring is closed only after its events are stored",
-		"!a.exit.complete || a.held() > 0 || a.exit.waits(now)",
-		"!a.exit.complete || a.exit.waits(now)",
+		"a.exit.gone.IsZero() || a.held() > 0 || !a",
+		"a.exit.gone.IsZero() || !a",
 	},
 	{
 		"internal/engine/internal/drain/retire.go", "the position of a closed ring is kept",
@@ -157,18 +157,13 @@ var ownerMutations = []mutation{
 	},
 	{
 		"internal/engine/internal/drain/exit.go", "a ring with unread events is not complete",
-		"\tcase events == 0 && empty:\n",
-		"\tcase events == 0:\n",
-	},
-	{
-		"internal/engine/internal/drain/retire.go", "an agent is not retired while events may become readable",
-		" || a.exit.mayRead(now)",
-		"",
+		"\tcase empty && e.empty.IsZero():\n",
+		"\tcase e.empty.IsZero():\n",
 	},
 	{
 		"internal/engine/internal/drain/exit.go", "an agent that writes again has not exited",
-		"\t\te.up, e.gone = UpUnknown, time.Time{} // until the kernel is asked again\n",
-		"\t\te.emptied = true\n",
+		"\t\t*e = exit{} // until the kernel is asked again\n",
+		"\t\te.empty = now\n",
 	},
 	{
 		"internal/engine/internal/drain/collect.go", "a collection is answered at its deadline",

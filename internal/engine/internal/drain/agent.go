@@ -77,7 +77,7 @@ func (a *agent) heard(now time.Time) {
 func (a *agent) attach(r *ringbuf.Reader, now time.Time) {
 	a.generation++
 	a.reader, a.reopenAt, a.layout = r, time.Time{}, r.Layout()
-	a.exit.attached()
+	a.exit = exit{}
 	a.heldSince, a.due = time.Time{}, now
 	a.heard(now)
 	a.wait = firstWait
@@ -92,7 +92,7 @@ func (a *agent) busy() bool { return a.reader != nil && a.exit.gone.IsZero() && 
 func (a *agent) detach() *ringbuf.Reader {
 	r := a.reader
 	a.reader, a.heldSince, a.dirty = nil, time.Time{}, true
-	a.exit.detached()
+	a.exit.up = UpUnknown // whether all events were counted remains of interest
 	return r
 }
 

@@ -123,7 +123,7 @@ func (o *owner) reopenDue(now time.Time) {
 // attach gives an agent a ring, and moves the ring to the position of the totals if it is
 // known.
 func (o *owner) attach(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
-	lossless := a.exit.lossless()
+	complete := a.exit.complete()
 	o.describe(a, as, r, now)
 	a.attach(r, now)
 	o.enter(a)
@@ -147,7 +147,7 @@ func (o *owner) attach(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
 		a.dirty = a.dirty || stored.From == 0 && stored.To != 0 // as after a commit
 	case checkpoint.Restarted:
 		text := "agent restarted since the last checkpoint"
-		if lossless { // the ring was closed because its agent had exited
+		if complete { // the ring was closed because its agent had exited
 			text = "agent restarted"
 		}
 		o.countRestart(a, notice.RingRestart, text)

@@ -80,13 +80,13 @@ func (o *owner) idle(a *agent, now time.Time) {
 	if held := a.held(); held > 0 {
 		a.tally.Found(held, a.reader.Capacity())
 	}
-	a.exit.drained(0, true, now)
-	o.exited(a)
+	o.drained(a, true, now)
 }
 
-// exited tells the handler that the agent has exited, once its last events were read.
-func (o *owner) exited(a *agent) {
-	if a.exit.up == UpNo && a.exit.lossless() {
+// drained updates what is known about the exit of an agent, and tells the handler that it has
+// exited, once its last events were read.
+func (o *owner) drained(a *agent, empty bool, now time.Time) {
+	if a.exit.drained(a.fresh, empty, now); a.exit.complete() {
 		o.closed(a, errExited)
 	}
 }
@@ -112,8 +112,7 @@ func (o *owner) drain(a *agent, now time.Time) {
 			"use fewer than %d names", a.Holder, a.MaxNames), nil))
 	}
 	if err == nil && a.exit.up == UpNo {
-		a.exit.drained(a.fresh, a.reader.Idle(), now)
-		o.exited(a)
+		o.drained(a, a.reader.Idle(), now)
 	}
 	if err == nil && !o.saves {
 		err = a.commit()
@@ -154,7 +153,6 @@ func (o *owner) found(a *agent, fill int, now time.Time) {
 		return // an observer finds the same events repeatedly
 	}
 	a.heard(now)
-	a.exit.wrote()
 	if fill < capacity-1 {
 		return
 	}
@@ -229,7 +227,7 @@ func (o *owner) restarted(a *agent, now time.Time, err error) {
 
 // countRestart counts and reports a restart.
 func (o *owner) countRestart(a *agent, kind notice.Kind, text string) {
-	a.exit.wrote()
+	a.exit.empty = time.Time{}
 	a.resume, a.dirty = nil, true
 	a.tally.Restarted()
 	o.report(a, info(kind, text))

@@ -20,16 +20,16 @@ func (m Attended) apply(o *owner, now time.Time) {
 		return // about an earlier ring
 	}
 	switch {
-	case !m.Known:
-		a.exit.unknown()
-	case m.Open:
-		a.exit.running()
+	case m.Open && m.Known:
+		a.exit.set(UpYes)
 		if !a.announced {
 			o.opened(a, a.reader)
 		}
-	default:
-		a.exit.exited()
+	case m.Known:
+		a.exit.set(UpNo)
 		a.due = now // the agent's last events are in the ring now
+	case a.exit.gone.IsZero(): // otherwise, discovery knows better
+		a.exit.set(UpUnknown)
 	}
 }
 
@@ -58,8 +58,7 @@ func (o *owner) retireStale(now time.Time) {
 			continue
 		}
 		o.closeGone(a, now)
-		exited := a.exit.complete || a.reader == nil
-		if !exited || !o.silent(a, now) || a.exit.mayRead(now) {
+		if a.reader != nil && !a.exit.complete() || !o.silent(a, now) {
 			continue
 		}
 		if a.held() > 0 {
@@ -82,7 +81,7 @@ func (m Crowded) apply(o *owner, _ time.Time) {
 		}
 		// Another agent may have written events since, and have exited, too.
 		empty := a.reader == nil || a.reader.Idle()
-		if a.exit.up == UpNo && a.exit.lossless() && empty && stored && a.delivered == a.news {
+		if a.exit.complete() && empty && stored && a.delivered == a.news {
 			exited = append(exited, a)
 		}
 	}
@@ -95,11 +94,12 @@ func (m Crowded) apply(o *owner, _ time.Time) {
 // closeGone closes a ring that no process needs; see [Gone]. It may be impossible to open
 // the ring again, so all its events must be counted and stored first.
 func (o *owner) closeGone(a *agent, now time.Time) {
-	if o.ending || a.reader == nil || a.exit.waits(now) {
+	since := a.exit.gone
+	if o.ending || a.reader == nil || since.IsZero() || now.Sub(since) < goneWait {
 		return
 	}
 	o.drain(a, now)
-	if a.reader == nil || !a.exit.complete || a.held() > 0 || a.exit.waits(now) {
+	if a.reader == nil || a.exit.gone.IsZero() || a.held() > 0 || !a.exit.complete() && now.Sub(since) < unreadWait {
 		return
 	}
 	if m, err := a.mark(); err == nil && !o.cfg.Observe {
@@ -107,7 +107,7 @@ func (o *owner) closeGone(a *agent, now time.Time) {
 	}
 	o.closed(a, errExited)
 	a.source.Close(a.detach())
-	a.exit.exited()
+	a.exit.up = UpNo
 }
 
 // retire removes an agent, and reports why.

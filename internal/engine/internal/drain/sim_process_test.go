@@ -54,9 +54,6 @@ type process struct {
 	badSaves int                  // saves that failed
 	began    time.Time
 	alive    map[*simFile]bool // open files that another process has open, as far as the owner knows
-	exited   map[*simFile]bool // open files that no process has open, as far as the owner knows
-	emptied  map[*simFile]int  // the runs of those that were empty at position 0
-	begins   map[*simFile]bool // those in which a restart was reported, but no event was read since
 	refuses  map[*simFile]bool // those for which the ring of another container must be refused in this step
 	saver    *simSaver
 	above0   map[*ringbuf.Reader]bool // readers that have committed a position
@@ -65,7 +62,7 @@ type process struct {
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		above0: make(map[*ringbuf.Reader]bool), began: w.now, alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), begins: make(map[*simFile]bool), exited: make(map[*simFile]bool), emptied: make(map[*simFile]int),
+		above0: make(map[*ringbuf.Reader]bool), began: w.now, alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
@@ -227,7 +224,7 @@ func (p *process) crowd(a *simAgent) {
 	}
 	a.end()
 	p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Known: true})
-	p.exits[a.file], p.exited[a.file], p.alive[a.file] = a.file.changed, true, false
+	p.exits[a.file], p.alive[a.file] = a.file.changed, false
 	w.now = w.now.Add(1) // the next start changes the file at another time
 }
 
@@ -298,7 +295,7 @@ func (p *process) attend() {
 			}
 			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless})
 			p.alive[w.files[a.path]] = open && !w.plan.leaseless
-			if p.exited[a.file] = !open && !w.plan.leaseless; !open {
+			if !open {
 				p.exits[a.file] = a.file.changed
 			}
 			if w.plan.closes && !open {
@@ -366,8 +363,6 @@ func (p *process) close(r *ringbuf.Reader) {
 			f.locked = false
 			delete(p.open, f)
 			delete(p.unreported, f)
-			delete(p.exited, f)
-			delete(p.emptied, f)
 			p.shut[f] = f.changed
 			if exit, ok := p.exits[f]; ok { // an agent that has started since may not change the file again
 				p.shut[f] = exit
