@@ -46,7 +46,7 @@ type pkg struct {
 
 func packages() map[string]pkg {
 	return map[string]pkg{
-		"ringkernel": {semconv.RingKernel(), startKernels, func(name string) bool { return name == semconv.KernelMessageDuration.Name }, nil},
+		"ringkernel": {semconv.RingKernel(), startKernels, func(name string) bool { return name == semconv.KernelMessageDuration.Name || name == semconv.KernelErrors.Name }, nil},
 		"agent": {
 			slices.DeleteFunc(semconv.NIXL(), func(m semconv.Metric) bool {
 				return strings.HasPrefix(m.Name, "nixl.telemetry.ring.") || m.Name == semconv.Events.Name
@@ -63,8 +63,7 @@ func startKernels(_ *testing.T, p metric.MeterProvider) func(context.Context, in
 	rt := ringkernel.NewRuntime(ringkernel.WithMeterProvider(p))
 	return func(ctx context.Context, n int) {
 		k := rt.Register(fmt.Sprint("kernel ", n))
-		k.SetQueueSize(ringkernel.InputQueue, 2)
-		k.SetQueueCapacity(ringkernel.InputQueue, 8)
+		k.ObserveQueue(ringkernel.InputQueue, func() (int, int) { return 2, 8 })
 		k.Received(ctx)
 		k.Sent(ctx)
 		k.Dropped(ctx, ringkernel.InputQueue)

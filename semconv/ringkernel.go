@@ -34,7 +34,6 @@ var (
 	KernelErrors = Metric{
 		Name: "ringkernel.errors", Kind: Counter, Number: Int64, Unit: "{error}",
 		Description: "Errors of the kernel.",
-		Note:        "Errors beyond the limit on types count together, with `otel.metric.overflow`.",
 		Attributes:  []string{KernelID, ErrorType},
 		Conditional: []string{MetricOverflow},
 	}

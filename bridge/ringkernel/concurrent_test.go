@@ -41,7 +41,6 @@ func TestConcurrentUseLosesNothing(t *testing.T) {
 				k.Dropped(t.Context(), ringkernel.InputQueue)
 				k.Processed(span, time.Duration(i))
 				_ = k.SetState(ringkernel.State(i % 6)) // most are rejected
-				k.SetQueueSize(ringkernel.InputQueue, i)
 				if i%100 == 0 {
 					k.Error(t.Context(), codeError{string(rune('a' + g))})
 				}

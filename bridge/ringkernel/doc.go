@@ -28,10 +28,7 @@
 //	}
 //
 // The metrics go to the global MeterProvider, or to the one passed to
-// [WithMeterProvider]. They are instruments of OpenTelemetry's API, so its SDK applies
-// views, temporality, aggregations and cardinality limits to them. The file
-// docs/go.md in the repository shows how to create a MeterProvider that exports, and how to
-// install this package.
+// [WithMeterProvider].
 //
 // The kernel stays in [StateCreated] until the program calls [Kernel.SetState].
 //
@@ -52,16 +49,14 @@
 //	Kernel.ObserveQueue      once, if a function can return the size  ringkernel.queue.size, .capacity        …Size, …Capacity
 //	Runtime.Register         the kernel was created                   ringkernel.uptime                       StartTime, Uptime
 //
-// For queues whose size no function can return, call [Kernel.SetQueueSize] and
-// [Kernel.SetQueueCapacity]. The time of the last message can be up to 10 ms too
-// early, because reading the clock takes longer than counting the message. Package
+// The time of the last message can be up to 10 ms too early, because reading the clock takes
+// longer than counting the message. Package
 // semconv lists all names, units and attributes.
 //
 // The attribute error.type is the result of the function passed to
 // [WithErrorType], or else the result of the error's method ErrorType() string, or
 // else the error's Go type; of joined errors, the first one counts. The text of an
-// error is never reported. A kernel can have up to 32 error types; errors of further
-// types count under otel.metric.overflow = true.
+// error is never reported.
 //
 // A nil *Runtime and a nil *Kernel are valid and do nothing, so instrumented code
 // needs no conditions to turn telemetry off.
@@ -76,40 +71,28 @@
 //
 // # Exemplars
 //
-// If the context of [Kernel.Processed] has a sampled span, ringkernel.message.duration
-// gets an exemplar with the span's trace ID, as the SDK's exemplar filter decides. The
-// counters are observable instruments, which have no exemplars.
+// If the context of [Kernel.Processed] or [Kernel.Error] has a sampled span, the
+// measurement gets an exemplar with the span's trace ID. The other metrics are observable
+// instruments, which have no exemplars.
 //
 // # End of a kernel
 //
-// [Runtime.Unregister] ends a kernel's gauges. Its counters keep their last values, as
-// those of the SDK do, so no count is lost. They continue if the ID is registered again.
-// The counters of the last 1,000 unregistered kernels are kept; older ones end after a
-// collection has included them.
-//
-// [Runtime.Close] ends all series. To export the last counts, call it after the
-// MeterProvider's ForceFlush or Shutdown.
+// [Runtime.Unregister] and [Runtime.Close] end the series of kernels. Counts since the last
+// export are lost, so call them after it. The SDK keeps the series of ringkernel.errors and
+// ringkernel.message.duration.
 //
 // # Limits
 //
 //   - The SDK reports at most 2,000 series per metric, and the sum of the others under
 //     otel.metric.overflow = true. ringkernel.kernel.status has six series per kernel, so
-//     334 kernels reach this limit; 1,000 kernels reach that of ringkernel.queue.size, of
-//     ringkernel.queue.capacity and of ringkernel.messages.dropped, which have a series per
-//     queue; and 2,000 kernels that of the other metrics. To raise it, use
-//     metric.WithCardinalityLimit of the SDK.
-//   - With cumulative temporality, the SDK never ends the series of a histogram. Unregistered
-//     kernels count for its limit, too.
+//     334 kernels reach this limit. To raise it, use metric.WithCardinalityLimit of the SDK.
 //   - The calls take no attributes. If you need another dimension with few values,
 //     register a kernel for each value. If it has many values, such as request IDs, add
 //     it to the span instead.
 //   - Kernels with the same ID in several Runtimes of one MeterProvider share series:
 //     their counts add up. To distinguish them, use [WithAttributes].
-//   - With a view that drops ringkernel.kernel.id, the sums of the counters decrease
-//     when a kernel's counters end, as with all observable counters. Backends treat this
-//     as a restart.
-//   - A reader that collects rarely, beside another one, can miss the last counts of kernels
-//     if more than 1,000 are unregistered between two of its collections.
+//   - With delta temporality, an ID that is registered again must have been collected without
+//     its kernel in between. Otherwise, a delta is negative.
 //
 // # Cost
 //

@@ -12,9 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
@@ -76,40 +73,6 @@ func TestNilPointerAsAnErrorHasAText(t *testing.T) {
 	if text := toJSON(t, w.telemetry(t, "k")); !strings.Contains(text, `"last_error": "nil *ringkernel_test.plainError"`) {
 		t.Errorf("the snapshot is %s", text)
 	}
-}
-
-// Beyond the limit, errors of new types count in one series. Known types aren't
-// affected.
-func TestErrorTypesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		k := w.Register("k")
-		for range 2 {
-			for i := range 40 {
-				k.Error(t.Context(), codeError{fmt.Sprint("type_", i)})
-			}
-		}
-		var types, overflow int
-		sum := metrictest.Data[metricdata.Sum[int64]](t, w.collect(t), "ringkernel.errors")
-		for _, p := range sum.DataPoints {
-			name, _ := p.Attributes.Value("error.type")
-			over, _ := p.Attributes.Value("otel.metric.overflow")
-			switch {
-			case over.AsBool() && name.Type() == attribute.EMPTY && p.Value == 16:
-				overflow++
-			case !over.AsBool() && strings.HasPrefix(name.AsString(), "type_") && p.Value == 2:
-				types++
-			default:
-				t.Errorf("%v = %d", p.Attributes.ToSlice(), p.Value)
-			}
-		}
-		if types != 32 || overflow != 1 {
-			t.Errorf("%d types and %d overflows, want 32 and 1", types, overflow)
-		}
-		if n := w.telemetry(t, "k").Errors; n != 80 {
-			t.Errorf("the snapshot has %d errors, want 80", n)
-		}
-	})
 }
 
 func TestRegisterWithAnEmptyIDReportsAnErrorAndRecordsNothing(t *testing.T) {

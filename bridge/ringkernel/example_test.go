@@ -109,18 +109,6 @@ func ExampleRuntime_Summary() {
 	// worker_2: 30 messages, at most 1ms each
 }
 
-// A terminated kernel can't return to an earlier state.
-func ExampleKernel_SetState() {
-	k := ringkernel.NewRuntime().Register("worker")
-	for _, s := range []ringkernel.State{ringkernel.StateActive, ringkernel.StateTerminated, ringkernel.StateCreated} {
-		fmt.Println(k.SetState(s))
-	}
-	// Output:
-	// <nil>
-	// <nil>
-	// set state of ring kernel "worker": state terminated can't change to created; to restart the kernel, unregister and register it
-}
-
 // The input queue of this kernel is a channel.
 func ExampleKernel_ObserveQueue() {
 	rt := ringkernel.NewRuntime()

@@ -86,8 +86,7 @@ func setState(t *testing.T, k *ringkernel.Kernel, s ringkernel.State) {
 func use(t *testing.T, k *ringkernel.Kernel) {
 	t.Helper()
 	setState(t, k, ringkernel.StateActive)
-	k.SetQueueSize(ringkernel.InputQueue, 2)
-	k.SetQueueCapacity(ringkernel.InputQueue, 8)
+	k.ObserveQueue(ringkernel.InputQueue, func() (int, int) { return 2, 8 })
 	k.Received(t.Context())
 	k.Received(t.Context())
 	k.Sent(t.Context())

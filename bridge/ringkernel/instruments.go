@@ -18,13 +18,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// instruments are the instruments of a Runtime. The MeterProvider adds up everything
-// but the histogram's values from what [Runtime.observe] reports.
+// instruments are the instruments of a Runtime. Most are observable, because an addition to
+// an atomic number is much cheaper than one to a counter of the SDK.
 type instruments struct {
-	received, sent, processed, dropped, errors metric.Int64ObservableCounter
-	queueSize, queueCapacity, status           metric.Int64ObservableUpDownCounter
-	uptime, lastMessage                        metric.Float64ObservableGauge
-	duration                                   metric.Float64Histogram
+	received, sent, processed, dropped metric.Int64ObservableCounter
+	queueSize, queueCapacity, status   metric.Int64ObservableUpDownCounter
+	uptime, lastMessage                metric.Float64ObservableGauge
+	duration                           metric.Float64Histogram
+	errors                             metric.Int64Counter // errors are rare
 }
 
 // connect creates the instruments and registers their callback.
@@ -33,12 +34,12 @@ func (r *Runtime) connect(provider metric.MeterProvider) {
 	in := &r.instruments
 	in.received, in.sent = m.ObservableCounter(semconv.KernelMessagesReceived), m.ObservableCounter(semconv.KernelMessagesSent)
 	in.processed, in.dropped = m.ObservableCounter(semconv.KernelMessagesProcessed), m.ObservableCounter(semconv.KernelMessagesDropped)
-	in.errors, in.status = m.ObservableCounter(semconv.KernelErrors), m.ObservableUpDownCounter(semconv.KernelStatus)
+	in.errors, in.status = m.Counter(semconv.KernelErrors), m.ObservableUpDownCounter(semconv.KernelStatus)
 	in.queueSize = m.ObservableUpDownCounter(semconv.KernelQueueSize)
 	in.queueCapacity = m.ObservableUpDownCounter(semconv.KernelQueueCapacity)
 	in.uptime, in.lastMessage = m.ObservableFloatGauge(semconv.KernelUptime), m.ObservableFloatGauge(semconv.KernelLastMessageTime)
 	in.duration = m.Histogram(semconv.KernelMessageDuration)
-	r.registration = m.Observe(r.observe, in.received, in.sent, in.processed, in.dropped, in.errors,
+	r.registration = m.Observe(r.observe, in.received, in.sent, in.processed, in.dropped,
 		in.status, in.queueSize, in.queueCapacity, in.uptime, in.lastMessage)
 	if err := m.Err(); err != nil { // the Runtime goes on without them
 		otel.Handle(fmt.Errorf("report metrics of ring kernels: %w", err))
@@ -49,66 +50,51 @@ func (r *Runtime) connect(provider metric.MeterProvider) {
 // SDK's reader would then export nothing, not even the metrics of others.
 func (r *Runtime) observe(_ context.Context, o metric.Observer) error {
 	now := time.Now()
-	for _, k := range r.collect() {
-		k.observeCounters(o)
-		if k.registered.Load() {
-			k.observeGauges(o, now)
-		}
+	for _, k := range r.all() {
+		k.observe(o, now)
 	}
 	return nil
 }
 
-// observeCounters reports the counts since the kernel was created. It ignores resets,
-// because a counter must not decrease.
-func (k *Kernel) observeCounters(o metric.Observer) {
+// observe reports a kernel. Its counts ignore resets, because a counter must not decrease.
+func (k *Kernel) observe(o metric.Observer, now time.Time) {
 	in, p := &k.runtime.instruments, &k.points
-	o.ObserveInt64(in.received, k.received.count(), p.kernel...)
-	o.ObserveInt64(in.sent, k.sent.Load(), p.kernel...)
-	o.ObserveInt64(in.processed, k.processed.Load(), p.kernel...)
-	for q := range k.dropped {
-		o.ObserveInt64(in.dropped, k.dropped[q].Load(), p.kernel[0], queueOption[q])
+	t := k.totals(now)
+	t.StartTime = k.baseline.Load().Time
+	o.ObserveInt64(in.received, t.MessagesReceived, p.observe)
+	o.ObserveInt64(in.sent, t.MessagesSent, p.observe)
+	o.ObserveInt64(in.processed, t.MessagesProcessed, p.observe)
+	for q := range k.queues {
+		o.ObserveInt64(in.dropped, k.dropped[q].Load(), p.observe, queueOption[q])
+		if size, capacity, ok := k.queues[q].read(); ok {
+			o.ObserveInt64(in.queueSize, size, p.observe, queueOption[q])
+			o.ObserveInt64(in.queueCapacity, capacity, p.observe, queueOption[q])
+		}
 	}
-	for _, e := range k.errors.counts() {
-		o.ObserveInt64(in.errors, e.n, e.point...)
-	}
-}
-
-// observeGauges reports the metrics that only registered kernels have.
-func (k *Kernel) observeGauges(o metric.Observer, now time.Time) {
-	in, p := &k.runtime.instruments, &k.points
-	state := State(k.state.Load())
 	for s := range State(states) {
 		var is int64
-		if state == s {
+		if t.State == s {
 			is = 1
 		}
-		o.ObserveInt64(in.status, is, p.kernel[0], stateOption[s])
+		o.ObserveInt64(in.status, is, p.observe, stateOption[s])
 	}
-	for q, current := 0, k.queues.Load(); q < queues; q++ {
-		size, capacity := current[q].read()
-		if size.known {
-			o.ObserveInt64(in.queueSize, size.value, p.kernel[0], queueOption[q])
-		}
-		if capacity.known {
-			o.ObserveInt64(in.queueCapacity, capacity.value, p.kernel[0], queueOption[q])
-		}
-	}
-	o.ObserveFloat64(in.uptime, k.uptime(now).Seconds(), p.kernel...)
-	if last := k.lastMessage.load(); last.known {
-		o.ObserveFloat64(in.lastMessage, float64(last.value)/1e9, p.kernel...)
+	o.ObserveFloat64(in.uptime, t.Uptime().Seconds(), p.observe)
+	if !t.LastMessageTime.IsZero() {
+		o.ObserveFloat64(in.lastMessage, float64(t.LastMessageTime.UnixNano())/1e9, p.observe)
 	}
 }
 
 // points select a kernel's data points. They are created once, because creating an
 // attribute set takes longer than the rest of the work for a point.
 type points struct {
-	kernel   []metric.ObserveOption
-	duration []metric.RecordOption
+	observe metric.ObserveOption
+	add     metric.AddOption
+	record  []metric.RecordOption
 }
 
 func newPoints(common []attribute.KeyValue, id string) points {
 	kernel := metric.WithAttributeSet(attribute.NewSet(append(slices.Clip(common), attribute.String(semconv.KernelID, text.Valid(id)))...))
-	return points{[]metric.ObserveOption{kernel}, []metric.RecordOption{kernel}}
+	return points{kernel, kernel, []metric.RecordOption{kernel}}
 }
 
 // These options are added to those of a kernel. Sets of their own for each kernel would

@@ -8,6 +8,14 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Kernel records the telemetry of one ring kernel. [Runtime.Register] creates it.
@@ -27,18 +35,17 @@ type Kernel struct {
 
 	runtime *Runtime
 	id      string
+	number  int // in the order of registration
 	points  points
-
-	registered atomic.Bool // set with the Runtime's lock
-	exported   bool        // its counters were collected after it was unregistered; guarded by the Runtime's lock
 
 	state       atomic.Uint32
 	ended       atomic.Pointer[time.Time] // nil before it terminates
-	lastMessage gauge                     // when the last message was received, in ns since the epoch
+	lastMessage atomic.Int64              // when the last message was received, in ns since the epoch; 0 if unknown
 	expiry      *time.Timer               // marks lastMessage as old
-	baseline    atomic.Pointer[baseline]
-	queues      atomic.Pointer[[queues]queue] // replaced when the kernel is unregistered
-	errors      errorCounts
+	errors      atomic.Int64
+	lastError   atomic.Pointer[error]
+	baseline    atomic.Pointer[Telemetry] // the counts at the last reset
+	queues      [queues]queue
 }
 
 // clockInterval is how often a kernel reads the clock at most: reading it takes several times
@@ -55,19 +62,11 @@ func (a *arrivals) count() int64 { return a.Load() & math.MaxInt64 }
 // expire makes the next message read the clock.
 func (a *arrivals) expire() { a.Or(math.MinInt64) }
 
-func newKernel(r *Runtime, id string) *Kernel {
-	k := &Kernel{runtime: r, id: id, points: newPoints(r.attributes, id)}
+func newKernel(r *Runtime, id string, number int) *Kernel {
+	k := &Kernel{runtime: r, id: id, number: number, points: newPoints(r.attributes, id)}
 	k.expiry = time.AfterFunc(clockInterval, k.received.expire)
-	k.queues.Store(new([queues]queue))
-	k.restart(time.Now())
+	k.reset(time.Now())
 	return k
-}
-
-// restart resets the state and the snapshots of a kernel that is registered.
-func (k *Kernel) restart(now time.Time) {
-	k.state.Store(uint32(StateCreated))
-	k.ended.Store(nil)
-	k.reset(now)
 }
 
 // ID returns the kernel's ID.
@@ -89,7 +88,7 @@ func (k *Kernel) Received(context.Context) {
 // readClock sets the time of the last message.
 func (k *Kernel) readClock() {
 	if k.received.And(math.MaxInt64) < 0 { // no other goroutine was first
-		k.lastMessage.set(time.Now().UnixNano())
+		k.lastMessage.Store(time.Now().UnixNano())
 		k.expiry.Reset(clockInterval)
 	}
 }
@@ -121,15 +120,29 @@ func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 	if int64(latency) < k.latency.shortest.Load() || int64(latency) > k.latency.longest.Load() {
 		k.latency.widen(int64(latency))
 	}
-	k.runtime.instruments.duration.Record(ctx, latency.Seconds(), k.points.duration...)
+	k.runtime.instruments.duration.Record(ctx, latency.Seconds(), k.points.record...)
 }
 
 // Error counts an error by its type. It does nothing if err is nil. Metrics never
 // contain the text of err; snapshots return err as LastError.
-func (k *Kernel) Error(_ context.Context, err error) {
-	if k != nil && err != nil {
-		k.errors.add(&k.points, k.runtime.errorTypeOf(err), err)
+func (k *Kernel) Error(ctx context.Context, err error) {
+	if k == nil || err == nil {
+		return
 	}
+	k.errors.Add(1)
+	k.lastError.Store(&err)
+	name := attribute.String(semconv.ErrorType, k.runtime.errorTypeOf(err))
+	k.runtime.instruments.errors.Add(ctx, 1, k.points.add, metric.WithAttributeSet(attribute.NewSet(name)))
+}
+
+// errorTypeOf returns the value of error.type for err.
+func (r *Runtime) errorTypeOf(err error) string {
+	if r.errorType != nil && !nils.Is(err) {
+		if name := r.errorType(err); name != "" {
+			return text.Valid(name)
+		}
+	}
+	return errtype.Of(err)
 }
 
 // latencies are the latencies since a reset.

@@ -33,23 +33,17 @@ func TestEachCallUpdatesOnlyItsOwnFields(t *testing.T) {
 		"errors":          {func(ctx context.Context, k *kernel) { k.Error(ctx, first); k.Error(ctx, last) }, ringkernel.Telemetry{Errors: 2, LastError: last}},
 		"nil error":       {func(ctx context.Context, k *kernel) { k.Error(ctx, nil) }, ringkernel.Telemetry{}},
 		"state":           {func(_ context.Context, k *kernel) { setState(t, k, ringkernel.StateLaunched) }, ringkernel.Telemetry{State: ringkernel.StateLaunched}},
-		"queue size":      {func(_ context.Context, k *kernel) { k.SetQueueSize(out, 4) }, ringkernel.Telemetry{OutputSize: 4}},
-		"queue capacity":  {func(_ context.Context, k *kernel) { k.SetQueueCapacity(in, 9) }, ringkernel.Telemetry{InputCapacity: 9}},
-		"negative size":   {func(_ context.Context, k *kernel) { k.SetQueueSize(in, -1); k.SetQueueCapacity(in, -1) }, ringkernel.Telemetry{}},
 		"queue function":  {func(_ context.Context, k *kernel) { k.ObserveQueue(out, func() (int, int) { return 1, 16 }) }, ringkernel.Telemetry{OutputSize: 1, OutputCapacity: 16}},
 		"negative result": {func(_ context.Context, k *kernel) { k.ObserveQueue(out, func() (int, int) { return -1, -2 }) }, ringkernel.Telemetry{}},
 		"nil function": {
 			func(_ context.Context, k *kernel) {
-				k.SetQueueSize(out, 4)
 				k.ObserveQueue(out, func() (int, int) { return 1, 16 })
 				k.ObserveQueue(out, nil)
-			}, ringkernel.Telemetry{OutputSize: 4},
+			}, ringkernel.Telemetry{},
 		},
 		"invalid queue": {
 			func(ctx context.Context, k *kernel) {
 				k.Dropped(ctx, 2)
-				k.SetQueueSize(2, 1)
-				k.SetQueueCapacity(2, 1)
 				k.ObserveQueue(2, func() (int, int) { return 1, 1 })
 			}, ringkernel.Telemetry{},
 		},
@@ -90,11 +84,10 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 			"background": context.Background(), "no span": t.Context(), "unsampled span": withSpan(t, 1, false), "nil": nil,
 		} {
 			for call, f := range map[string]func(){
-				"Received":     func() { k.Received(ctx) },
-				"Sent":         func() { k.Sent(ctx) },
-				"Dropped":      func() { k.Dropped(ctx, ringkernel.OutputQueue) },
-				"Processed":    func() { k.Processed(ctx, time.Microsecond) },
-				"SetQueueSize": func() { k.SetQueueSize(ringkernel.InputQueue, 1) },
+				"Received":  func() { k.Received(ctx) },
+				"Sent":      func() { k.Sent(ctx) },
+				"Dropped":   func() { k.Dropped(ctx, ringkernel.OutputQueue) },
+				"Processed": func() { k.Processed(ctx, time.Microsecond) },
 			} {
 				if n := testing.AllocsPerRun(1000, f); n != 0 {
 					t.Errorf("%s, context with %s: %v allocations per call, want 0", call, name, n)
@@ -105,58 +98,29 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 }
 
 func TestRatesAndAveragesAreDerivedFromCounts(t *testing.T) {
-	after := func(d time.Duration, t ringkernel.Telemetry) ringkernel.Telemetry {
-		t.StartTime, t.Time = start, start.Add(d)
-		return t
+	type derived struct {
+		Uptime                time.Duration
+		Throughput, ErrorRate float64
+		Average               time.Duration
 	}
-	for _, tt := range []struct {
-		name       string
-		t          ringkernel.Telemetry
-		uptime     time.Duration
-		throughput float64
-		errorRate  float64
-		average    time.Duration
+	for name, tt := range map[string]struct {
+		after time.Duration
+		t     ringkernel.Telemetry
+		want  derived
 	}{
-		{name: "the zero value"},
-		{
-			name:   "nothing processed",
-			t:      after(time.Minute, ringkernel.Telemetry{Errors: 3}),
-			uptime: time.Minute,
-		},
-		{
-			name:      "no uptime",
-			t:         after(0, ringkernel.Telemetry{MessagesProcessed: 4, Errors: 1}),
-			errorRate: 0.25,
-		},
-		{
-			name: "a clock that was set back",
-			t:    after(-time.Hour, ringkernel.Telemetry{MessagesProcessed: 4}),
-		},
-		{
-			name: "all",
-			t: after(2*time.Second, ringkernel.Telemetry{
-				MessagesProcessed: 10, Errors: 15, TotalLatency: 25 * time.Millisecond,
-			}),
-			uptime:     2 * time.Second,
-			throughput: 5,
-			errorRate:  1.5,
-			average:    2500 * time.Microsecond,
+		"nothing processed":         {time.Minute, ringkernel.Telemetry{Errors: 3}, derived{Uptime: time.Minute}},
+		"no uptime":                 {0, ringkernel.Telemetry{MessagesProcessed: 4, Errors: 1}, derived{ErrorRate: 0.25}},
+		"a clock that was set back": {-time.Hour, ringkernel.Telemetry{MessagesProcessed: 4}, derived{}},
+		"all": {
+			2 * time.Second, ringkernel.Telemetry{MessagesProcessed: 10, Errors: 15, TotalLatency: 25 * time.Millisecond},
+			derived{2 * time.Second, 5, 1.5, 2500 * time.Microsecond},
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.t.Uptime(); got != tt.uptime {
-				t.Errorf("Uptime() = %v, want %v", got, tt.uptime)
-			}
-			if got := tt.t.Throughput(); got != tt.throughput {
-				t.Errorf("Throughput() = %v, want %v", got, tt.throughput)
-			}
-			if got := tt.t.ErrorRate(); got != tt.errorRate {
-				t.Errorf("ErrorRate() = %v, want %v", got, tt.errorRate)
-			}
-			if got := tt.t.AverageLatency(); got != tt.average {
-				t.Errorf("AverageLatency() = %v, want %v", got, tt.average)
-			}
-		})
+		tt.t.StartTime, tt.t.Time = start, start.Add(tt.after)
+		got := derived{tt.t.Uptime(), tt.t.Throughput(), tt.t.ErrorRate(), tt.t.AverageLatency()}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
 	}
 }
 
@@ -171,8 +135,6 @@ func TestNilRuntimeDoesNothing(t *testing.T) {
 	k.Processed(t.Context(), time.Millisecond)
 	k.Dropped(t.Context(), ringkernel.InputQueue)
 	k.Error(t.Context(), errors.New("no"))
-	k.SetQueueSize(ringkernel.InputQueue, 1)
-	k.SetQueueCapacity(ringkernel.InputQueue, 1)
 	k.ObserveQueue(ringkernel.OutputQueue, func() (int, int) { return 1, 1 })
 	setState(t, k, ringkernel.StateTerminated)
 	setState(t, k, ringkernel.StateCreated)

@@ -6,6 +6,7 @@ package ringkernel
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,19 +33,10 @@ type Runtime struct {
 
 	// mu guards what follows. Nobody holds it while calling the SDK, whose collections take
 	// it, or while a queue function runs.
-	mu           sync.RWMutex
-	kernels      map[string]*Kernel // by ID; includes unregistered ones that are still counted
-	order        []*Kernel          // the same, in the order of registration
-	unregistered int                // number of unregistered ones
+	mu      sync.RWMutex
+	kernels map[string]*Kernel // by ID
+	created int                // number of kernels so far
 }
-
-const (
-	// maxUnregistered is how many unregistered kernels keep their counters after these were
-	// collected.
-	maxUnregistered = 1000
-	// maxUncollected bounds the memory of a program whose metrics nobody collects.
-	maxUncollected = 100_000
-)
 
 // NewRuntime returns a Runtime without kernels. If the MeterProvider rejects an
 // instrument, OpenTelemetry's error handler gets the error, and snapshots still work.
@@ -61,15 +53,14 @@ func NewRuntime(opts ...Option) *Runtime {
 	return r
 }
 
-// Close unregisters all kernels, ends their series, and releases the Runtime, which the
-// MeterProvider otherwise keeps. Counts since the last export aren't exported: call Close
-// after the MeterProvider's ForceFlush or Shutdown. A Runtime that is used until the
-// program ends doesn't have to be closed.
+// Close unregisters all kernels and releases the Runtime, which the MeterProvider otherwise
+// keeps. Call it after the MeterProvider's ForceFlush or Shutdown, which exports the last
+// counts. A Runtime that is used until the program ends doesn't have to be closed.
 func (r *Runtime) Close() error {
 	if r == nil {
 		return nil
 	}
-	for _, k := range r.registered() {
+	for _, k := range r.all() {
 		r.Unregister(k.id)
 	}
 	return r.registration.Unregister()
@@ -77,9 +68,6 @@ func (r *Runtime) Close() error {
 
 // Register returns the kernel with an ID and creates it if necessary. The ID should be
 // valid UTF-8; metrics have U+FFFD in place of other bytes.
-//
-// A kernel that is registered again after [Runtime.Unregister] is in [StateCreated],
-// and its snapshots restart at 0. Its counters continue.
 //
 // On a nil Runtime, Register returns nil, which is a valid Kernel that does nothing.
 // For an empty ID, it also returns nil and passes an error to OpenTelemetry's error
@@ -92,22 +80,14 @@ func (r *Runtime) Register(id string) *Kernel {
 		otel.Handle(errNoID)
 		return nil
 	}
-	if k := r.Kernel(id); k != nil {
-		return k
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := r.kernels[id]
-	switch {
-	case k == nil:
-		k = newKernel(r, id)
+	if k == nil {
+		r.created++
+		k = newKernel(r, id, r.created)
 		r.kernels[id] = k
-		r.order = append(r.order, k)
-	case !k.registered.Load():
-		k.restart(time.Now())
-		r.unregistered--
 	}
-	k.registered.Store(true)
 	return k
 }
 
@@ -120,17 +100,14 @@ func (r *Runtime) Kernel(id string) *Kernel {
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if k := r.kernels[id]; k != nil && k.registered.Load() {
-		return k
-	}
-	return nil
+	return r.kernels[id]
 }
 
-// Unregister removes a kernel. Snapshots no longer include it, and its gauges end. Its
-// counters stay as they are, as those of the SDK do, so that no count is lost. Beyond 1,000
-// unregistered kernels, the counters of the oldest end once a collection has reported them;
-// if no reader collects, those beyond 100,000 are lost. Stop
-// recording before: whether later calls of its *Kernel count is undefined.
+// Unregister removes a kernel and ends its series, except those of errors and latencies,
+// which the SDK keeps. Counts since the last collection aren't reported, so unregister a
+// kernel that has stopped after the next export. Don't use its *Kernel afterwards: if the ID
+// is registered again, that is a new kernel, whose counters start at 0. To restart a kernel
+// whose counters continue, set [StateCreated] instead.
 //
 // Unregister waits for running functions of [Kernel.ObserveQueue], which are not called
 // again. So the caller must not hold a lock that such a function takes. Unregister does
@@ -141,62 +118,21 @@ func (r *Runtime) Unregister(id string) {
 		return
 	}
 	r.mu.Lock()
-	if !k.registered.CompareAndSwap(true, false) {
-		r.mu.Unlock()
-		return
+	if r.kernels[id] == k {
+		delete(r.kernels, id)
 	}
-	k.exported = false
-	if r.unregistered++; r.unregistered > maxUncollected {
-		r.forget(true)
-	}
-	old := k.queues.Swap(new([queues]queue))
 	r.mu.Unlock()
-	for q := range old {
-		old[q].observe(nil) // waits
+	for q := range k.queues {
+		k.queues[q].observe(nil) // waits
 	}
 }
 
-// forget ends the counters of the unregistered kernels that were registered first, until at
-// most maxUnregistered are left. Unless all may end, it keeps those that weren't collected
-// since they were unregistered. The caller holds mu.
-func (r *Runtime) forget(all bool) {
-	excess := r.unregistered - maxUnregistered
-	r.order = slices.DeleteFunc(r.order, func(k *Kernel) bool {
-		if excess <= 0 || k.registered.Load() || !k.exported && !all {
-			return false
-		}
-		delete(r.kernels, k.id)
-		r.unregistered--
-		excess--
-		return true
-	})
-}
-
-// registered returns all registered kernels, sorted by ID.
-func (r *Runtime) registered() []*Kernel {
+// all returns the kernels in the order of registration. The SDK's cardinality limit applies
+// to the series that are observed last, so the order must not change between collections.
+func (r *Runtime) all() []*Kernel {
 	r.mu.RLock()
-	all := make([]*Kernel, 0, len(r.kernels))
-	for _, k := range r.kernels {
-		if k.registered.Load() {
-			all = append(all, k)
-		}
-	}
-	r.mu.RUnlock()
-	slices.SortFunc(all, func(a, b *Kernel) int { return cmp.Compare(a.id, b.id) })
-	return all
-}
-
-// collect returns the kernels to report. The SDK's cardinality limit applies to the series
-// that are observed last, so the order is always that of registration. Otherwise, these
-// series would change, and sums would decrease.
-func (r *Runtime) collect() []*Kernel {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.forget(false)
-	for _, k := range r.order {
-		k.exported = true
-	}
-	return slices.Clone(r.order)
+	defer r.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(r.kernels), func(a, b *Kernel) int { return cmp.Compare(a.number, b.number) })
 }
 
 // Option configures a [Runtime].

@@ -4,9 +4,11 @@
 package ringkernel
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -44,7 +46,7 @@ func (r *Runtime) Summary() Summary {
 	}
 	s := Summary{Time: time.Now()}
 	s.Uptime = s.Time.Sub(r.start)
-	for _, k := range r.registered() {
+	for _, k := range r.all() {
 		t := k.telemetry(s.Time)
 		s.Kernels = append(s.Kernels, t)
 		s.TotalMessages += t.MessagesProcessed
@@ -52,6 +54,7 @@ func (r *Runtime) Summary() Summary {
 		s.TotalDropped += t.MessagesDropped
 		s.AggregateThroughput += t.Throughput()
 	}
+	slices.SortFunc(s.Kernels, func(a, b Telemetry) int { return cmp.Compare(a.KernelID, b.KernelID) })
 	s.KernelCount = len(s.Kernels)
 	if r.gpuUtilization != nil {
 		if ratio, ok := r.gpuUtilization(); ok {
@@ -118,92 +121,66 @@ func (r *Runtime) Reset(ids ...string) {
 		return
 	}
 	now := time.Now()
-	if len(ids) == 0 {
-		for _, k := range r.registered() {
-			k.reset(now)
-		}
-		return
-	}
-	for _, id := range ids {
-		if k := r.Kernel(id); k != nil {
+	for _, k := range r.all() {
+		if len(ids) == 0 || slices.Contains(ids, k.id) {
 			k.reset(now)
 		}
 	}
-}
-
-// baseline is what a reset saves: its time and the counters, which never decrease.
-type baseline struct {
-	start  time.Time
-	totals totals
-}
-
-// totals are a kernel's counts since it was created.
-type totals struct {
-	received, sent, processed, errors int64
-	dropped                           [queues]int64
-	latency                           int64 // ns
-}
-
-func (k *Kernel) totals() totals {
-	t := totals{
-		received: k.received.count(), sent: k.sent.Load(), processed: k.processed.Load(),
-		latency: k.latency.total.Load(),
-	}
-	for q := range k.dropped {
-		t.dropped[q] = k.dropped[q].Load()
-	}
-	t.errors, _ = k.errors.load()
-	return t
 }
 
 // reset restarts the snapshots at 0.
 func (k *Kernel) reset(now time.Time) {
 	k.latency.restart()
-	k.errors.forgetLast()
-	k.lastMessage.forget()
+	k.lastError.Store(nil)
+	k.lastMessage.Store(0)
 	k.received.expire()
-	k.baseline.Store(&baseline{start: now, totals: k.totals()})
+	totals := k.totals(now)
+	k.baseline.Store(&totals)
+}
+
+// totals returns a snapshot with the counts since the kernel was registered.
+func (k *Kernel) totals(now time.Time) Telemetry {
+	t := Telemetry{
+		KernelID:          k.id,
+		State:             State(k.state.Load()),
+		MessagesReceived:  k.received.count(),
+		MessagesSent:      k.sent.Load(),
+		MessagesProcessed: k.processed.Load(),
+		Errors:            k.errors.Load(),
+		Time:              now,
+		InputDropped:      k.dropped[InputQueue].Load(),
+		OutputDropped:     k.dropped[OutputQueue].Load(),
+		TotalLatency:      time.Duration(k.latency.total.Load()),
+	}
+	if last := k.lastMessage.Load(); last != 0 {
+		t.LastMessageTime = time.Unix(0, last)
+	}
+	if ended := k.ended.Load(); ended != nil {
+		t.EndTime = *ended
+	}
+	if last := k.lastError.Load(); last != nil {
+		t.LastError = *last
+	}
+	return t
 }
 
 // telemetry returns the snapshot since the last reset.
 func (k *Kernel) telemetry(now time.Time) Telemetry {
-	base := k.baseline.Load() // before the totals, so that these are at least the baseline's
-	t, before := k.totals(), &base.totals
-	s := Telemetry{
-		KernelID:          k.id,
-		State:             State(k.state.Load()),
-		MessagesReceived:  t.received - before.received,
-		MessagesSent:      t.sent - before.sent,
-		MessagesProcessed: t.processed - before.processed,
-		Errors:            t.errors - before.errors,
-		StartTime:         base.start,
-		Time:              now,
-		InputDropped:      t.dropped[InputQueue] - before.dropped[InputQueue],
-		OutputDropped:     t.dropped[OutputQueue] - before.dropped[OutputQueue],
-		TotalLatency:      time.Duration(t.latency - before.latency),
+	before := k.baseline.Load() // before the totals, so that these are at least the baseline's
+	t := k.totals(now)
+	t.StartTime = before.Time
+	t.MessagesReceived -= before.MessagesReceived
+	t.MessagesSent -= before.MessagesSent
+	t.MessagesProcessed -= before.MessagesProcessed
+	t.Errors -= before.Errors
+	t.InputDropped -= before.InputDropped
+	t.OutputDropped -= before.OutputDropped
+	t.TotalLatency -= before.TotalLatency
+	t.InputSize, t.InputCapacity, _ = k.queues[InputQueue].read()
+	t.OutputSize, t.OutputCapacity, _ = k.queues[OutputQueue].read()
+	t.MessagesDropped = t.InputDropped + t.OutputDropped
+	if shortest := k.latency.shortest.Load(); t.MessagesProcessed > 0 && shortest != math.MaxInt64 {
+		t.MinLatency, t.MaxLatency = time.Duration(shortest), time.Duration(k.latency.longest.Load())
 	}
-	if last := k.lastMessage.load(); last.known {
-		s.LastMessageTime = time.Unix(0, last.value)
-	}
-	if ended := k.ended.Load(); ended != nil {
-		s.EndTime = *ended
-	}
-	s.MessagesDropped = s.InputDropped + s.OutputDropped
-	queues := k.queues.Load()
-	s.InputSize, s.InputCapacity = queues[InputQueue].load()
-	s.OutputSize, s.OutputCapacity = queues[OutputQueue].load()
-	_, s.LastError = k.errors.load()
-	if shortest := k.latency.shortest.Load(); s.MessagesProcessed > 0 && shortest != math.MaxInt64 {
-		s.MinLatency, s.MaxLatency = time.Duration(shortest), time.Duration(k.latency.longest.Load())
-	}
-	return s
-}
-
-// uptime returns the uptime since the last reset.
-func (k *Kernel) uptime(now time.Time) time.Duration {
-	t := Telemetry{StartTime: k.baseline.Load().start, Time: now}
-	if ended := k.ended.Load(); ended != nil {
-		t.EndTime = *ended
-	}
-	return t.Uptime()
+	return t
 }

@@ -12,7 +12,8 @@ import (
 type State uint8
 
 // The states of a kernel, in order. A kernel may skip states, but can't return to
-// an earlier one, except from deactivated to active.
+// an earlier one, except from deactivated to active, and from terminated to created, which
+// restarts it.
 const (
 	StateCreated State = iota
 	StateLaunched
@@ -39,12 +40,13 @@ func (s State) String() string {
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 func (s State) mayBecome(next State) bool {
-	return next >= s || s == StateDeactivated && next == StateActive
+	return next >= s || s == StateDeactivated && next == StateActive || s == StateTerminated && next == StateCreated
 }
 
 // SetState sets the kernel's state, which is initially [StateCreated]. If s is
 // invalid, or an earlier state that the kernel can't return to, SetState returns an
-// error and changes nothing. The uptime of a terminated kernel no longer increases.
+// error and changes nothing. The uptime of a terminated kernel no longer increases. If the
+// kernel restarts, its snapshots do as with [Runtime.Reset].
 func (k *Kernel) SetState(s State) error {
 	switch {
 	case k == nil:
@@ -59,15 +61,18 @@ func (k *Kernel) SetState(s State) error {
 		}
 		if !old.mayBecome(s) {
 			return fmt.Errorf("set state of ring kernel %q: state %v can't change to %v; "+
-				"to restart the kernel, unregister and register it", k.id, old, s)
+				"to restart a terminated kernel, set the state created", k.id, old, s)
 		}
 		if k.state.CompareAndSwap(uint32(old), uint32(s)) {
 			break
 		}
 	}
-	if s == StateTerminated {
-		now := time.Now()
+	switch now := time.Now(); s {
+	case StateTerminated:
 		k.ended.Store(&now)
+	case StateCreated:
+		k.ended.Store(nil)
+		k.reset(now)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestKernelCannotReturnToAnEarlierState(t *testing.T) {
 				k := w.Register("k")
 				setState(t, k, from)
 				err := k.SetState(to)
-				allowed := to >= from || from == ringkernel.StateDeactivated && to == ringkernel.StateActive
+				allowed := to >= from || from == ringkernel.StateDeactivated && to == ringkernel.StateActive || from == n && to == ringkernel.StateCreated
 				want := to
 				if !allowed {
 					want = from
@@ -82,11 +82,14 @@ func TestUptimeStopsWhenAKernelTerminates(t *testing.T) {
 		if up := w.telemetry(t, "k").Uptime(); up != 0 {
 			t.Errorf("uptime %v after a reset, want 0", up)
 		}
-		w.Unregister("k")
-		w.Register("k")
+		k.Processed(t.Context(), us)
+		setState(t, k, ringkernel.StateCreated)
 		pass(time.Second)
-		if s := w.telemetry(t, "k"); s.Uptime() != time.Second || s.State != ringkernel.StateCreated {
-			t.Errorf("after registering again: uptime %v, state %v; want 1s, created", s.Uptime(), s.State)
+		if s := w.telemetry(t, "k"); s.Uptime() != time.Second || s.State != ringkernel.StateCreated || s.MessagesProcessed != 0 {
+			t.Errorf("after a restart: %+v", s)
+		}
+		if got := metrictest.Values(w.collect(t))["ringkernel.messages.processed{ringkernel.kernel.id=k}"]; got != 5 {
+			t.Errorf("after a restart, %v messages are counted, want 5", got)
 		}
 	})
 }

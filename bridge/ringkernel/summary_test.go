@@ -54,7 +54,7 @@ func TestResetRestartsSnapshots(t *testing.T) {
 		for _, id := range []string{"a", "b", "c"} {
 			k := w.Register(id)
 			setState(t, k, ringkernel.StateActive)
-			k.SetQueueSize(ringkernel.InputQueue, 2)
+			k.ObserveQueue(ringkernel.InputQueue, func() (int, int) { return 2, 0 })
 			k.Received(t.Context())
 			k.Sent(t.Context())
 			k.Dropped(t.Context(), ringkernel.InputQueue)
