@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -130,6 +131,40 @@ func TestKeysAreDecoded(t *testing.T) {
 		} else if d := same(want, got); d != "" {
 			t.Errorf("%s: (-want +got)\n%s", yaml, d)
 		}
+	}
+}
+
+func TestEngineHasTheConfiguration(t *testing.T) {
+	cfg, err := parse(t, `
+directories: [/run/a]
+discovery: {processes: {interval: 1s, env_attributes: {RANK: nixl.rank}, otel_resource_attributes: [team]}, kubelet: {path: /pods, volumes: [shm]}}
+identify_by: [pod, rank]
+resource: {host.name: node-7, service.name: kv, k8s.pod.uid: uid-1, k8s.cluster.name: east}
+include: [a]
+exclude: [b]
+run_interval: 20ms
+mode: observe
+allowed_uids: [0, 4294967294]
+max_rings: 12
+stale_after: 1h
+histograms: {duration: {bounds: [1]}, size: {kind: exponential}, throughput: {kind: none}}
+`)
+	must.OK(t, err)
+	want := engine.Config{
+		Directories: []string{"/run/a"},
+		Processes:   &engine.Processes{Interval: time.Second, EnvAttributes: map[string]string{"RANK": "nixl.rank"}, Attributes: []string{"team"}},
+		Kubelet:     &engine.Kubelet{Pods: "/pods", Volumes: []string{"shm"}},
+		PodUID:      "uid-1", IdentifyBy: []string{"pod", "rank"}, Resource: map[string]string{"k8s.cluster.name": "east"},
+		Include: []string{"a"}, Exclude: []string{"b"}, Observe: true, RunInterval: 20 * time.Millisecond,
+		AllowedUIDs: []uint32{0, 4294967294}, MaxRings: 12, StaleAfter: time.Hour, Stores: true,
+		Tally: tally.Config{
+			Duration:   tally.HistogramConfig{Kind: tally.Explicit, Bounds: []float64{1}},
+			Size:       tally.HistogramConfig{Kind: tally.Exponential},
+			Throughput: tally.HistogramConfig{Kind: tally.NoHistogram},
+		},
+	}
+	if d := cmp.Diff(want, cfg.engine(nil)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -51,17 +53,6 @@ func TestShutdownWithoutStartSucceeds(t *testing.T) {
 	must.OK(t, err)
 	if err := r.Shutdown(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestRingsHaveNoConsumerAfterShutdown(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	for range 3 {
-		push(t, w, write(1, 1, 1)...)
-		if got := one(t, newHarness(t, dir).start().shutdown()).int(transmitted); got != 1 {
-			t.Errorf("%d bytes transmitted, want 1", got)
-		}
 	}
 }
 
@@ -123,39 +114,6 @@ func TestShutdownCancelsABlockedExport(t *testing.T) {
 	}
 }
 
-func TestLastCollectionHasADeadline(t *testing.T) {
-	for name, c := range map[string]struct {
-		timeout, most time.Duration
-	}{
-		"without a timeout":   {0, lastCollection},
-		"with a short one":    {time.Second, time.Second},
-		"with a longer one":   {time.Minute, time.Minute},
-		"by the host's limit": {time.Minute, 50 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			ring(t, dir, "agent", ringbuf.V4, 64)
-			h := newHarness(t, dir, never, func(cfg *Config) { cfg.Timeout = c.timeout })
-			h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
-				end, bounded := ctx.Deadline()
-				if left := time.Until(end); !bounded || left > c.most {
-					t.Errorf("the last collection may take %v, want at most %v", left, c.most)
-				}
-				return context.DeadlineExceeded
-			}
-			h.start()
-			ctx := context.Background()
-			if c.most < time.Second {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, c.most)
-				defer cancel()
-			}
-			must.OK(t, h.receiver.Shutdown(ctx))
-			h.log("error: The last collection was not exported", context.DeadlineExceeded.Error())
-		})
-	}
-}
-
 // The Collector reloads its configuration only if the shutdown of the old one succeeds.
 func TestShutdownSucceedsIfTheLastExportsFail(t *testing.T) {
 	dir := t.TempDir()
@@ -200,14 +158,120 @@ func TestFirstExportWaitsForTheInitialDelay(t *testing.T) {
 	}
 }
 
-func TestRingsAreDrainedDuringTheInitialDelay(t *testing.T) {
+func TestLastCollectionHasADeadline(t *testing.T) {
+	for name, c := range map[string]struct{ limit, remaining, want time.Duration }{
+		"without the Collector's": {time.Minute, 0, time.Minute},
+		"before the Collector's":  {time.Second, time.Hour, time.Second},
+		"of a part of it":         {time.Hour, time.Minute, 45 * time.Second},
+	} {
+		ctx := t.Context()
+		if c.remaining > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, c.remaining)
+			defer cancel()
+		}
+		ctx, cancel := part(ctx, c.limit)
+		defer cancel()
+		end, ok := ctx.Deadline()
+		if left := time.Until(end); !ok || left > c.want || left < c.want-patience {
+			t.Errorf("%s: %v are left, want %v", name, left, c.want)
+		}
+	}
+}
+
+// A blocked backend doesn't delay draining, so no ring fills up.
+func TestBlockedConsumerLosesNoEvent(t *testing.T) {
 	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 8)
-	newHarness(t, dir).start()
-	for range 7 { // the eighth would end at position 0, where the reader keeps a slot
-		push(t, w, write(1, 1, 1)[:3]...)
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir, often)
+	blocked, release := make(chan struct{}, 1), make(chan struct{})
+	h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
+		select {
+		case blocked <- struct{}{}:
+		default:
+		}
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	h.start()
+	wait(t, blocked, "blocked consumer")
+	for range 50 {
+		push(t, w, write(10, 1, 1)...)
+		push(t, w, write(10, 1, 1)...)
 		drained(t, w.Path())
 	}
+	close(release)
+	if got := one(t, h.shutdown()).int(transmitted); got != 1000 {
+		t.Errorf("%d bytes transmitted, want 1000", got)
+	}
+}
+
+// The collection that reports a ring first may have opened it. The processor
+// cumulative_to_delta drops a first point at its start time.
+func TestFirstPointsEndAfterTheirStart(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(1000, 20, 10)...)
+	h := newHarness(t, dir, never)
+	h.on.now = newClock().now // a clock that stands still
+	a := one(t, h.start().shutdown())
+	if a.start >= a.time {
+		t.Errorf("points are from %v to %v", a.start, a.time)
+	}
+}
+
+// A page of the ring never arrives.
+func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
+	t.Parallel() // it waits for timeouts
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	began, end := make(chan struct{}), make(chan struct{})
+	defer close(end)
+	h := newHarness(t, dir)
+	h.adapt = func(c *engine.Config) {
+		c.Handler.Events = func(engine.Agent, ringbuf.Batch) { // blocks the loop that reads the ring
+			close(began)
+			<-end
+		}
+	}
+	h.start()
+	push(t, w, write(10, 1, 1)...)
+	wait(t, began, "read that hangs")
+	if err := h.own().collect(t.Context(), false); err == nil || !strings.Contains(err.Error(), "draining has blocked") {
+		t.Fatalf("collect returned %v", err)
+	}
+	h.log("error: ", "draining has blocked", "check the disk")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := h.receiver.Shutdown(ctx); err == nil || !strings.Contains(err.Error(), "stop: draining has blocked") {
+		t.Errorf("shutdown returned %v", err)
+	}
+}
+
+func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
+	t.Parallel() // it waits for timeouts
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	end := make(chan struct{})
+	defer close(end)
+	h := newHarness(t, dir)
+	h.consume = func(context.Context, pmetric.Metrics) error {
+		<-end
+		return nil
+	}
+	h.start()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	must.OK(t, h.receiver.Shutdown(ctx))
+	h.log("error: The last collection was not exported", context.DeadlineExceeded.Error())
+	next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
+	if err != nil {
+		t.Fatalf("the receiver still has the ring open: %v", err)
+	}
+	_ = next.Close()
 }
 
 // drained waits until nothing is pending in a ring.

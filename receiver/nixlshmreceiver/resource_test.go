@@ -4,13 +4,21 @@
 package nixlshmreceiver
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -71,5 +79,152 @@ func TestContainerThatIdentifiesAnAgentIsOnTheResource(t *testing.T) {
 	cfg := createDefaultConfig()
 	if got := attributes(newResources(cfg, cfg.ResourceAttributes, "host").of(a)); got[semconv.ContainerID] != "id-1" {
 		t.Errorf("resource %v", got)
+	}
+}
+
+// The agents of two pods have the same name.
+func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
+	pods := t.TempDir()
+	for pod, size := range map[string]uint64{"uid-1": 100, "uid-2": 7} {
+		dir := filepath.Join(pods, pod, "volumes", "kubernetes.io~empty-dir", "shm")
+		must.OK(t, os.MkdirAll(dir, 0o750))
+		push(t, ring(t, dir, "decode-0", ringbuf.V4, 64), write(size, 9, 3)...)
+	}
+	h := newHarness(t, t.TempDir(), func(c *Config) {
+		c.Directories = nil
+		c.Discovery.Kubelet.GetOrInsertDefault().Path = pods
+		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
+		c.Resource = map[string]string{"service.name": "inference"}
+	})
+	telemetry := h.withTelemetry()
+	h.startWith(2)
+	h.log("ring opened", "/volumes", "k8s.pod.uid=uid-")
+	type agent struct {
+		Attributes  map[string]string
+		Transmitted int64
+	}
+	got := make(map[string]agent)
+	for _, rm := range h.next().ResourceMetrics().All() {
+		a := readAgent(t, rm)
+		got[a.resource["k8s.pod.uid"]] = agent{a.resource, a.int(transmitted)}
+	}
+	want := make(map[string]agent)
+	for pod, size := range map[string]int64{"uid-1": 100, "uid-2": 7} {
+		want[pod] = agent{map[string]string{
+			"service.name": "inference", "service.instance.id": identity.InstanceID(testHost, "pod "+pod+" shm/decode-0"),
+			"host.name": testHost, "k8s.pod.uid": pod, "nixl.agent.name": "decode-0", "nixl.telemetry.path": "shm/decode-0",
+		}, size}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("agents (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff(map[string]int64{"kubelet": 2}, sums(t, telemetry, "discovery_directories")); d != "" {
+		t.Errorf("directories (-want +got)\n%s", d)
+	}
+	if n, _ := recorded(t, telemetry, "discovery_duration"); n == 0 {
+		t.Error("no search was recorded")
+	}
+}
+
+func TestAgentsWithTheSameNameInTwoDirectoriesAreSeparate(t *testing.T) {
+	one, other := t.TempDir(), t.TempDir()
+	push(t, ring(t, one, "decode-0", ringbuf.V4, 64), write(100, 9, 3)...)
+	push(t, ring(t, other, "decode-0", ringbuf.V1, 64), write(7, 5, 2)...)
+	h := newHarness(t, one, func(c *Config) {
+		c.Directories = append(c.Directories, other)
+		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
+		c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
+	}).start()
+
+	type identity struct {
+		Name, Service, Host, Layout, Path string
+		Transmitted                       int64
+	}
+	got := make(map[string]identity) // by service.instance.id
+	for _, rm := range h.next().ResourceMetrics().All() {
+		a := readAgent(t, rm)
+		r := a.resource
+		got[r["service.instance.id"]] = identity{
+			Name: r["nixl.agent.name"], Service: r["service.name"], Host: r["host.name"],
+			Layout: r["nixl.telemetry.layout"], Path: r["nixl.telemetry.path"], Transmitted: a.int(transmitted),
+		}
+	}
+	want := map[string]identity{
+		instanceID(one, "decode-0"):   {"decode-0", "nixl", testHost, "v4", filepath.Join(one, "decode-0"), 100},
+		instanceID(other, "decode-0"): {"decode-0", "nixl", testHost, "v1", filepath.Join(other, "decode-0"), 7},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestConfiguredHostNameReplacesTheCollectors(t *testing.T) {
+	dir := t.TempDir()
+	ring(t, dir, "decode-0", ringbuf.V4, 64)
+	identity := func(own, configured string) (host, instance string) {
+		h := newHarness(t, dir, func(c *Config) {
+			if configured != "" {
+				c.Resource = map[string]string{"host.name": configured}
+			}
+		})
+		h.on.hostname = func() (string, error) { return own, nil }
+		r := one(t, h.start().shutdown()).resource
+		return r["host.name"], r["service.instance.id"]
+	}
+	host, instance := identity("pod-x7k2p", testHost)
+	if host != testHost || instance != instanceID(dir, "decode-0") {
+		t.Errorf("host %s, instance %s", host, instance)
+	}
+	if _, other := identity("pod-9fq4w", testHost); other != instance {
+		t.Error("service.instance.id depends on the name of the pod")
+	}
+	if host, other := identity("pod-9fq4w", ""); host != "pod-9fq4w" || other == instance {
+		t.Errorf("without a configured one the host is %s, instance %s", host, other)
+	}
+}
+
+func TestCreationFailsWithoutAHostName(t *testing.T) {
+	h := newHarness(t, t.TempDir())
+	h.on.hostname = func() (string, error) { return "", errors.New("no name") }
+	_, err := newFactory(h.on).CreateMetrics(t.Context(), h.settings, h.cfg, consumertest.NewNop())
+	if err == nil || !strings.Contains(err.Error(), "get the host name: no name; set host.name of resource instead") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// instanceID computes service.instance.id independently of the receiver. It must not
+// change from release to release.
+func instanceID(dir, name string) string {
+	namespace := uuid.MustParse("4d63009a-8d0f-11ee-aad7-4c796ed8e320")
+	return uuid.NewSHA1(namespace, []byte(testHost+"\x00"+filepath.Join(dir, name))).String()
+}
+
+// Any process that can create a file chooses its name. OTLP rejects a request with a string that isn't UTF-8.
+func TestNamesAreConvertedToValidUTF8(t *testing.T) {
+	dir := t.TempDir()
+	want := make(map[string]int64)
+	for file, name := range map[string]string{ // to nixl.agent.name
+		"host/worker/3": "host/worker/3", "a:b,c": "a:b,c", "näme-名前": "näme-名前", "new\nline": "new\nline", "not\xffutf8": "not\uFFFDutf8",
+	} {
+		push(t, ring(t, dir, file, ringbuf.V1, 16), ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a\xffb", uint64(len(want)+1)))
+		want[name+": a\uFFFDb"] = int64(len(want) + 1)
+	}
+	h := newHarness(t, dir, func(c *Config) {
+		c.Include = []string{"**"}
+		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
+	}).start()
+	got := make(map[string]int64)
+	for name, a := range read(t, h.next()) {
+		for point := range a.points {
+			if of, ok := strings.CutPrefix(point, "nixl.event.value{nixl.event.category=backend,nixl.event.name="); ok {
+				got[name+": "+strings.TrimSuffix(of, "}")] = a.int(point)
+			}
+		}
+		if path := a.resource["nixl.telemetry.path"]; !utf8.ValidString(path) {
+			t.Errorf("path is %q", path)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }

@@ -148,12 +148,19 @@ func TestErrorIsLogged(t *testing.T) {
 		ringbuf.NewNamedEvent(ringbuf.CategoryError, "NIXL_ERR_REMOTE_DISCONNECT", 1),
 		ringbuf.NewNamedEvent(ringbuf.CategoryError, "SOMETHING_ELSE", 1),
 		ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "progress", 1))
-	got := newHarness(t, dir).withLogs().start().awaitLogged(2)
-	for i, status := range []string{"remote_disconnect", "_OTHER"} {
-		if got[i].Event != "nixl.error" || got[i].Severity != plog.SeverityNumberError || got[i].SeverityText != "ERROR" ||
-			got[i].Attributes["error.type"] != status || got[i].Body != "An operation ended with the error "+status+"." {
-			t.Errorf("%+v, want %s", got[i], status)
-		}
+	var got []logged
+	for _, r := range newHarness(t, dir).withLogs().start().awaitLogged(2) {
+		got = append(got, logged{Event: r.Event, Severity: r.Severity, SeverityText: r.SeverityText, Body: r.Body, Attributes: r.Attributes})
+	}
+	var want []logged
+	for _, status := range []string{"remote_disconnect", "_OTHER"} {
+		want = append(want, logged{
+			Event: "nixl.error", Severity: plog.SeverityNumberError, SeverityText: "ERROR",
+			Body: "An operation ended with the error " + status + ".", Attributes: map[string]any{"error.type": status},
+		})
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 

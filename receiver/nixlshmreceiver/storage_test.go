@@ -6,15 +6,14 @@ package nixlshmreceiver
 import (
 	"context"
 	"errors"
-	"maps"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
-	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -122,36 +121,6 @@ func TestTotalsAndStartTimesContinueWhenTheCollectorRestarts(t *testing.T) {
 	}
 }
 
-// The Collector is killed while its backend is down.
-func TestTotalsContinueAfterACrash(t *testing.T) {
-	dir, store := t.TempDir(), newMemory()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir, often, func(c *Config) { c.StorageID = &memoryID })
-	h.extensions = map[component.ID]component.Component{memoryID: store}
-	h.consume = func(context.Context, pmetric.Metrics) error { return errors.New("backend is down") }
-	h.start()
-	for range 5 {
-		push(t, w, write(10, 5, 2)...)
-		drained(t, w.Path())
-	}
-	killed := &memory{values: store.snapshot()}
-	must.OK(t, h.stop())
-
-	again := newHarness(t, dir, often, func(c *Config) { c.StorageID = &memoryID })
-	again.settings.ID = h.settings.ID
-	again.extensions = map[component.ID]component.Component{memoryID: killed}
-	// A collection doesn't wait until the checkpoint is loaded.
-	if got := one(t, again.start().next()).int(transmitted); got != 50 {
-		t.Errorf("%d bytes transmitted, want 50", got)
-	}
-}
-
-func (m *memory) snapshot() map[string][]byte {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.values)
-}
-
 func TestStartFailsWithoutAStorageExtension(t *testing.T) {
 	for want, extensions := range map[string]map[component.ID]component.Component{
 		`storage: there is no extension "memory": add it to service::extensions`: {},
@@ -174,4 +143,101 @@ func TestStartFailsWithoutAStorageExtension(t *testing.T) {
 type nothing struct {
 	component.StartFunc
 	component.ShutdownFunc
+}
+
+// obstacle is a storage extension that calls a function before each call, if the
+// function isn't nil.
+type obstacle struct {
+	*memory
+	batch, closing func(context.Context)
+}
+
+func (o *obstacle) GetClient(ctx context.Context, kind component.Kind, id component.ID, name string) (storage.Client, error) {
+	client, err := o.memory.GetClient(ctx, kind, id, name)
+	return &obstructed{client, o}, err
+}
+
+type obstructed struct {
+	storage.Client
+	by *obstacle
+}
+
+func (c *obstructed) Batch(ctx context.Context, ops ...*storage.Operation) error {
+	if c.by.batch != nil {
+		c.by.batch(ctx)
+	}
+	return c.Client.Batch(ctx, ops...)
+}
+
+func (c *obstructed) Close(ctx context.Context) error {
+	if c.by.closing != nil {
+		c.by.closing(ctx)
+	}
+	return c.Client.Close(ctx)
+}
+
+// hanging returns a function that blocks until the test ends.
+func hanging(t *testing.T) func(context.Context) {
+	t.Helper()
+	end := make(chan struct{})
+	t.Cleanup(func() { close(end) })
+	return func(context.Context) { <-end }
+}
+
+func stored(t *testing.T, dir string, store component.Component, change ...func(*Config)) *harness {
+	t.Helper()
+	h := newHarness(t, dir, append(change, func(c *Config) { c.StorageID = &memoryID })...)
+	h.extensions = map[component.ID]component.Component{memoryID: store}
+	return h
+}
+
+// collected returns how many agents are collected, 0 if the collection fails.
+func collected(ctx context.Context, h *harness) int {
+	c, err := h.rings().Collect(ctx, false)
+	if err != nil {
+		return 0
+	}
+	return len(c.Snapshots)
+}
+
+func TestShutdownExportsAndDoesntWaitForStorageThatHangs(t *testing.T) {
+	t.Parallel() // it waits for timeouts
+	for name, hangs := range map[string]func(*obstacle, func(context.Context)){
+		"batch": func(o *obstacle, fn func(context.Context)) { o.batch = fn },
+		"close": func(o *obstacle, fn func(context.Context)) { o.closing = fn },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			w := ring(t, dir, "agent", ringbuf.V4, 64)
+			store := &obstacle{memory: newMemory()}
+			hangs(store, hanging(t))
+			h := stored(t, dir, store).start()
+			must.EventuallyTrue(t, "agent", func() bool {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				return collected(ctx, h) == 1
+			})
+			push(t, w, write(10, 5, 2)...)
+			const limit = time.Second
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			began := time.Now()
+			err := h.receiver.Shutdown(ctx)
+			if took := time.Since(began); took > 5*limit {
+				t.Errorf("shutdown took %v, want at most %v", took, limit)
+			}
+			if err == nil || !strings.Contains(err.Error(), "storage extension") && !strings.Contains(err.Error(), "storage: extension") {
+				t.Errorf("shutdown returned %v, want an error that names the storage extension", err)
+			}
+			if got := one(t, wait(t, h.batches, "last collection")).int(transmitted); got != 10 {
+				t.Errorf("%d bytes transmitted, want 10", got)
+			}
+			next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
+			if err != nil {
+				t.Fatalf("the receiver still has the ring open: %v", err)
+			}
+			_ = next.Close()
+		})
+	}
 }

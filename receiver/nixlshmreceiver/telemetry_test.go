@@ -6,16 +6,22 @@ package nixlshmreceiver
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -84,41 +90,23 @@ func TestTelemetryCountsRingsByStateAndReason(t *testing.T) {
 	telemetry := h.withTelemetry()
 	h.start()
 	want := map[string]int64{"open": 1, "stale": 1, "refused/version": 1, "refused/invalid": 1, "refused/locked": 1}
-	var got map[string]int64
 	must.EventuallyTrue(t, "rings in the receiver's telemetry", func() bool {
 		h.next()
-		got = sums(t, telemetry, "rings")
-		return len(got) == len(want) && got["stale"] == 1
+		return cmp.Equal(want, sums(t, telemetry, "rings"))
 	})
-	for point, n := range want {
-		if got[point] != n {
-			t.Errorf("rings are %v, want %v", got, want)
-			break
-		}
+	if d := cmp.Diff(map[string]int64{"v1": 1, "v4": 1}, sums(t, telemetry, "agents")); d != "" {
+		t.Errorf("agents (-want +got)\n%s", d)
 	}
-	if agents := sums(t, telemetry, "agents"); len(agents) != 2 || agents["v1"] != 1 || agents["v4"] != 1 {
-		t.Errorf("agents are %v, want one of v1 and one of v4", agents)
+	// A ring that is refused is counted before the next collection.
+	ringtest.Make(t, filepath.Join(dir, "second"), ringtest.NewHeader(99, 16), 1024)
+	h.log("ring can't be opened", "/second")
+	want["refused/version"]++
+	if d := cmp.Diff(want, sums(t, telemetry, "rings")); d != "" {
+		t.Errorf("rings (-want +got)\n%s", d)
 	}
 	h.shutdown()
 	if got := sums(t, telemetry, "rings"); len(got) != 0 {
 		t.Errorf("rings after the shutdown: %v", got)
-	}
-}
-
-func TestTelemetryCountsRefusedRingsBeforeTheNextCollection(t *testing.T) {
-	dir := t.TempDir()
-	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
-	h := newHarness(t, dir)
-	telemetry := h.withTelemetry()
-	h.start()
-	h.next()
-	if got := sums(t, telemetry, "rings"); got["open"] != 1 || len(got) != 2 {
-		t.Errorf("rings are %v, want one that is open", got)
-	}
-	ringtest.Make(t, filepath.Join(dir, "newer"), ringtest.NewHeader(99, 16), 1024)
-	h.log("ring can't be opened", "newer")
-	if got := sums(t, telemetry, "rings"); got["refused/version"] != 1 {
-		t.Errorf("rings are %v, want one that is refused for its version", got)
 	}
 }
 
@@ -163,4 +151,133 @@ func TestTelemetryCountsFailedCheckpoints(t *testing.T) {
 		return sums(t, telemetry, "checkpoint_failures")[""] > 0
 	})
 	store.fail(false)
+}
+
+func TestCollectorCountsAcceptedAndRefusedPoints(t *testing.T) {
+	dir := t.TempDir()
+	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
+	h := newHarness(t, dir, often)
+	telemetry := h.withTelemetry()
+	down := make(chan struct{})
+	h.consume = backend(down)
+	h.start()
+	h.log("next consumer rejected the metrics")
+	close(down)
+	taken := int64(h.next().DataPointCount())
+	must.OK(t, h.stop())
+	for len(h.batches) > 0 {
+		taken += int64((<-h.batches).DataPointCount())
+	}
+
+	accepted, refused := counted(t, telemetry, h, "accepted"), counted(t, telemetry, h, "refused")
+	if accepted != taken || refused == 0 {
+		t.Errorf("%d points accepted and %d refused, want %d and at least 1", accepted, refused, taken)
+	}
+	spans := telemetry.SpanRecorder.Ended()
+	if name := "receiver/" + h.settings.ID.String() + "/MetricsReceived"; len(spans) == 0 || spans[0].Name() != name {
+		t.Errorf("%d spans, want spans named %s", len(spans), name)
+	}
+}
+
+// counted returns the Collector's count of accepted or refused points.
+func counted(t *testing.T, telemetry *componenttest.Telemetry, h *harness, what string) int64 {
+	t.Helper()
+	m, err := telemetry.GetMetric("otelcol_receiver_" + what + "_metric_points")
+	must.OK(t, err)
+	want := attribute.NewSet(attribute.String("receiver", h.settings.ID.String()), attribute.String("transport", "shm"))
+	for _, dp := range m.Data.(metricdata.Sum[int64]).DataPoints { //nolint:errcheck // or the test panics
+		if dp.Attributes.Equals(&want) {
+			return dp.Value
+		}
+	}
+	t.Fatalf("%s has no point with %v", m.Name, want)
+	return 0
+}
+
+// mustSay waits for a status and checks it.
+func (h *harness) mustSay(want componentstatus.Status, parts ...string) {
+	h.tb.Helper()
+	e := h.status()
+	text := ""
+	if e.Err() != nil {
+		text = e.Err().Error()
+	}
+	if e.Status() != want || !containsAll(text, parts) {
+		h.tb.Errorf("status is %v (%s), want %v (%s)", e.Status(), text, want, strings.Join(parts, ", "))
+	}
+}
+
+func TestStatusIsRecoverableErrorWhileADirectoryIsMissing(t *testing.T) {
+	t.Parallel() // it waits for the next check of the directory
+	dir := filepath.Join(t.TempDir(), "later")
+	h := newHarness(t, dir, often).start()
+	h.log("warn: ", "telemetry directory can't be read", "NIXL_TELEMETRY_DIR", dir)
+	h.mustSay(componentstatus.StatusRecoverableError, "telemetry directory can't be read", dir, "no such file")
+
+	// The status recovers once the directory exists.
+	w := ring(t, dir, "agent", ringbuf.V4, 16)
+	push(t, w, write(7, 1, 1)...)
+	h.log("info: ", "telemetry directory can be read now", dir)
+	h.mustSay(componentstatus.StatusOK)
+	h.until(func(all agents) bool { return all["agent"].int(transmitted) == 7 })
+	if n := len(h.statuses); n > 0 {
+		t.Errorf("%d more statuses, want none", n)
+	}
+}
+
+func TestStatusIsRecoverableErrorWhileNoRingCanBeOpened(t *testing.T) {
+	t.Parallel() // it waits for the next check of the directory
+	dir := t.TempDir()
+	ring(t, dir, "agent", ringbuf.V4, 16)
+	other, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume)
+	must.OK(t, err)
+	defer other.Close()
+	h := newHarness(t, dir, often).start()
+	h.mustSay(componentstatus.StatusRecoverableError, "none of 1 rings can be opened", "already being consumed")
+	must.OK(t, other.Close())
+	h.mustSay(componentstatus.StatusOK)
+	h.next()
+}
+
+func TestStatusIsOKIfSomeRingsCanBeOpened(t *testing.T) {
+	dir := t.TempDir()
+	ring(t, dir, "good", ringbuf.V4, 16)
+	h := newHarness(t, dir, often).start()
+	ringtest.Make(t, filepath.Join(dir, "strange"), ringtest.NewHeader(99, 16), 16*16)
+	h.log("warn: ", "ring can't be opened", "unknown ring version 99", "strange")
+	h.next()
+	h.next()
+	if n := len(h.statuses); n > 0 {
+		t.Errorf("status is %v, want none", h.status().Err())
+	}
+}
+
+// collectorCore is a core of the Collector's logger, which adds attributes to lines.
+type collectorCore struct {
+	zapcore.Core
+
+	added map[string]string
+}
+
+func (c collectorCore) DropInjectedAttributes(keys ...string) zapcore.Core {
+	core := c.Core
+	for key, value := range c.added {
+		if !slices.Contains(keys, key) {
+			core = core.With([]zapcore.Field{zap.String(key, value)})
+		}
+	}
+	return core
+}
+
+// The receiver belongs to the pipelines of all signals, and all notices are logged by one function.
+func TestLogLinesNameNeitherASignalNorAMeaninglessCaller(t *testing.T) {
+	core, lines := observer.New(zapcore.InfoLevel)
+	settings := componenttest.NewNopTelemetrySettings()
+	settings.Logger = zap.New(collectorCore{core, map[string]string{"otelcol.signal": "metrics", "otelcol.component.id": "nixl_shm"}}, zap.AddCaller())
+	r := ringReceiver{log: withoutSignal(settings).Logger}
+	r.notice(notice.Notice{Text: "ring opened"})
+	line := lines.All()[0]
+	if line.Caller.Defined || len(line.Context) != 1 || line.Context[0].Key != "otelcol.component.id" {
+		t.Errorf("caller %v, fields %v", line.Caller, line.Context)
+	}
 }
