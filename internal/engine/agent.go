@@ -22,8 +22,6 @@ type (
 	Up = drain.Up
 	// Handler receives what is read from rings.
 	Handler = drain.Handler
-	// Watch receives single transfers and errors.
-	Watch = drain.Watch
 )
 
 // The values of [Up].

@@ -30,8 +30,7 @@ type Engine struct {
 	sources  []source
 	watchers map[string]source // the sources that discover directories, by name
 
-	refreshed atomic.Bool    // by the first collection
-	watches   []*drain.Watch // from before Start
+	refreshed atomic.Bool // by the first collection
 }
 
 // source discovers rings and stores.
@@ -54,14 +53,9 @@ func New(cfg Config) (*Engine, error) {
 	return &Engine{cfg: cfg, shape: shape, watchers: make(map[string]source)}, nil
 }
 
-// Watch passes transfers and errors to w. Draining waits for w's functions. Only a watch from
-// before [Engine.Start] gets those of all events.
-func (e *Engine) Watch(w *drain.Watch) {
-	if e.loop == nil {
-		e.watches = append(e.watches, w)
-	} else {
-		e.loop.Watch(w)
-	}
+// Watch sets what receives transfers and errors; see [Handler]. It must come before [Engine.Start].
+func (e *Engine) Watch(transfer func(*Agent, *tally.Transfer), failure func(*Agent, tally.Error)) {
+	e.cfg.Handler.Transfer, e.cfg.Handler.Error = transfer, failure
 }
 
 // Report reports a notice. It must not be called before [Engine.Start].
@@ -80,9 +74,6 @@ func (e *Engine) Start(storage Storage) error {
 		Storage: storage, Report: e.reporter.Report, Now: e.cfg.Now,
 		ObserveLag: e.cfg.Telemetry.Lag, ObserveEvents: e.cfg.Telemetry.Events, ObserveSave: e.cfg.Telemetry.Saved,
 	})
-	for _, w := range e.watches {
-		e.loop.Watch(w)
-	}
 	rings := discover.NewRings(e.cfg.MaxRings)
 	rings.Budget = e.cfg.Budget
 	common := discover.Config{

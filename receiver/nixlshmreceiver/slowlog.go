@@ -79,21 +79,21 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 }
 
 // watch returns the functions that the goroutine that drains the rings calls.
-func (s *slowLog) watch(report func(notice.Notice)) *engine.Watch {
+func (s *slowLog) watch(report func(notice.Notice)) (transfer func(*engine.Agent, *tally.Transfer), failure func(*engine.Agent, tally.Error)) {
 	s.report = report
 	s.dropped.Add(context.Background(), 0) // rate() misses the first value of a series
 	slow := s.cfg.slow()
-	w := &engine.Watch{Transfer: func(a *engine.Agent, t *tally.Transfer) {
+	transfer = func(a *engine.Agent, t *tally.Transfer) {
 		if slow.Check(t) {
 			s.add(record{Agent: *a, read: s.now(), transfer: *t})
 		}
-	}}
+	}
 	if s.cfg.Errors {
-		w.Error = func(a *engine.Agent, e tally.Error) {
+		failure = func(a *engine.Agent, e tally.Error) {
 			s.add(record{Agent: *a, read: s.now(), failure: e})
 		}
 	}
-	return w
+	return transfer, failure
 }
 
 // add queues a record, or drops it.

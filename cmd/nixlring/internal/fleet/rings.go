@@ -74,7 +74,6 @@ func NewRings(cfg Config) (*Rings, error) {
 	if err != nil {
 		return nil, err
 	}
-	host.Watch(&engine.Watch{Transfer: s.transferred})
 	s.host = host
 	return s, nil
 }
@@ -84,6 +83,7 @@ func (s *Rings) engine() engine.Config {
 	c := &s.cfg
 	observe := engine.Config{
 		Include: Patterns(c.Include, c.Recursive), Observe: true, RunInterval: c.RunInterval, Report: s.note, Stores: true, Tally: ownTally(),
+		Handler: engine.Handler{Transfer: s.transferred},
 	}
 	switch {
 	case c.Directory != "":

@@ -34,6 +34,6 @@
 //   - snapshot.go, message.go: what others see of an agent, and what they send
 //   - exit.go, pace.go, agent.go, owner.go: the state
 //   - successor.go, open.go, read.go: rings
-//   - collect.go, save.go, watch.go, retire.go: requests, and what is due
+//   - collect.go, save.go, retire.go: requests, and what is due
 //   - loop.go: the goroutine
 package drain

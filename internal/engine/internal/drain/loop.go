@@ -186,9 +186,6 @@ func await[T any](ctx context.Context, l *Loop, answer <-chan T) (none T, err er
 	}
 }
 
-// Watch passes transfers and errors to w.
-func (l *Loop) Watch(w *Watch) { l.mail.put(watching{w}) }
-
 var (
 	errHangs   = fmt.Errorf("draining has blocked for %v", hungAfter)
 	errStopped = errors.New("draining has stopped")

@@ -50,6 +50,10 @@ type Handler struct {
 	// Closed is called when a ring is closed, or its agent has exited, with the reason. If the
 	// ring has events again, Opened is called first.
 	Closed func(Agent, error)
+	// Transfer is called for each transfer whose events were all read. It is valid during the call.
+	Transfer func(*Agent, *tally.Transfer)
+	// Error is called for each error event.
+	Error func(*Agent, tally.Error)
 }
 
 // owner owns every reader, tally and position. See the package documentation.
@@ -70,7 +74,6 @@ type owner struct {
 
 	retireAt time.Time // when to look for agents to retire
 
-	watches     []*Watch   // in order of arrival
 	waiting     []*collect // collections that aren't answered
 	collections uint64
 	ending      bool // the last collection has begun: rings are no longer read
@@ -196,6 +199,20 @@ func (o *owner) limit(a *agent) {
 		o.names[a.Holder] = n
 	}
 	a.tally.Limit(n)
+}
+
+// watch makes an agent's totals pass transfers and errors to the handler.
+func (o *owner) watch(a *agent) {
+	var w tally.Watch
+	if h := &o.cfg.Handler; h.Transfer != nil || h.Error != nil {
+		if h.Transfer != nil {
+			w.Transfer = func(t *tally.Transfer) { h.Transfer(&a.Agent, t) }
+		}
+		if h.Error != nil {
+			w.Error = func(e tally.Error) { h.Error(&a.Agent, e) }
+		}
+		a.tally.Watch(w)
+	}
 }
 
 // report reports a notice about an agent.

@@ -211,3 +211,18 @@ func TestAgentsOfAContainerShareALimitOfEventNames(t *testing.T) {
 		t.Errorf("%d containers have limits, want that with an agent", n)
 	}
 }
+
+func TestTransfersOfASuccessorArePassedToTheHandler(t *testing.T) {
+	b := newHarness(t)
+	failed := 0
+	b.handler.Error = func(*Agent, tally.Error) { failed++ }
+	b.start(ringbuf.Consume, false)
+	for range 2 {
+		must.OK(t, b.writer.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+		b.step()
+		b.owner.succeed(b.agent(), b.now, b.now)
+	}
+	if failed != 2 {
+		t.Errorf("%d errors are passed, want 2", failed)
+	}
+}
