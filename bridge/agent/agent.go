@@ -4,9 +4,10 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -34,40 +35,31 @@ type Agent struct {
 // core is the state that an agent shares with the agents derived from it by
 // [Agent.With].
 type core struct {
-	name           string
-	nameInResource bool
-	provider       metric.MeterProvider // nil with a ring
-	instruments    *instruments         // nil with a ring
-	root           *series              // of the agent itself; nil with a ring
-	buffer         *buffer              // nil without a ring and sinks
-	file           os.FileInfo          // of the ring; nil without one
-	closed         atomic.Bool
+	name        string
+	instruments *instruments // nil with a ring
+	root        *series      // of the agent itself; nil with a ring
+	buffer      *buffer      // nil without a ring and sinks
+	closed      atomic.Bool
 
 	zeros        sync.Once
-	registration metric.Registration
+	registration metric.Registration // nil with a ring
 
 	mu      sync.Mutex // guards what follows
-	derived map[derivation]*Agent
+	derived map[attribute.Distinct]*Agent
 	all     []*series // of the agent and of the derived agents
 
 	closing  sync.Once
 	closeErr error
 }
 
-// derivation identifies a call of With. A lookup by derivation doesn't have to
-// build the set of all attributes.
-type derivation struct {
-	from *series
-	set  attribute.Distinct
-}
-
 // New returns an agent that reports through a MeterProvider or, with [WithRing],
 // through a ring. The error names the ring that can't be created, or the option or
 // variable with an invalid value.
 //
-// The name must be a valid file name, even without a ring. New returns an error if
-// an open agent of this process already writes the same ring or the same series,
-// or reports the same name in the other way: a backend would count events twice.
+// The name must be a valid file name, even without a ring, so that a program can switch
+// between a ring and a MeterProvider. New returns an error if an open agent of this process
+// already writes the same ring. Agents with the same name and MeterProvider share their
+// series, so that nixl.agent.up is their number.
 func New(name string, opts ...Option) (*Agent, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -79,15 +71,21 @@ func New(name string, opts ...Option) (*Agent, error) {
 	return a, nil
 }
 
+// checkName rejects a name that isn't valid as a ring's file name.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return fmt.Errorf("agent name %q: must be a file name: not empty, not . or .., without / and NUL", name)
+	}
+	return nil
+}
+
 func newAgent(name string, opts []Option) (*Agent, error) {
 	c, err := newConfig(opts)
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{core: &core{
-		name: name, nameInResource: c.nameInResource, provider: c.provider, derived: make(map[derivation]*Agent),
-	}}
-	if err := a.claim(&c); err != nil {
+	a := &Agent{core: &core{name: name, derived: make(map[attribute.Distinct]*Agent)}}
+	if err := a.openBuffer(&c); err != nil {
 		return nil, err
 	}
 	if c.provider != nil {
@@ -95,9 +93,9 @@ func newAgent(name string, opts []Option) (*Agent, error) {
 		if !c.nameInResource {
 			attributes = append(attributes, attribute.String(semconv.AgentName, text.Valid(name)))
 		}
-		a.root = newSeries(attributes)
+		a.root = newSeries(attributes, attribute.Set{})
 		a.series, a.all = a.root, []*series{a.root}
-		a.register()
+		a.register(c.provider)
 	}
 	return a, nil
 }
@@ -118,43 +116,36 @@ const maxDerived = 1000
 // The receiver a doesn't record these values as well, so the sum over all
 // attributes is the total. Recording costs the same as without attributes. With
 // itself takes a lock and looks up the set; if possible, call it once per peer.
-// The same set returns the same agent. In keys and values, U+FFFD replaces what isn't
-// valid UTF-8.
+// The same set returns the same agent, also if it is added in several calls. In keys and
+// values, U+FFFD replaces what isn't valid UTF-8.
 //
 // The two agents share the ring and the sinks, whose events have no attributes.
-// Closing one closes both. After 1000 sets, otel.metric.overflow = true replaces
-// the attributes of further sets, as beyond the SDK's cardinality limit.
+// Closing one closes both. After 1000 sets, the agent of a further set records without its
+// attributes.
 func (a *Agent) With(attributes attribute.Set) *Agent {
 	if a == nil || a.series == nil || attributes.Len() == 0 {
 		return a
 	}
+	if a.added.Len() > 0 {
+		attributes = attribute.NewSet(slices.Concat(a.added.ToSlice(), attributes.ToSlice())...)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if known := a.derived[derivation{a.series, attributes.Equivalent()}]; known != nil {
+	if known := a.derived[attributes.Equivalent()]; known != nil {
 		return known
 	}
 	attributes = attribute.NewSet(text.Attributes(attributes.ToSlice())...)
-	if known := a.derived[derivation{a.series, attributes.Equivalent()}]; known != nil {
-		return known // the set wasn't valid UTF-8
-	}
-	switch {
+	switch known := a.derived[attributes.Equivalent()]; {
+	case known != nil: // the set wasn't valid UTF-8
+		return known
 	case a.closed.Load():
 		return a
-	case len(a.derived) < maxDerived:
-		return a.derive(a.series, attributes)
+	case len(a.derived) >= maxDerived:
+		return &Agent{core: a.core, series: a.root}
 	}
-	overflow := attribute.NewSet(attribute.Bool(semconv.MetricOverflow, true))
-	if known := a.derived[derivation{a.root, overflow.Equivalent()}]; known != nil {
-		return known
-	}
-	return a.derive(a.root, overflow)
-}
-
-func (a *Agent) derive(from *series, attributes attribute.Set) *Agent {
-	s := newSeries(slices.Concat(from.attributes, attributes.ToSlice()))
-	derived := &Agent{core: a.core, series: s}
-	a.derived[derivation{from, attributes.Equivalent()}] = derived
-	a.all = append(a.all, s)
+	derived := &Agent{core: a.core, series: newSeries(a.root.attributes, attributes)}
+	a.derived[attributes.Equivalent()] = derived
+	a.all = append(a.all, derived.series)
 	return derived
 }
 
@@ -188,10 +179,11 @@ func (a *Agent) Close() error {
 		if a.buffer != nil {
 			err = a.buffer.close()
 		}
-		if a.root != nil {
+		if a.registration != nil {
 			a.zeros.Do(a.addZeros)
+			// Without a lock, because the SDK waits for a running collection.
+			err = errors.Join(err, a.registration.Unregister())
 		}
-		a.release()
 		if err != nil {
 			a.closeErr = fmt.Errorf("close agent %s: %w", a.name, err)
 		}

@@ -169,3 +169,15 @@ func TestDirectionsHaveNames(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestInvalidFileNameIsRejected(t *testing.T) {
+	for _, name := range []string{"", ".", "..", "a/b", "../a", "a\x00b"} {
+		_, errNew := agent.New(name, agent.WithMeterProvider(newBackend().provider))
+		_, errResource := agent.ResourceAttributes(name, "")
+		for _, err := range []error{errNew, errResource} {
+			if err == nil || !strings.Contains(err.Error(), "must be a file name") {
+				t.Errorf("%q: error %v", name, err)
+			}
+		}
+	}
+}

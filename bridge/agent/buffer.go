@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -37,7 +37,8 @@ type buffer struct {
 	ring     *ringWriter // may be nil
 	sinks    []sink.Sink
 	batch    []sink.Event
-	failing  bool // the last background flush failed
+	lost     uint64 // events that a sink didn't write
+	failing  bool   // the last background flush failed
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -45,13 +46,13 @@ type buffer struct {
 
 // openBuffer creates the ring and starts flushing. It does nothing for an agent that has
 // neither a ring nor sinks.
-func (c *core) openBuffer(cfg *config, path string) error {
+func (c *core) openBuffer(cfg *config) (err error) {
 	if !cfg.ring && len(cfg.sinks) == 0 {
 		return nil
 	}
 	b := &buffer{
 		agent:    c,
-		times:    len(cfg.sinks) > 0,
+		times:    len(cfg.sinks) > 0 || cfg.ring && cfg.layout == ringbuf.V1,
 		events:   make([]ringbuf.Event, 0, cfg.capacity),
 		spare:    make([]ringbuf.Event, 0, cfg.capacity),
 		capacity: cfg.capacity,
@@ -59,15 +60,9 @@ func (c *core) openBuffer(cfg *config, path string) error {
 		stop:     make(chan struct{}),
 	}
 	if cfg.ring {
-		w, err := ringbuf.Create(path, cfg.layout, cfg.capacity)
-		if err != nil {
+		if b.ring, err = createRing(filepath.Join(cfg.dir, c.name), cfg); err != nil {
 			return err
 		}
-		if c.file, err = os.Stat(path); err != nil {
-			return errors.Join(err, w.Close())
-		}
-		b.ring = &ringWriter{w: w}
-		b.times = b.times || cfg.layout == ringbuf.V1
 	}
 	c.buffer = b
 	b.stopped.Go(func() { b.run(cfg.runInterval) })
@@ -135,6 +130,7 @@ func (b *buffer) flushAnd(last bool) error {
 	b.events, b.dropped = b.spare[:0], 0
 	b.staging.Unlock()
 	b.spare = events
+	staged := uint64(len(events))
 	if dropped > 0 {
 		b.agent.drop(context.Background(), dropped)
 		report := ringbuf.NewEvent(ringbuf.TypeEventsDropped, dropped)
@@ -151,7 +147,11 @@ func (b *buffer) flushAnd(last bool) error {
 	if len(b.sinks) > 0 {
 		b.fill(events)
 		for _, s := range b.sinks {
-			errs = append(errs, s.Write(b.batch))
+			if err := s.Write(b.batch); err != nil {
+				errs = append(errs, err)
+				b.lost += staged
+				b.agent.drop(context.Background(), staged)
+			}
 		}
 	}
 	return errors.Join(errs...)
@@ -179,75 +179,8 @@ func (b *buffer) close() error {
 	b.flushing.Lock()
 	defer b.flushing.Unlock()
 	if b.ring != nil {
-		err = errors.Join(err, b.ring.w.Close())
+		err = errors.Join(err, b.ring.close())
 	}
 	b.sinks = nil
 	return err
-}
-
-// RingTelemetry counts the events that an [Agent] wrote to its ring or dropped.
-// Staged events aren't included.
-type RingTelemetry struct {
-	Written        uint64 // written to the ring
-	DroppedStaging uint64 // dropped because the staging buffer was full, or the agent was just being closed
-	DroppedRing    uint64 // dropped because the ring was full (no reader, or a slow one) or its file is broken
-	Unsupported    uint64 // dropped because the ring's layout can't carry them
-}
-
-// RingTelemetry returns the counts since the agent was created. Without a ring, it
-// only counts events that were dropped instead of being passed to sinks.
-func (a *Agent) RingTelemetry() RingTelemetry {
-	if a == nil || a.buffer == nil {
-		return RingTelemetry{}
-	}
-	b := a.buffer
-	b.flushing.Lock()
-	defer b.flushing.Unlock()
-	var t RingTelemetry
-	if b.ring != nil {
-		t = b.ring.telemetry
-	}
-	b.staging.Lock()
-	defer b.staging.Unlock()
-	t.DroppedStaging = b.allDrops
-	return t
-}
-
-// ringWriter pushes events to a ring as a NIXL agent does.
-type ringWriter struct {
-	w         *ringbuf.Writer
-	telemetry RingTelemetry
-	broken    bool
-}
-
-// push tries to push each event once and drops it if the ring is full. If the ring
-// is broken, push drops all events and returns an error the first time.
-func (r *ringWriter) push(events []ringbuf.Event) error {
-	if r.w.Layout() < ringbuf.V4 { // has no event for drops
-		all := len(events)
-		events = slices.DeleteFunc(slices.Clone(events), func(e ringbuf.Event) bool { return !e.Named && e.Type == ringbuf.TypeEventsDropped })
-		r.telemetry.Unsupported += uint64(all - len(events))
-	}
-	for len(events) > 0 {
-		n, err := r.w.PushBatch(events)
-		r.telemetry.Written += uint64(n)
-		events = events[n:]
-		switch {
-		case len(events) == 0:
-			return nil
-		case err == nil:
-			r.telemetry.DroppedRing++
-		case errors.Is(err, ringbuf.ErrNoType):
-			r.telemetry.Unsupported++
-		default:
-			r.telemetry.DroppedRing += uint64(len(events))
-			if r.broken {
-				return nil // already reported
-			}
-			r.broken = true
-			return err
-		}
-		events = events[1:]
-	}
-	return nil
 }

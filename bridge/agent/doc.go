@@ -8,8 +8,8 @@
 //
 // An agent reports in one of two ways: through the program's MeterProvider, or with
 // [WithRing] through a ring that a Collector with nixl_shm, or another program with
-// bridge/rings, reads on this host. Both would count every event twice, so [New]
-// rejects it, even in two agents with the same name.
+// bridge/rings, reads on this host. With both, for example in two agents of one name, a
+// backend would count every event twice.
 //
 //	a, err := agent.New("decode-0", agent.WithMeterProvider(provider))
 //	if err != nil {

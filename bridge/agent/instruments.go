@@ -33,8 +33,8 @@ type instruments struct {
 
 // register creates the instruments, and then registers the callback of the observable ones.
 // A collection can call it at once, so all that it reads must be set before.
-func (c *core) register() {
-	m := scope.NewMeter(c.provider)
+func (c *core) register(provider metric.MeterProvider) {
+	m := scope.NewMeter(provider)
 	i := &instruments{
 		io:           m.Counter(semconv.TransferIO),
 		requests:     m.Counter(semconv.TransferRequests),

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -73,36 +72,6 @@ func TestRecreatedAgentContinuesTheCountersAndRestartsTheGauges(t *testing.T) {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
-	}
-}
-
-// The global MeterProvider from before otel.SetMeterProvider, and the one that it
-// delegates to since.
-var (
-	globalBefore = otel.GetMeterProvider()
-	globalSince  = sync.OnceValue(func() *backend {
-		b := newBackend()
-		otel.SetMeterProvider(b.provider)
-		return b
-	})
-)
-
-func TestAgentsFromBeforeAndAfterSetMeterProviderDoNotShareSeries(t *testing.T) {
-	first := newAgent(t, "same", agent.WithMeterProvider(globalBefore))
-	b := globalSince()
-	first.MemoryRegistered(ctx, 5000)
-	for _, o := range []agent.Option{nil, agent.WithMeterProvider(b.provider), agent.WithMeterProvider(globalBefore)} {
-		_, err := agent.New("same", o)
-		if err == nil || !strings.Contains(err.Error(), "the open agent same of this process reports the same series") {
-			t.Errorf("error %v", err)
-		}
-	}
-	newAgent(t, "same", agent.WithMeterProvider(newBackend().provider))
-	closeAgent(t, first)
-	newAgent(t, "same").MemoryRegistered(ctx, 100)
-	got := observed(t, b)
-	if got["nixl.agent.up{nixl.agent.name=same}"] != 1 || got["nixl.memory.usage{nixl.agent.name=same}"] != 100 {
-		t.Errorf("another agent of the name: %v", got)
 	}
 }
 

@@ -315,3 +315,51 @@ func testConcurrentSafe(t *testing.T, a *agent.Agent, b *backend) {
 	}
 	wg.Wait()
 }
+
+// A ring has one writer, however its path is spelled.
+func TestOpenAgentsDoNotShareARing(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	first := newRingAgent(t, dir, "a")
+	first.MemoryRegistered(ctx, 1)
+	flush(t, first)
+	must.OK(t, os.Symlink(dir, filepath.Join(other, "link")))
+	must.OK(t, os.Link(filepath.Join(dir, "a"), filepath.Join(other, "b")))
+	t.Chdir(dir)
+	for _, path := range []string{dir + "/a", "./a", other + "/link/a", other + "/b"} {
+		_, err := agent.New(filepath.Base(path), agent.WithRing(filepath.Dir(path)))
+		if want := "an open agent of this process writes to it as " + filepath.Join(dir, "a"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", path, err, want)
+		}
+	}
+	if got := events(t, dir, "a"); len(got) != 1 {
+		t.Errorf("the first agent's ring has %d events, want 1", len(got))
+	}
+	closeAgent(t, first)
+	closeAgent(t, newRingAgent(t, filepath.Join(other, "link"), "a"))
+}
+
+func TestRingTogetherWithAMeterProviderIsRejected(t *testing.T) {
+	_, err := agent.New("a", agent.WithRing(t.TempDir()), agent.WithMeterProvider(newBackend().provider))
+	if err == nil || !strings.Contains(err.Error(), "agent a: WithRing and WithMeterProvider can't be combined") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestEventsThatASinkDoesNotWriteAreCountedAsDropped(t *testing.T) {
+	b := newBackend()
+	broken := sink.Func(func([]sink.Event) error { return errors.New("disk full") })
+	a := b.agent(t, agent.WithSinks(broken), agent.WithRunInterval(time.Hour))
+	a.MemoryRegistered(ctx, 1)
+	a.MemoryRegistered(ctx, 2)
+	if err := a.Flush(); err == nil {
+		t.Error("no error")
+	}
+	a.MemoryRegistered(ctx, 3)
+	if err := a.Close(); err == nil {
+		t.Error("no error")
+	}
+	if got := a.RingTelemetry(); got != (agent.RingTelemetry{DroppedSinks: 3}) {
+		t.Errorf("RingTelemetry: %+v", got)
+	}
+	b.expect(t, map[string]float64{"nixl.memory.registered{}": 6, "nixl.telemetry.events.dropped{}": 3})
+}

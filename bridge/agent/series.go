@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 // attribute sets of its points, and the values that its callback observes.
 type series struct {
 	attributes []attribute.KeyValue
+	added      attribute.Set // by Agent.With
 
 	agent     point // without further attributes
 	direction [directions]point
@@ -49,8 +51,8 @@ type point struct {
 	observe []metric.ObserveOption
 }
 
-func newSeries(attributes []attribute.KeyValue) *series {
-	s := &series{attributes: attributes}
+func newSeries(attributes []attribute.KeyValue, added attribute.Set) *series {
+	s := &series{attributes: slices.Concat(attributes, added.ToSlice()), added: added}
 	s.agent = s.point()
 	s.last.duration.Store(-1)
 	for d := range s.direction {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
@@ -61,6 +62,10 @@ func TestSameAttributesReturnTheSameAgent(t *testing.T) {
 	if first, second := w.With(peer("p")), w.With(peer("p")); first != second {
 		t.Error("two agents for one set")
 	}
+	backend := attribute.NewSet(attribute.String(semconv.BackendName, "UCX"))
+	if w.With(peer("p")).With(backend) != w.With(backend).With(peer("p")) {
+		t.Error("two agents for one set that is added in two calls")
+	}
 	if w.With(attribute.NewSet()) != w {
 		t.Error("another agent for no attributes")
 	}
@@ -98,11 +103,9 @@ func TestAttributeSetsAreBounded(t *testing.T) {
 		a.With(set).With(peer("p")).MemoryDeregistered(ctx, 1)
 	}
 	got := b.values(t)
-	if n := got["nixl.memory.registered{otel.metric.overflow=true}"]; n != 510 {
-		t.Errorf("%v registered beyond the limit, want 510", n)
-	}
-	if n := got["nixl.memory.deregistered{otel.metric.overflow=true}"]; n != 510 {
-		t.Errorf("%v deregistered beyond the limit, want 510", n)
+	want := []float64{510, 510}
+	if d := cmp.Diff(want, []float64{got["nixl.memory.registered{}"], got["nixl.memory.deregistered{}"]}); d != "" {
+		t.Errorf("without attributes (-want +got):\n%s", d)
 	}
 }
 

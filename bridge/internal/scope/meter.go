@@ -7,7 +7,6 @@ package scope
 import (
 	"errors"
 	"fmt"
-	"reflect"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
@@ -35,28 +34,9 @@ type Meter struct {
 
 // NewMeter returns the Meter of a MeterProvider; see [Provider]. Its scope is that of the
 // Collector receiver, so that an agent has the same series whichever of them reports it.
-func NewMeter(p metric.MeterProvider) *Meter { return &Meter{meter: meterOf(Provider(p))} }
-
-func meterOf(p metric.MeterProvider) metric.Meter {
-	return p.Meter(semconv.ScopeName, metric.WithInstrumentationVersion(semconv.Version), metric.WithSchemaURL(semconv.SchemaURL))
-}
-
-// Same reports whether two MeterProviders report to the same pipeline. Equal ones do, and
-// so do ones that return the same meter: the global MeterProvider from before
-// otel.SetMeterProvider delegates to the first one that was set.
-func Same(p, q metric.MeterProvider) bool {
-	if equal(p, q) {
-		return true
-	}
-	m := meterOf(p)
-	if _, none := m.(noop.Meter); none { // all are equal
-		return false
-	}
-	return equal(m, meterOf(q))
-}
-
-func equal(a, b any) bool {
-	return a != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(a) == reflect.TypeOf(b) && a == b
+func NewMeter(p metric.MeterProvider) *Meter {
+	return &Meter{meter: Provider(p).Meter(semconv.ScopeName,
+		metric.WithInstrumentationVersion(semconv.Version), metric.WithSchemaURL(semconv.SchemaURL))}
 }
 
 // Err returns the errors so far.

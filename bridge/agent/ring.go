@@ -1,0 +1,120 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// RingTelemetry counts the events that an [Agent] wrote to its ring or dropped.
+// Staged events aren't included.
+type RingTelemetry struct {
+	Written        uint64 // written to the ring
+	DroppedStaging uint64 // dropped because the staging buffer was full, or the agent was just being closed
+	DroppedRing    uint64 // dropped because the ring was full (no reader, or a slow one) or its file is broken
+	DroppedSinks   uint64 // dropped because a sink returned an error
+	Unsupported    uint64 // dropped because the ring's layout can't carry them
+}
+
+// RingTelemetry returns the counts since the agent was created. Without a ring, it
+// only counts events that were dropped instead of being passed to sinks.
+func (a *Agent) RingTelemetry() RingTelemetry {
+	if a == nil || a.buffer == nil {
+		return RingTelemetry{}
+	}
+	b := a.buffer
+	b.flushing.Lock()
+	defer b.flushing.Unlock()
+	var t RingTelemetry
+	if b.ring != nil {
+		t = b.ring.telemetry
+	}
+	t.DroppedSinks = b.lost
+	b.staging.Lock()
+	defer b.staging.Unlock()
+	t.DroppedStaging = b.allDrops
+	return t
+}
+
+// ringWriter pushes events to a ring as a NIXL agent does.
+type ringWriter struct {
+	w         *ringbuf.Writer
+	file      os.FileInfo
+	telemetry RingTelemetry
+	broken    bool
+}
+
+// writers are the rings that this process writes. A ring must have only one writer.
+var writers struct {
+	mu   sync.Mutex
+	open []*ringWriter
+}
+
+func createRing(path string, cfg *config) (*ringWriter, error) {
+	writers.mu.Lock()
+	defer writers.mu.Unlock()
+	if file, err := os.Stat(path); err == nil {
+		for _, o := range writers.open {
+			if os.SameFile(file, o.file) {
+				return nil, fmt.Errorf("ring %s: an open agent of this process writes to it as %s; share that agent, or use another name", path, o.w.Path())
+			}
+		}
+	}
+	w, err := ringbuf.Create(path, cfg.layout, cfg.capacity)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	r := &ringWriter{w: w, file: file}
+	writers.open = append(writers.open, r)
+	return r, nil
+}
+
+func (r *ringWriter) close() error {
+	writers.mu.Lock()
+	defer writers.mu.Unlock()
+	writers.open = slices.DeleteFunc(writers.open, func(o *ringWriter) bool { return o == r })
+	return r.w.Close()
+}
+
+// push tries to push each event once and drops it if the ring is full. If the ring
+// is broken, push drops all events and returns an error the first time.
+func (r *ringWriter) push(events []ringbuf.Event) error {
+	if r.w.Layout() < ringbuf.V4 { // has no event for drops
+		all := len(events)
+		events = slices.DeleteFunc(slices.Clone(events), func(e ringbuf.Event) bool { return !e.Named && e.Type == ringbuf.TypeEventsDropped })
+		r.telemetry.Unsupported += uint64(all - len(events))
+	}
+	for len(events) > 0 {
+		n, err := r.w.PushBatch(events)
+		r.telemetry.Written += uint64(n)
+		events = events[n:]
+		switch {
+		case len(events) == 0:
+			return nil
+		case err == nil:
+			r.telemetry.DroppedRing++
+		case errors.Is(err, ringbuf.ErrNoType):
+			r.telemetry.Unsupported++
+		default:
+			r.telemetry.DroppedRing += uint64(len(events))
+			if r.broken {
+				return nil // already reported
+			}
+			r.broken = true
+			return err
+		}
+		events = events[1:]
+	}
+	return nil
+}
