@@ -237,7 +237,7 @@ func snapshot(t *testing.T, path string) string {
 	ok(t, err)
 	s := info.Mode().String() + " " + info.ModTime().String()
 	if info.Mode().IsRegular() {
-		s += string(bytesOf(t, path))
+		s += string(fileBytes(t, path))
 	}
 	return s
 }

@@ -8,9 +8,8 @@ import (
 	"unsafe"
 )
 
-// Batch is a sequence of pending events, in place in the ring. It is valid only
-// during the callback that receives it. Copy events that must outlive the
-// callback.
+// Batch is a copy of consecutive events of a ring. It is valid only during the callback
+// that receives it.
 //
 // Exactly one of the typed views matches the layout; the others return nil. A
 // view copies nothing, while [Batch.Event] decodes a copy.

@@ -92,12 +92,13 @@ func benchmarkDrain(b *testing.B, l Layout, mode Mode, fn func(Batch)) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(capacity-1), "ns/event")
 }
 
-// refill makes all slots but one pending again.
+// refill fills the ring again.
 func refill(w *Writer, r *Reader) {
-	atomic.StoreUint64(w.write, (r.next-1)&r.mask)
 	if r.mode == Observe {
+		w.slots[len(w.slots)-8]++ // shows an observer that the agent has written up to the end
 		atomic.StoreUint64(w.read, r.next)
 	}
+	atomic.StoreUint64(w.write, (atomic.LoadUint64(w.read)-1)&r.mask)
 }
 
 // BenchmarkCopy copies the bytes of a full ring, the minimum for any drain that

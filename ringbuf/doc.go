@@ -21,7 +21,7 @@
 // # Reading
 //
 // [OpenReader] checks the file before it maps it. A [Reader] then works in passes:
-// [Reader.Read] calls a function with the pending events, in place, and
+// [Reader.Read] calls a function with copies of the pending events, and
 // [Reader.Commit] returns their slots to the agent. Between the two, the ring
 // still holds the events, so a caller that stores its totals before it commits
 // loses nothing in a crash.
@@ -45,7 +45,7 @@
 //   - It never creates, truncates or removes a file.
 //
 // One case can't be detected in time: if an agent restarts and pushes while a pass
-// reads its slots in place, the pass may count events of the new run.
+// copies slots, the pass may count events of the new run.
 //
 // # Writing
 //

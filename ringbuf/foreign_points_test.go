@@ -107,27 +107,22 @@ func foreignReadAt(t *testing.T, at uint64, point int, taken uint64) {
 // When two readers consume at the same time, one can store an old position. The
 // reader doesn't read committed events again, and its next commit restores the position.
 func TestForeignReaderMovesBackward(t *testing.T) {
-	for _, touched := range []bool{false, true} {
-		for back := uint64(1); back < 6; back++ {
-			p, w := plainRing(t, V4, 16)
-			r := p.reader(t, Consume)
-			fill(t, w, 1, 11)
-			drain(t, r)
-			fill(t, w, 11, 14)
-			binary.LittleEndian.PutUint64(p.mem[8:], 10-back)
-			if touched {
-				p.touch()
-			}
-			_, err := values(r)
-			if !errors.Is(err, ErrForeignRead) {
-				t.Errorf("back by %d: %v", back, err)
-			}
-			if got := drain(t, r); !slices.Equal(got, []uint64{11, 12, 13}) {
-				t.Errorf("back by %d: read %d", back, got)
-			}
-			if h := headerOf(w); h.ReadPos != 13 {
-				t.Errorf("back by %d: read position %d", back, h.ReadPos)
-			}
+	for back := uint64(1); back < 6; back++ {
+		p, w := plainRing(t, V4, 16)
+		r := p.reader(t, Consume)
+		fill(t, w, 1, 11)
+		drain(t, r)
+		fill(t, w, 11, 14)
+		binary.LittleEndian.PutUint64(p.mem[8:], 10-back)
+		_, err := values(r)
+		if !errors.Is(err, ErrForeignRead) {
+			t.Errorf("back by %d: %v", back, err)
+		}
+		if got := drain(t, r); !slices.Equal(got, []uint64{11, 12, 13}) {
+			t.Errorf("back by %d: read %d", back, got)
+		}
+		if h := headerOf(w); h.ReadPos != 13 {
+			t.Errorf("back by %d: read position %d", back, h.ReadPos)
 		}
 	}
 }
@@ -160,7 +155,6 @@ func TestForeignReaderReadsAfterARestart(t *testing.T) {
 	drain(t, r)
 	fill(t, w, 15, 20)
 	drain(t, r) // the last commit moved from 14 to 3
-	p.touch()
 	w, err := NewWriter(p.mem, p, V4, 16)
 	must.OK(t, err)
 	fill(t, w, 101, 103)

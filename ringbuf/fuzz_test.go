@@ -24,7 +24,7 @@ const maxFuzzFile = 4096
 func seedRings(f *testing.F, add func(ring []byte)) {
 	f.Helper()
 	for _, c := range ringtest.Cases(f) {
-		ring := bytesOf(f, c.File)
+		ring := fileBytes(f, c.File)
 		if len(ring) <= maxFuzzFile {
 			add(ring)
 		}
@@ -172,7 +172,7 @@ func change(p *plain, c []byte) {
 		at = at &^ 7 % HeaderSize % (len(p.mem) - 8) &^ 7
 		binary.LittleEndian.PutUint64(p.mem[at:], uint64(c[2]))
 	case 2:
-		p.touch()
+		p.stands = !p.stands
 	case 3:
 		p.size += int64(int8(c[2]))
 	}
@@ -235,8 +235,8 @@ func fuzzBatch(t *testing.T, b Batch) {
 func FuzzEvent(f *testing.F) {
 	for _, c := range ringtest.Cases(f) {
 		if c.Readable() {
-			f.Add(bytesOf(f, c.File)[40 : 40+2*16])
-			f.Add(bytesOf(f, c.File)[40+int(c.ReadPos):][:16])
+			f.Add(fileBytes(f, c.File)[40 : 40+2*16])
+			f.Add(fileBytes(f, c.File)[40+int(c.ReadPos):][:16])
 		}
 	}
 	f.Add(bytes.Repeat([]byte{0xff}, 56))

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,14 +62,15 @@ func create(tb testing.TB, path string, l Layout, capacity int) *Writer {
 	return w
 }
 
-// settled is a file whose ctime always seems old. On a disk, the first store to a
-// page changes ctime, and the reader would have to wait at position 0.
-type settled struct{ fileBacking }
+// settled is a file with a clock that advances, so that a reader doesn't wait at position 0.
+type settled struct {
+	fileBacking
+	now *time.Time
+}
 
-func (s settled) Stat() (FileState, error) {
-	state, err := s.fileBacking.Stat()
-	state.Age = settleTime
-	return state, err
+func (s settled) Now() time.Time {
+	*s.now = s.now.Add(settleTime)
+	return *s.now
 }
 
 // open opens a ring whose agent isn't restarting.
@@ -80,7 +82,7 @@ func open(tb testing.TB, path string, mode Mode) *Reader {
 	if !ok {
 		tb.Fatal("the ring has no file")
 	}
-	r.backing = settled{file}
+	r.backing = settled{file, new(time.Time)}
 	tb.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			tb.Error(err)
@@ -158,7 +160,7 @@ func says(tb testing.TB, err error, parts ...string) {
 // headerOf returns the header in memory, unchecked.
 func headerOf(w *Writer) Header { return decodeHeader(w.mem) }
 
-func bytesOf(tb testing.TB, path string) []byte {
+func fileBytes(tb testing.TB, path string) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(path)
 	must.OK(tb, err)

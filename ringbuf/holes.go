@@ -3,10 +3,7 @@
 
 package ringbuf
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // A ring's file has holes until its agent has written every slot once. On tmpfs, reading a
 // hole through a mapping allocates a page. The kernel charges it to the reader, and it stays
@@ -16,19 +13,14 @@ import (
 
 // extent is the part of a ring's file that was written.
 type extent struct {
-	end     int64 // offset of the first hole, as far as this reader knows
-	changed int64 // ctime when end was set to more than 0; 0 if it was too recent to rely on
-	left    int   // bytes to read before changed is compared again
+	end       int64 // offset of the first hole, as far as this reader knows
+	allocated int64 // what the file had allocated when end was last set to 0
+	left      int   // bytes to read before allocated is compared again
 }
 
-const (
-	// recheckBytes is the number of bytes that are read between two checks of ctime. A
-	// process can make holes in a file at any time, which changes ctime.
-	recheckBytes = 256 << 10
-	// ctimeTick is longer than one tick of a file system's clock. A file can change again
-	// within one tick without another ctime.
-	ctimeTick = int64(20 * time.Millisecond)
-)
+// recheckBytes is the number of bytes that are read between two checks of what a file has
+// allocated. A process can make holes in a file at any time, which changes that.
+const recheckBytes = 256 << 10
 
 // checkWritten returns an [ErrHole] if any of n slots, starting at from, was never written.
 // Call it before accessing slots that weren't accessed before in this lap.
@@ -70,11 +62,8 @@ func (r *Reader) recheck(file fileBacking) error {
 	}
 	e := &r.extent
 	e.left = recheckBytes
-	if now.Changed != e.changed {
-		e.end, e.changed = 0, now.Changed
-		if now.Age < ctimeTick {
-			e.changed = 0
-		}
+	if now.Allocated != e.allocated {
+		e.end, e.allocated = 0, now.Allocated
 	}
 	return nil
 }

@@ -89,7 +89,6 @@ func TestSparseRingThatClaimsEventsAllocatesNothing(t *testing.T) {
 			sizes[path] = allocated(t, path)
 		}
 	}
-	waitUntilSettled(t, filepath.Join(dir, "v4, wrapped"))
 	for path, before := range sizes {
 		for _, mode := range modes() {
 			r, err := OpenReader(path, mode)
@@ -104,27 +103,6 @@ func TestSparseRingThatClaimsEventsAllocatesNothing(t *testing.T) {
 			}
 		}
 	}
-}
-
-// waitUntilSettled waits until a reader doesn't take the ring for one that restarts.
-func waitUntilSettled(t *testing.T, path string) {
-	t.Helper()
-	must.EventuallyTrue(t, "ring that is ready", func() bool {
-		r, err := OpenReader(path, Consume)
-		if err == nil {
-			ok(t, r.Close())
-		}
-		return !errors.Is(err, ErrNotReady)
-	})
-}
-
-// waitForTick waits until the next change of the ring's file has another ctime.
-func waitForTick(t *testing.T, r *Reader) {
-	t.Helper()
-	must.EventuallyTrue(t, "later time of the file system", func() bool {
-		state, err := r.backing.Stat()
-		return err == nil && state.Age > ctimeTick
-	})
 }
 
 func TestHeaderThatClaimsHolesLaterAllocatesNothing(t *testing.T) {
@@ -177,7 +155,6 @@ func TestHolesThatAreMadeLaterAreFoundInTheNextLap(t *testing.T) {
 	w := create(t, path, V4, capacity)
 	r := open(t, path, Consume)
 	advance(t, w, r, capacity-1)
-	waitForTick(t, r)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	must.OK(t, err)
 	defer f.Close()
@@ -210,7 +187,6 @@ func TestSteadyStateLooksForNoHoles(t *testing.T) {
 	if calls.n < 16 {
 		t.Errorf("%d calls in the first lap", calls.n)
 	}
-	waitForTick(t, r)
 	advance(t, w, r, 2*recheckBytes/16)
 	calls.n = 0
 	advance(t, w, r, 10*recheckBytes/16)

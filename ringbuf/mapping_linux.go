@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -86,9 +85,11 @@ func statFile(f *os.File) (s FileState, err error) {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return s, err
 	}
-	changed := st.Ctim.Nano()
-	return FileState{Size: st.Size, Changed: changed, Age: time.Now().UnixNano() - changed, Dev: st.Dev, Ino: st.Ino}, nil
+	return FileState{Size: st.Size, Allocated: st.Blocks * 512, Dev: st.Dev, Ino: st.Ino}, nil
 }
+
+// Now implements Backing.
+func (m *mapping) Now() time.Time { return time.Now() }
 
 // memoryFault is the panic that the runtime raises for a bad address when
 // debug.SetPanicOnFault is on.
@@ -107,9 +108,7 @@ func (m *mapping) Guard(fn func()) (err error) {
 func (m *mapping) recovered(old bool, err *error) {
 	debug.SetPanicOnFault(old)
 	if v := recover(); v != nil {
-		f, ok := v.(memoryFault)
-		start := uintptr(unsafe.Pointer(unsafe.SliceData(m.mem)))
-		if !ok || f.Addr() < start || f.Addr()-start >= uintptr(len(m.mem)) {
+		if _, ok := v.(memoryFault); !ok {
 			panic(v)
 		}
 		*err = m.faulted()

@@ -6,7 +6,9 @@ package ringbuf
 import (
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 )
 
@@ -14,8 +16,10 @@ import (
 // [OpenReader] and [Create] provide their own. Tests and simulators that keep a
 // ring in plain memory implement it in a few lines.
 type Backing interface {
-	// Stat returns the file's size and the time of its last change.
+	// Stat returns the file's state.
 	Stat() (FileState, error)
+	// Now returns the current time. Only differences matter.
+	Now() time.Time
 	// Guard runs fn. A fault in the ring's memory ends fn; Guard then returns
 	// an error that wraps [ErrShrunk] or ENOSPC. Other panics propagate.
 	Guard(fn func()) error
@@ -23,9 +27,8 @@ type Backing interface {
 
 // FileState is the part of a ring file's metadata that the protocol needs.
 type FileState struct {
-	Size    int64 // bytes
-	Changed int64 // st_ctime, in nanoseconds since the epoch
-	Age     int64 // nanoseconds since Changed, by the same clock
+	Size      int64 // bytes
+	Allocated int64 // bytes that take space; a sparse file has fewer than Size
 
 	Dev, Ino uint64 // identify the file; 0 for memory
 }
@@ -133,13 +136,22 @@ func (w *words) is(version int32, capacity uint64) bool {
 	return atomic.LoadInt32(w.version) == version && atomic.LoadUint64(w.capacity) == capacity
 }
 
-// copyWords copies n bytes of memory that another process may write concurrently.
-// The loads are atomic so that the CPU can't reorder a later load of writePos
-// before them, which would otherwise happen on arm64.
-func copyWords(dst []uint64, mem []byte, at, n int) []byte {
-	from := unsafe.Slice(word(mem, at), n/8)
+// buffer holds the events that a reader has copied from a ring.
+type buffer [16 << 10 / 8]uint64
+
+// buffers are shared by all readers: a reader needs one only while it reads.
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+func bytesOf(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+}
+
+// copyWords copies memory that another process may write concurrently. The loads are
+// atomic so that the CPU can't reorder a later load of writePos before them, which would
+// otherwise happen on arm64.
+func copyWords(dst []uint64, mem []byte) {
+	from := unsafe.Slice(word(mem, 0), len(mem)/8)
 	for i := range from {
 		dst[i] = atomic.LoadUint64(&from[i])
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), n)
 }

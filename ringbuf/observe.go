@@ -8,38 +8,19 @@ import (
 	"sync/atomic"
 )
 
-// maxCopy limits the number of bytes that an observer copies at once, and so its
-// memory use, independently of the ring's size.
-const maxCopy = 64 << 10
-
-// deliverCopies is deliver for an observer. The agent may overwrite a slot once its
-// consumer has committed it. So deliverCopies copies slots and omits those that the
-// agent may have overwritten during the copy. seen is the earlier distance to
-// writePos. The distance only grows, unless the agent has lapped the observer.
-func (r *Reader) deliverCopies(n, seen int) error {
-	size := r.layout.EventSize()
-	if r.copy == nil {
-		r.copy = make([]uint64, min(len(r.slots), maxCopy)/8)
+// checkCopy returns an error if the agent may have overwritten slots while an observer copied
+// n of them, because the agent's consumer had committed them. The distance to writePos only
+// grows, unless the agent has lapped the observer.
+func (r *Reader) checkCopy(n int) error {
+	if !r.is(r.layout.Version(), r.mask+1) {
+		return ErrRestarted
 	}
-	for n > 0 {
-		run := min(n, r.Capacity()-int(r.next), len(r.copy)*8/size)
-		slots := copyWords(r.copy, r.slots, int(r.next)*size, run*size)
-		if !r.is(r.layout.Version(), r.mask+1) {
-			return ErrRestarted
-		}
-		write := atomic.LoadUint64(r.write) & r.mask
-		ahead := r.distance(r.next, write)
-		if ahead < seen {
-			r.moveTo(write)
-			return ErrLapped
-		}
-		if err := r.written(slots); err != nil {
-			return err
-		}
-		r.fn(Batch{layout: r.layout, slots: slots})
-		r.moveTo((r.next + uint64(run)) & r.mask)
-		n, seen = n-run, ahead-run
+	write := atomic.LoadUint64(r.write) & r.mask
+	ahead := r.distance(r.next, write)
+	if ahead < r.pass.ahead {
+		return r.lapped(write)
 	}
+	r.pass.ahead = ahead - n
 	return nil
 }
 
@@ -58,51 +39,52 @@ func (r *Reader) loadBoth(read uint64) (s state) {
 	return s
 }
 
-// checkObserved detects restarts for an observer, which has no position in the
-// header. Unless ctime proves that no agent has restarted, the slots must prove
-// that the same run continues: the end of the ring must have changed if the agent
-// has wrapped since the last look; otherwise the last slots that were read must be
-// the same. A new ctime is believed once it is a second old: the agent may change it
-// before it resets the header.
-func (r *Reader) checkObserved(s state, now FileState) error {
-	wrapped := s.write < r.next
-	switch { // on arm64, a slot can be visible before an earlier one, but not for long
-	case now.Changed == r.sampled:
-	case wrapped && !r.wroteToTheEnd(), !wrapped && r.checksum(0, r.seenTo) != r.seen:
+// checkObserved detects restarts for an observer, which has no position in the header. If the
+// agent seems to have wrapped, the end of the ring must have changed since the observer passed
+// it. Otherwise, the last slots that were read must be the same. If not, the agent has restarted
+// or has lapped the observer. Only a ring whose read position is 0 can't have been lapped.
+func (r *Reader) checkObserved(s state) error {
+	switch wrapped := s.write < r.next; {
+	case wrapped && !r.wroteToTheEnd(), !wrapped && s.read == 0 && r.checksum(0, r.seenTo) != r.seen:
 		return ErrRestarted
-	case now.Age >= settleTime:
-		r.sampled = now.Changed
+	case !wrapped && r.checksum(0, r.seenTo) != r.seen:
+		return r.lapped(s.write)
 	}
 	return nil
 }
 
+// lapped skips the events that an observer has missed.
+func (r *Reader) lapped(write uint64) error {
+	r.moveTo(write)
+	r.rememberRun()
+	return ErrLapped
+}
+
 // tailSlots is the number of slots at the end of a ring that an observer remembers: those of
-// one transfer. Its last events are usually the same, its size and the number 1.
-const tailSlots = 4
+// four transfers. If all are the same as in the lap before, the agent hasn't written them again.
+const tailSlots = 16
 
 // rememberTail copies the slots at the end of the ring when an observer passes them. If
 // the file has shrunk, the copy is empty.
 func (r *Reader) rememberTail() {
-	n := cap(r.tail) / r.layout.EventSize()
 	r.tail = r.tail[:0]
-	_ = r.backing.Guard(func() {
-		slots, _ := r.peek(r.Capacity()-n, n)
-		r.tail = append(r.tail, slots...)
-	})
+	if r.Capacity() >= tailSlots {
+		_ = r.backing.Guard(func() {
+			slots, _ := r.peek(r.Capacity()-tailSlots, tailSlots)
+			r.tail = append(r.tail, slots...)
+		})
+	}
 }
 
-// wroteToTheEnd reports whether the agent has written the slots from the next one to the
-// end of the ring since the observer passed them. Zeros don't count: truncating and extending
-// the file produces them.
+// wroteToTheEnd reports whether the agent has written the slots at the end of the ring since the
+// observer passed them. Zeros don't count: truncating and extending the file produces them. An
+// observer that hasn't passed the end, or is close to it, can't know.
 func (r *Reader) wroteToTheEnd() bool {
-	unread := (r.Capacity() - int(r.next)) * r.layout.EventSize()
-	before := r.tail[max(0, len(r.tail)-unread):]
-	n := len(r.tail) / r.layout.EventSize()
-	now, _ := r.peek(r.Capacity()-n, n) // nil if the file has shrunk
-	if len(now) < len(before) || len(before) == 0 || isZero(now[len(now)-r.layout.EventSize():]) {
-		return false
+	if len(r.tail) == 0 || r.Capacity()-int(r.next) < tailSlots {
+		return true
 	}
-	return !bytes.Equal(now[len(now)-len(before):], before)
+	now, err := r.peek(r.Capacity()-tailSlots, tailSlots)
+	return err == nil && !isZero(now[len(now)-r.layout.EventSize():]) && !bytes.Equal(now, r.tail)
 }
 
 // peek returns slots that weren't read: in place if they were written, and as a copy

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -14,20 +15,21 @@ import (
 
 // plain is a ring's file in plain memory.
 type plain struct {
-	mem     []byte
-	size    int64 // the result of Stat; differs from len(mem) after the file shrank or grew
-	changed int64
-	age     int64
+	mem  []byte
+	size int64 // the result of Stat; differs from len(mem) after the file shrank or grew
+
+	now    time.Time
+	stands bool // whether the time stands still, so that an ambiguous header isn't believed
 }
 
 func newPlain(b []byte) *plain {
-	p := &plain{mem: alignedBytes(len(b)), size: int64(len(b)), changed: 1, age: 1e12}
+	p := &plain{mem: alignedBytes(len(b)), size: int64(len(b)), now: time.Unix(0, 0)}
 	copy(p.mem, b)
 	return p
 }
 
 func (p *plain) Stat() (FileState, error) {
-	return FileState{Size: p.size, Changed: p.changed, Age: p.age}, nil
+	return FileState{Size: p.size}, nil
 }
 
 func (p *plain) Guard(fn func()) error {
@@ -35,8 +37,12 @@ func (p *plain) Guard(fn func()) error {
 	return nil
 }
 
-// touch changes ctime, like ftruncate or a write-back.
-func (p *plain) touch() { p.changed, p.age = p.changed+1, 0 }
+func (p *plain) Now() time.Time {
+	if !p.stands {
+		p.now = p.now.Add(settleTime)
+	}
+	return p.now
+}
 
 // plainRing creates an empty ring in memory.
 func plainRing(tb testing.TB, l Layout, capacity int) (*plain, *Writer) {
@@ -71,7 +77,6 @@ func restart(l Layout) []step {
 		return step{name, func(p *plain) { binary.LittleEndian.PutUint32(p.mem[at:], v) }}
 	}
 	return []step{
-		{"ftruncate", (*plain).touch},
 		store("writePos = 0", 0, 0),
 		store("readPos = 0", 8, 0),
 		version("version = 0", 16, 0),

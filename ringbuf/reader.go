@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
 )
@@ -54,27 +55,32 @@ type Reader struct {
 	kept      bool   // the event in the last slot counts as committed; see CommitTo
 	mode      Mode
 
-	extent extent   // see holes.go
-	copy   []uint64 // an observer's copy of slots
+	extent extent    // see holes.go
+	since  time.Time // when this reader first saw the ambiguous header; see restart.go
+	tail   []byte    // see observe.go
 
 	// See checksum.go.
 	seen   uint32
 	seenTo uint64
-	// See observe.go.
-	sampled int64
-	atEnd   int64 // ctime if writePos was 0 when an observer opened the ring
-	tail    []byte
 
 	dev, ino uint64
 
 	// Arguments and results of the functions that run under Guard. The functions are
 	// created once, so that a pass allocates nothing.
-	runIdle, runRead, runCommit func()
-	limit                       int
-	fn                          func(Batch)
-	fill                        int
-	position                    uint64
-	idle                        bool
+	runIdle, runRead, runCopy, runCommit func()
+	pass                                 pass
+	position                             uint64
+	idle                                 bool
+}
+
+// pass is the state of [Reader.Read].
+type pass struct {
+	limit  int
+	fill   int
+	left   int // events to copy
+	ahead  int // events up to the write position when an observer last saw it
+	buffer *buffer
+	batch  Batch // the copied events
 }
 
 // NewReader returns a Reader for a ring in memory: mem is the whole file and
@@ -90,13 +96,11 @@ func NewReader(mem []byte, b Backing, mode Mode) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	var head []byte
-	if err := b.Guard(func() {
-		head = copyWords(make([]uint64, HeaderSize/8), mem, 0, HeaderSize)
-	}); err != nil {
+	var head [HeaderSize / 8]uint64
+	if err := b.Guard(func() { copyWords(head[:], mem[:HeaderSize]) }); err != nil {
 		return nil, err
 	}
-	return newReader(mem, head, state, b, mode)
+	return newReader(mem, bytesOf(head[:]), state, b, mode)
 }
 
 // newReader creates a reader from a copy of the header. It doesn't access the memory of a file.
@@ -105,21 +109,14 @@ func newReader(mem, head []byte, state FileState, b Backing, mode Mode) (*Reader
 	if err != nil {
 		return nil, err
 	}
-	if mode == Consume && h.WritePos == 0 && h.ReadPos != 0 && state.Age < settleTime {
-		return nil, fmt.Errorf("%w: the agent is restarting, or has just written the last slot", ErrNotReady)
-	}
 	r := &Reader{
 		ring: ringIn(mem, b, l, h.Mask), next: h.ReadPos, committed: h.ReadPos, mode: mode,
-		sampled: state.Changed, dev: state.Dev, ino: state.Ino,
+		dev: state.Dev, ino: state.Ino,
 	}
-	if mode == Observe {
-		if h.WritePos == 0 {
-			r.atEnd = state.Changed
-		}
-		r.tail = make([]byte, min(tailSlots, r.Capacity())*l.EventSize())
+	if mode == Observe && h.WritePos >= h.ReadPos {
 		r.rememberTail()
 	}
-	r.runIdle, r.runRead, r.runCommit = r.guardedIdle, r.guardedRead, r.guardedCommit
+	r.runIdle, r.runRead, r.runCopy, r.runCommit = r.guardedIdle, r.guardedRead, r.guardedCopy, r.guardedCommit
 	return r, nil
 }
 
@@ -162,7 +159,7 @@ func (r *Reader) guardedIdle() {
 		(r.mode == Observe || atomic.LoadUint64(r.read) == r.committed) && r.is(r.layout.Version(), r.mask+1)
 }
 
-// Read calls fn with the pending events in batches, oldest first, up to limit
+// Read calls fn with copies of the pending events in batches, oldest first, up to limit
 // events (0 means no limit). It returns how many events the header showed at the start,
 // including events that were read but not committed. fn must not use the Reader.
 //
@@ -171,58 +168,63 @@ func (r *Reader) guardedIdle() {
 // events that it couldn't read, or [os.ErrClosed]. Events already passed to fn are
 // valid even if Read returns an error.
 //
-// An observer copies events before it calls fn. If the agent overwrites events
-// during the copy, Read omits them and returns ErrLapped.
+// If the agent overwrites events while an observer copies them, Read omits them and
+// returns ErrLapped.
 func (r *Reader) Read(limit int, fn func(Batch)) (fill int, err error) {
-	r.limit, r.fn, r.fill = limit, fn, 0
+	b, _ := buffers.Get().(*buffer)
+	r.pass = pass{limit: limit, buffer: b}
 	err = r.guard(r.runRead)
-	r.fn = nil
-	return r.fill, err
+	for err == nil && r.pass.batch.slots != nil {
+		fn(r.pass.batch)
+		r.pass.batch.slots = nil
+		if r.pass.left > 0 {
+			err = r.guard(r.runCopy)
+		}
+	}
+	fill = r.pass.fill
+	r.pass = pass{}
+	buffers.Put(b)
+	return fill, err
 }
 
 func (r *Reader) guardedRead() {
 	s, err := r.look()
-	switch {
-	case err != nil:
-	case s.pending > 0:
+	if err == nil && s.pending > 0 {
 		s, err = r.verify(s)
 	}
-	r.fill = s.fill
-	if err != nil || s.pending == 0 {
-		r.err = err
-		return
+	p := &r.pass
+	p.fill, p.ahead, p.left = s.fill, s.pending, s.pending
+	if p.limit > 0 {
+		p.left = min(p.left, p.limit)
 	}
-	n := s.pending
-	if r.limit > 0 && n > r.limit {
-		n = r.limit
+	if err == nil {
+		err = r.checkWritten(r.next, p.left)
 	}
-	if r.err = r.checkWritten(r.next, n); r.err != nil {
-		return
+	if r.err = err; err == nil && p.left > 0 {
+		r.guardedCopy()
 	}
-	if r.mode == Observe {
-		r.err = r.deliverCopies(n, s.pending)
-	} else {
-		r.err = r.deliver(n)
-	}
-	r.rememberRun()
 }
 
-// deliver calls fn with n events, in place, in one batch, or in two if they wrap
-// around the end of the ring.
-func (r *Reader) deliver(n int) error {
-	size := r.layout.EventSize()
-	for n > 0 {
-		run := min(n, r.Capacity()-int(r.next))
-		at := int(r.next) * size
-		slots := r.slots[at : at+run*size]
-		if err := r.written(slots); err != nil {
-			return err
-		}
-		r.fn(Batch{layout: r.layout, slots: slots})
-		r.moveTo((r.next + uint64(run)) & r.mask)
-		n -= run
+// guardedCopy copies the next events to the buffer, up to the end of the ring.
+func (r *Reader) guardedCopy() {
+	p, size := &r.pass, r.layout.EventSize()
+	n := min(p.left, r.Capacity()-int(r.next), len(p.buffer)*8/size)
+	from := r.slots[int(r.next)*size:][:n*size]
+	slots := bytesOf(p.buffer[:])[:n*size]
+	if r.mode == Consume {
+		copy(slots, from)
+	} else {
+		copyWords(p.buffer[:], from)
+		r.err = r.checkCopy(n)
 	}
-	return nil
+	if r.err == nil {
+		r.err = r.written(slots)
+	}
+	if r.err == nil {
+		p.batch, p.left = Batch{r.layout, slots}, p.left-n
+		r.moveTo((r.next + uint64(n)) & r.mask)
+		r.rememberRun()
+	}
 }
 
 // moveTo sets next. All changes of next go through it.

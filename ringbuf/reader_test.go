@@ -222,12 +222,12 @@ func TestObserverWritesNothing(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		w := newRing(t, l, 8)
 		push(t, w, 0, 7)
-		before := bytesOf(t, w.Path())
+		before := fileBytes(t, w.Path())
 		r := open(t, w.Path(), Observe)
 		equal(t, "events", read(t, r), samples(l, 0, 7))
 		commit(t, r)
 		equal(t, "a second read", read(t, r), []Event(nil))
-		if !slices.Equal(before, bytesOf(t, w.Path())) {
+		if !slices.Equal(before, fileBytes(t, w.Path())) {
 			t.Error("the file has changed")
 		}
 		if err := w.Push(sample(l, 7)); !errors.Is(err, ErrFull) {

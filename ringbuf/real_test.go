@@ -34,16 +34,6 @@ func wantEvents(c ringtest.Case) []Event {
 	return events
 }
 
-// openSettled opens a ring. If the ring may have wrapped to 0, it waits until the file
-// is a second old.
-func openSettled(t *testing.T, path string, mode Mode) *Reader {
-	t.Helper()
-	if h, _ := Peek(path); h.WritePos == 0 && h.ReadPos != 0 {
-		waitUntilSettled(t, path)
-	}
-	return open(t, path, mode)
-}
-
 var layoutOfVersion = map[int32]Layout{1: V1, 2: V2, 4: V4}
 
 func TestRealRingsAreReadAndCommitted(t *testing.T) {
@@ -54,7 +44,7 @@ func TestRealRingsAreReadAndCommitted(t *testing.T) {
 		for _, mode := range modes() {
 			t.Run(c.Name+"/"+mode.String(), func(t *testing.T) {
 				path := ringtest.Copy(t, c)
-				r := openSettled(t, path, mode)
+				r := open(t, path, mode)
 				if r.Layout() != layoutOfVersion[c.Version] || r.Capacity() != int(c.Capacity) || r.Position() != c.ReadPos {
 					t.Errorf("layout %v, capacity %d, position %d; the JSON says version %d, %d and %d",
 						r.Layout(), r.Capacity(), r.Position(), c.Version, c.Capacity, c.ReadPos)
@@ -73,7 +63,7 @@ func TestRealRingsAreReadAndCommitted(t *testing.T) {
 					want.ReadPos = afterCommit(Header(want))
 				}
 				equal(t, "header after the commit", ringtest.ReadHeader(t, path), want)
-				equal(t, "slots after the commit", bytesOf(t, path)[HeaderSize:], bytesOf(t, c.File)[HeaderSize:])
+				equal(t, "slots after the commit", fileBytes(t, path)[HeaderSize:], fileBytes(t, c.File)[HeaderSize:])
 				if again := read(t, r); len(again) != 0 {
 					t.Errorf("a second read gives %d events", len(again))
 				}
@@ -99,7 +89,7 @@ func TestUnusableRealRingsAreRefused(t *testing.T) {
 					t.Fatalf("error %v, want %v", err, want)
 				}
 				says(t, err, path, advice)
-				equal(t, "the file", bytesOf(t, path), bytesOf(t, c.File))
+				equal(t, "the file", fileBytes(t, path), fileBytes(t, c.File))
 			})
 		}
 	}
@@ -122,7 +112,7 @@ func TestWriterWritesWhatNIXLWrites(t *testing.T) {
 			if n, err := w.PushBatch(events); err != nil || n != len(events) {
 				t.Fatalf("pushed %d of %d: %v", n, len(events), err)
 			}
-			got, want := bytesOf(t, path), bytesOf(t, c.File)
+			got, want := fileBytes(t, path), fileBytes(t, c.File)
 			if len(got) != len(want) {
 				t.Fatalf("%d bytes, want %d", len(got), len(want))
 			}
@@ -160,7 +150,7 @@ func withoutPadding(l Layout, ring []byte) []byte {
 func TestRealRingThatWrappedToZeroKeepsOneSlot(t *testing.T) {
 	c := ringtest.Find(t, "v1.4.0/wrapped_zero_cap8")
 	path := ringtest.Copy(t, c)
-	r := openSettled(t, path, Consume)
+	r := open(t, path, Consume)
 	equal(t, "pending", read(t, r), wantEvents(c))
 	commit(t, r)
 	if h := ringtest.ReadHeader(t, path); h.ReadPos != 7 || h.WritePos != 0 || r.Uncommitted() != 0 {

@@ -9,17 +9,17 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 )
 
 // The table shows each step of an agent that restarts on its ring, and what a
 // consumer sees after the step. The agent can be preempted or exit between any two
 // steps. c is the position that this reader has committed, n the position that it
-// has read up to. "ctime" is the time of the file's last change.
+// has read up to.
 //
 //	step                  what a reader sees
-//	ftruncate             ctime changes, even if the size doesn't. If the file is smaller,
-//	                      access to the missing part is ErrShrunk. Pending events belong
-//	                      to the old run and are read
+//	ftruncate             if the file is smaller, access to the missing part is ErrShrunk.
+//	                      Pending events belong to the old run and are read
 //	writePos = 0          c = 0 < n: writePos is behind n, ErrRestarted
 //	                      c ≠ 0: the ring seems to have wrapped, with events pending up to
 //	                      its end. See below
@@ -34,12 +34,11 @@ import (
 //
 // Only writePos = 0 with c ≠ 0 is ambiguous. One rule is enough for it: a surprising header
 // isn't believed until it has stayed the same for a moment. A restarting agent makes its next
-// store within nanoseconds, unless it is preempted. So nothing is pending until ctime is a
-// second old. Before that, OpenReader returns ErrNotReady to a consumer. An observer commits
-// nothing, so it believes this header if the ring has it when it is opened.
+// store within nanoseconds, unless it is preempted. So nothing is pending until a consumer has
+// seen this header for a second. For an observer, the slots decide; see checkObserved.
 
-// settleTime is the age of ctime from which on a reader believes an ambiguous header.
-const settleTime = 1e9 // ns
+// settleTime is how long a consumer sees an ambiguous header before it believes it.
+const settleTime = time.Second
 
 // state is the checked result of one look at a ring.
 type state struct {
@@ -96,20 +95,23 @@ func (r *Reader) loadOnce() (s state, err error) {
 // verify reduces the pending events of a look to those that certainly belong to
 // this run.
 func (r *Reader) verify(s state) (state, error) {
-	if s.write != 0 && r.committed != 0 && r.mode == Consume {
-		return s, nil // positions would show a restart
-	}
-	now, err := r.stat()
 	switch {
-	case err != nil:
-	case s.write == 0 && now.Age < settleTime && now.Changed != r.atEnd:
-		s.pending = 0
 	case r.mode == Observe:
-		err = r.checkObserved(s, now)
-	case !r.sameRun():
-		err = ErrRestarted
+		return s, r.checkObserved(s)
+	case s.write != 0:
+		r.since = time.Time{}
+		if !r.sameRun() {
+			return s, ErrRestarted
+		}
+		return s, nil
 	}
-	return s, err
+	if r.since.IsZero() {
+		r.since = r.backing.Now()
+	}
+	if r.backing.Now().Sub(r.since) < settleTime {
+		s.pending = 0
+	}
+	return s, nil
 }
 
 // stat returns the file's state. A changed size is an error: slots may be missing,
@@ -160,7 +162,7 @@ func (r *Reader) swap(to uint64) (bool, error) {
 	return atomic.CompareAndSwapUint64(r.read, r.committed, to), nil
 }
 
-// written returns an error if slots, which start at next and may be a copy, don't all hold
+// written returns an error if slots, a copy of those that start at next, don't all hold
 // events. Truncating a file within its last page causes no fault: the missing part reads as
 // zeros, and only the file's size shows the truncation.
 func (r *Reader) written(slots []byte) error {

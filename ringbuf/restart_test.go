@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
@@ -120,7 +118,6 @@ func TestObserverDetectsARestart(t *testing.T) {
 				push(t, w, 0, 40)
 				r := open(t, w.Path(), Observe)
 				read(t, r)
-				nextTick(t, w.Path())
 				restarted := create(t, w.Path(), s.layout, s.capacity)
 				if first {
 					push(t, restarted, 0, 1)
@@ -228,21 +225,6 @@ func closeNow(tb testing.TB, r *Reader) {
 func truncate(tb testing.TB, path string, size int64) {
 	tb.Helper()
 	must.OK(tb, os.Truncate(path, size))
-}
-
-// nextTick waits until the file system's clock has advanced since the file at path
-// was changed. On older kernels, it advances only every few milliseconds.
-func nextTick(tb testing.TB, path string) {
-	tb.Helper()
-	var file, probe unix.Stat_t
-	must.OK(tb, unix.Stat(path, &file))
-	for {
-		must.OK(tb, os.WriteFile(path+".tick", []byte{0}, 0o600))
-		must.OK(tb, unix.Stat(path+".tick", &probe))
-		if probe.Ctim != file.Ctim {
-			return
-		}
-	}
 }
 
 // Slots that the next run hasn't overwritten yet are still those that were read. A ring with more

@@ -25,7 +25,7 @@ func TestCreateWritesTheHeaderAndZeroedSlots(t *testing.T) {
 		if w.Layout() != l || w.Capacity() != 32 {
 			t.Errorf("layout %v, capacity %d", w.Layout(), w.Capacity())
 		}
-		b := bytesOf(t, w.Path())
+		b := fileBytes(t, w.Path())
 		equal(t, "header", b[:HeaderSize], header(l, 32))
 		if len(b) != HeaderSize+32*l.EventSize() || strings.Trim(string(b[HeaderSize:]), "\x00") != "" {
 			t.Errorf("%d bytes, or not all slots are zero", len(b))
@@ -176,7 +176,7 @@ func TestNamedEventsNeedALayoutWithNames(t *testing.T) {
 func TestClosedWriterReturnsErrClosedAndLeavesTheFile(t *testing.T) {
 	w := newRing(t, V4, 8)
 	push(t, w, 0, 3)
-	before := bytesOf(t, w.Path())
+	before := fileBytes(t, w.Path())
 	for range 2 {
 		ok(t, w.Close())
 	}
@@ -188,7 +188,7 @@ func TestClosedWriterReturnsErrClosedAndLeavesTheFile(t *testing.T) {
 			says(t, err, w.Path())
 		}
 	}
-	if string(bytesOf(t, w.Path())) != string(before) {
+	if string(fileBytes(t, w.Path())) != string(before) {
 		t.Error("Close changed the ring")
 	}
 }

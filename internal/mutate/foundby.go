@@ -7,10 +7,11 @@ package main
 // an entry, all tests of the packages run.
 var foundBy = map[string]string{
 	// ringbuf
-	"a consumer opens a ring in the ambiguous state only once its file is a second old": "TestWrappedRingOpensOnceItsFileIsASecondOld",
-	"at position 0, changed slots show a restart":                                       "TestAgentPausedDuringRestart",
-	"a read position that another consumer moved backward skips nothing":                "TestForeignReaderMovesBackward",
-	"an observer reads a wrapped ring that it opens at once":                            "TestObserverReadsAWrappedRingThatItOpensAtOnce",
+	"a write position of 0 is believed after a second":                   "TestRingThatWrapsToZeroIsReadAfterASecond",
+	"each ambiguous header must last for a second":                       "TestEachAmbiguousHeaderLastsForASecond",
+	"at position 0, changed slots show a restart":                        "TestAgentPausedDuringRestart",
+	"a read position that another consumer moved backward skips nothing": "TestForeignReaderMovesBackward",
+	"an observer reads a wrapped ring that it opens at once":             "TestObserverReadsAWrappedRingAtOnce",
 
 	// checkpoint
 	"events that an agent writes while the slots are compared are not skipped": "TestEventsThatARestartedAgentWritesDuringResumeAreNotSkipped",

@@ -7,7 +7,7 @@ package main
 var observerMutations = []mutation{
 	{
 		"ringbuf/observe.go", "an observer omits events that were overwritten while it copied them",
-		"if ahead < seen {",
+		"if ahead < r.pass.ahead {",
 		"if false {",
 	},
 	{
@@ -17,12 +17,12 @@ var observerMutations = []mutation{
 	},
 	{
 		"ringbuf/observe.go", "the slots show an observer that the agent has restarted",
-		"case wrapped && !r.wroteToTheEnd(), !wrapped && r.checksum(0, r.seenTo) != r.seen:",
+		"case wrapped && !r.wroteToTheEnd(), !wrapped && s.read == 0 && r.checksum(0, r.seenTo) != r.seen:",
 		"case wrapped && false:",
 	},
 	{
-		"ringbuf/restart.go", "an observer reads a wrapped ring that it opens at once",
-		"now.Age < settleTime && now.Changed != r.atEnd:",
-		"now.Age < settleTime:",
+		"ringbuf/reader.go", "an observer reads a wrapped ring that it opens at once",
+		"mode == Observe && h.WritePos >= h.ReadPos {",
+		"mode == Observe {",
 	},
 }

@@ -6,11 +6,6 @@ package main
 // ringMutations are bugs of the reader.
 var ringMutations = []mutation{
 	{
-		"ringbuf/reader.go", "a consumer opens a ring in the ambiguous state only once its file is a second old",
-		"state.Age < settleTime",
-		"state.Age < 0",
-	},
-	{
 		"ringbuf/restart.go", "another version or capacity is a restart",
 		"\tif !r.is(r.layout.Version(), r.mask+1) {\n\t\treturn state{}, ErrRestarted",
 		"\tif false {\n\t\treturn state{}, ErrRestarted",
@@ -37,23 +32,28 @@ var ringMutations = []mutation{
 	},
 	{
 		"ringbuf/restart.go", "a write position of 0 is ambiguous",
-		"\tif s.write != 0 && r.committed != 0 &&",
-		"\tif r.committed != 0 &&",
+		"\tcase s.write != 0:\n\t\tr.since",
+		"\tcase true:\n\t\tr.since",
 	},
 	{
 		"ringbuf/restart.go", "at position 0, changed slots show a restart",
-		"\tcase !r.sameRun():\n\t\terr",
-		"\tcase r.mask == 0:\n\t\terr",
+		"if !r.sameRun() {\n\t\t\treturn s, ",
+		"if false {\n\t\t\treturn s, ",
 	},
 	{
-		"ringbuf/restart.go", "a write position of 0 is believed only once the file is a second old",
-		"case s.write == 0 && now.Age < settleTime && now",
-		"case s.write == 0 && now.Age < 0 && now",
+		"ringbuf/restart.go", "a write position of 0 is believed only after a second",
+		"Sub(r.since) < settleTime",
+		"Sub(r.since) < 0",
 	},
 	{
-		"ringbuf/restart.go", "a write position of 0 is believed once the file is a second old",
-		"case s.write == 0 && now.Age < settleTime && now",
-		"case s.write == 0 && now",
+		"ringbuf/restart.go", "a write position of 0 is believed after a second",
+		"Sub(r.since) < settleTime",
+		"Sub(r.since) < 1000000*settleTime",
+	},
+	{
+		"ringbuf/restart.go", "each ambiguous header must last for a second",
+		"\t\tr.since = time.Time{}\n",
+		"",
 	},
 	{
 		"ringbuf/restart.go", "a read position of 0 is a restart",

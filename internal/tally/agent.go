@@ -59,9 +59,7 @@ func (a *Agent) Look() *Totals {
 	return t
 }
 
-// Add counts the events of a batch. If the batch's memory faults, Add panics, and the
-// ring's reader turns the panic into an error. In that case, only part of the batch is
-// counted, and the last transfers may be counted in histograms only.
+// Add counts the events of a batch.
 func (a *Agent) Add(b ringbuf.Batch) {
 	if a.watch != nil {
 		a.watch.begin(b.Layout())

@@ -4,7 +4,7 @@
 // Package tally turns the events of one NIXL agent into its totals: counters,
 // last values, histograms, and signs of lost events.
 //
-// [Agent.Add] counts batches directly from the ring. It allocates only for the first
+// [Agent.Add] counts batches of events. It allocates only for the first
 // event of a name. Values are stored as integers in the units of the ring (bytes,
 // microseconds) and converted to floating point on reading.
 //

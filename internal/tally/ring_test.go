@@ -4,6 +4,7 @@
 package tally_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,8 +43,13 @@ func memory(size int) []byte { return make([]byte, size) }
 type backing int64
 
 func (b backing) Stat() (ringbuf.FileState, error) {
-	return ringbuf.FileState{Size: int64(b), Changed: 1, Age: int64(time.Hour)}, nil
+	return ringbuf.FileState{Size: int64(b)}, nil
 }
+
+var clock atomic.Int64
+
+// Now advances the time, so that a reader doesn't wait at position 0.
+func (backing) Now() time.Time { return time.Unix(clock.Add(3600), 0) }
 
 func (backing) Guard(fn func()) error {
 	fn()

@@ -21,7 +21,8 @@ func (a *Agent) categorized(events []ringbuf.CategorizedEvent) {
 		a.typed(r[:n], ringbuf.V3)
 		events = events[n:]
 		if n < len(r) && len(events) > 0 {
-			a.one(&events[0])
+			e := &events[0]
+			a.unknown(e.Category, e.Type, e.Value, ringbuf.V2)
 			events = events[1:]
 		}
 	}
@@ -38,16 +39,6 @@ func (r *run) categorized(events []ringbuf.CategorizedEvent) (n int) {
 		r[n] = ringbuf.TypedEvent{Type: t, Value: e.Value}
 	}
 	return len(events)
-}
-
-// one counts one event. It reads the slot again, which may have changed.
-func (a *Agent) one(e *ringbuf.CategorizedEvent) {
-	c, t, v := e.Category, e.Type, e.Value
-	if ringbuf.V2.Knows(t) && t.Category() == c {
-		a.known(t, v)
-		return
-	}
-	a.unknown(c, t, v, ringbuf.V2)
 }
 
 // timed counts events that have a category, a name and a time.

@@ -106,12 +106,12 @@ func BenchmarkSameWork(b *testing.B) {
 func alternate(b *testing.B, plain func(n int) float64) {
 	b.Helper()
 	const batch = 20
-	w := fullRing(b)
-	r := openReader(b, w.Path())
-	r.drain(b)
 	events := transfers(slots - 1)
 	var ours, theirs []float64
 	for b.Loop() {
+		w := fullRing(b) // another one each time, because a position of 0 would be ambiguous for a second
+		r := openReader(b, w.Path())
+		r.drain(b)
 		theirs = append(theirs, plain(batch))
 		var took []float64
 		for range batch {

@@ -22,18 +22,15 @@ import (
 // faulty is the Backing of a ring in plain memory. If err isn't nil, accesses fail with it.
 type faulty struct {
 	memory
-	err     *error
-	changed *int64
-	fresh   *bool
+	err   *error
+	fresh *bool
 }
 
-func (f faulty) Stat() (ringbuf.FileState, error) {
-	s, err := f.memory.Stat()
-	s.Changed = *f.changed
+func (f faulty) Now() time.Time {
 	if *f.fresh {
-		s.Age = 0
+		return time.Unix(0, 0)
 	}
-	return s, err
+	return f.memory.Now()
 }
 
 func (f faulty) Guard(fn func()) error {
@@ -45,16 +42,15 @@ func (f faulty) Guard(fn func()) error {
 
 // harness is an owner with one ring, its source, and a store.
 type harness struct {
-	t       *testing.T
-	owner   *owner
-	now     time.Time
-	next    time.Time // when the owner wants to run
-	mem     memory
-	err     error // error of accesses to the ring's memory
-	changed int64 // the file's change time
-	fresh   bool  // the file has just changed; by default, that was long ago
-	writer  *ringbuf.Writer
-	reader  *ringbuf.Reader
+	t      *testing.T
+	owner  *owner
+	now    time.Time
+	next   time.Time // when the owner wants to run
+	mem    memory
+	err    error // error of accesses to the ring's memory
+	fresh  bool  // the reader's clock stands still
+	writer *ringbuf.Writer
+	reader *ringbuf.Reader
 
 	handler Handler
 	stored  [][]byte // the values of all storage keys
@@ -92,7 +88,6 @@ func (b *harness) startAgent(capacity int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.changed++
 	b.writer = w
 }
 
@@ -118,7 +113,7 @@ func (b *harness) open(mode ringbuf.Mode) {
 	b.t.Helper()
 	faults := b.err
 	b.err = nil // opening doesn't access the mapping
-	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err, &b.changed, &b.fresh}, mode)
+	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err, &b.fresh}, mode)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -338,7 +333,7 @@ func TestSilentAgentIsKeptUntilItsLastEventsAreCounted(t *testing.T) {
 		b.step()
 	}
 	b.push(5)
-	b.changed, b.fresh = b.changed+1, true
+	b.fresh = true
 	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
 	if b.step(Crowded{Rings: 1}); b.retired {
 		t.Fatal("the agent is retired before its last events can be read")

@@ -108,7 +108,8 @@ func (p *process) tap(a Agent, b ringbuf.Batch) {
 	r := p.owner.agents[a.ID].reader
 	f := p.fileOf(r)
 	for i := range b.Len() {
-		id := f.event(b.Layout(), r.Position()+uint64(i))
+		slot := (r.Position() + uint64(r.Capacity()-b.Len()+i)) % uint64(r.Capacity())
+		id := f.event(b.Layout(), slot)
 		if value := b.Event(i).Value; value != w.valueOf[id] {
 			w.fail("%s: event %d has value %d, but %d was read", a.ID, id, w.valueOf[id], value)
 		}

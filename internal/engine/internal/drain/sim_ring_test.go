@@ -127,11 +127,10 @@ type mapping struct {
 
 func (m *mapping) Stat() (ringbuf.FileState, error) {
 	m.file.world.race()
-	return ringbuf.FileState{
-		Size: int64(m.file.size), Changed: m.file.changed.UnixNano(), Age: int64(m.file.world.now.Sub(m.file.changed)),
-		Ino: uint64(m.file.number),
-	}, nil
+	return ringbuf.FileState{Size: int64(m.file.size), Ino: uint64(m.file.number)}, nil
 }
+
+func (m *mapping) Now() time.Time { return m.file.world.now }
 
 // Guard fails if pages of the mapping are beyond the end of the file. A page has 64 bytes.
 func (m *mapping) Guard(fn func()) error {

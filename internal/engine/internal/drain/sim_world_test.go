@@ -467,10 +467,10 @@ func (w *world) truncated(a *simAgent) {
 
 // reset records the events that are lost by the first store of a restart.
 func (w *world) reset(a *simAgent) {
-	const tail = 4 // see ringbuf/observe.go
+	const tail = 16 // see ringbuf/observe.go
 	if f, o := a.file, w.observers[a.file]; o != nil && f.slots != 0 {
 		write := f.load(f.lay.writePos)
-		o.sure = w.begun[a.path] == o.begun+1 && write != 0 && write < f.slots-tail && o.reader.Position() == write
+		o.sure = w.begun[a.path] == o.begun+1 && write != 0 && write+tail < f.slots && o.reader.Position() == write
 	}
 	w.lose(a, "restart")
 	if p := w.process; p != nil {
