@@ -17,7 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-var update = flag.Bool("update", false, "write the example for the OpenTelemetry Operator instead of comparing it")
+var update = flag.Bool("update", false, "write the golden files and the example for the OpenTelemetry Operator")
 
 const operatorFile = examples + "kubernetes/opentelemetrycollector.yaml"
 
