@@ -5,25 +5,21 @@ package rings
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Reader returns a periodic reader of the Producer's metrics, and of those of the
 // MeterProvider that it is passed to. Counters and histograms have the temporality that
 // the exporter selects; up-down counters are always cumulative. What a reader has
-// collected doesn't affect other readers.
+// collected doesn't affect the counters and histograms of other readers.
 func (p *Producer) Reader(e sdkmetric.Exporter, opts ...sdkmetric.PeriodicReaderOption) *sdkmetric.PeriodicReader {
 	own := &deltas{producer: p, temporality: e.Temporality}
-	p.mu.Lock()
-	p.readers = append(p.readers, own)
-	p.mu.Unlock()
 	return sdkmetric.NewPeriodicReader(e, append(slices.Clip(opts), sdkmetric.WithProducer(own))...)
 }
 
@@ -32,31 +28,7 @@ func (p *Producer) Reader(e sdkmetric.Exporter, opts ...sdkmetric.PeriodicReader
 type deltas struct {
 	producer    *Producer
 	temporality sdkmetric.TemporalitySelector
-	previous    map[series]cumulative          // of the last collection
-	highest     map[attribute.Distinct]float64 // ring utilization since the last collection; guarded by the Producer's lock
-}
-
-// series identifies a series of a metric.
-type series struct {
-	metric     string
-	attributes attribute.Distinct
-}
-
-// cumulative is the state of a series at a collection.
-type cumulative struct {
-	start, at time.Time
-	value
-}
-
-// value is the value of a counter or of a histogram. Explicit buckets are those of scale 0
-// and offset 0.
-type value struct {
-	number        int64
-	count, zero   uint64
-	sum           float64
-	bounds        []float64
-	scale, offset int32
-	buckets       []uint64
+	previous    map[string]metricdata.Aggregation // the totals of the last collection
 }
 
 // Produce implements [sdkmetric.Producer]. Readers don't collect concurrently.
@@ -65,118 +37,120 @@ func (d *deltas) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error)
 	if err != nil || len(scopes) == 0 {
 		return nil, err
 	}
-	d.producer.mu.Lock()
-	highest := d.highest
-	d.highest = nil
-	d.producer.mu.Unlock()
-	next := make(map[series]cumulative)
+	next := make(map[string]metricdata.Aggregation)
 	scopes = slices.Clone(scopes) // those of a closed Producer are shared
 	scopes[0].Metrics = slices.Clone(scopes[0].Metrics)
 	for i := range scopes[0].Metrics {
-		d.convert(&scopes[0].Metrics[i], next, highest)
+		m := &scopes[0].Metrics[i]
+		key := fmt.Sprintf("%s %T", m.Name, m.Data) // rings and stores can have different histograms
+		next[key] = m.Data
+		m.Data = d.convert(d.previous[key], m.Data)
 	}
 	d.previous = next
 	return scopes, nil
 }
 
-// utilization returns the points of the ring utilization.
-func utilization(m *metricdata.Metrics) []metricdata.DataPoint[float64] {
-	if data, ok := m.Data.(metricdata.Gauge[float64]); ok && m.Name == semconv.RingUtilization.Name {
-		return data.DataPoints
-	}
-	return nil
-}
-
-// collected takes note of any reader's collection.
-func (d *deltas) collected(ms []metricdata.Metrics) {
-	highest := make(map[attribute.Distinct]float64) // without the agents that are gone
-	for i := range ms {
-		for _, p := range utilization(&ms[i]) {
-			key := p.Attributes.Equivalent()
-			highest[key] = max(d.highest[key], p.Value)
-		}
-	}
-	d.highest = highest
-}
-
-func (d *deltas) convert(m *metricdata.Metrics, next map[series]cumulative, highest map[attribute.Distinct]float64) {
-	if points := slices.Clone(utilization(m)); points != nil {
-		for i := range points {
-			points[i].Value = max(points[i].Value, highest[points[i].Attributes.Equivalent()])
-		}
-		m.Data = metricdata.Gauge[float64]{DataPoints: points}
-	}
-	const delta = metricdata.DeltaTemporality
-	counters := d.temporality(sdkmetric.InstrumentKindObservableCounter) == delta
-	histograms := d.temporality(sdkmetric.InstrumentKindHistogram) == delta
-	var unknown metricdata.Extrema[float64] // minimum and maximum are those of all values
-	switch data := m.Data.(type) {
+// convert returns data with the temporality that the reader asks for.
+func (d *deltas) convert(previous, data metricdata.Aggregation) metricdata.Aggregation {
+	counters := d.temporality(sdkmetric.InstrumentKindObservableCounter) == metricdata.DeltaTemporality
+	histograms := d.temporality(sdkmetric.InstrumentKindHistogram) == metricdata.DeltaTemporality
+	switch now := data.(type) {
 	case metricdata.Sum[int64]:
-		if !data.IsMonotonic || !counters {
-			return
+		if counters && now.IsMonotonic {
+			before, _ := previous.(metricdata.Sum[int64])
+			return deltaSum(before, now)
 		}
-		data.DataPoints, data.Temporality = slices.Clone(data.DataPoints), delta
-		for i := range data.DataPoints {
-			p := &data.DataPoints[i]
-			key := series{m.Name, p.Attributes.Equivalent()}
-			p.Value = d.since(key, &p.StartTime, &p.Time, next, value{number: p.Value}).number
-		}
-		m.Data = data
 	case metricdata.Histogram[float64]:
-		if !histograms {
-			return
+		if histograms {
+			before, _ := previous.(metricdata.Histogram[float64])
+			return deltaHistogram(before, now)
 		}
-		data.DataPoints, data.Temporality = slices.Clone(data.DataPoints), delta
-		for i := range data.DataPoints {
-			p := &data.DataPoints[i]
-			key := series{m.Name, p.Attributes.Equivalent()}
-			v := d.since(key, &p.StartTime, &p.Time, next, value{count: p.Count, sum: p.Sum, bounds: p.Bounds, buckets: p.BucketCounts})
-			p.Count, p.Sum, p.BucketCounts, p.Min, p.Max = v.count, v.sum, v.buckets, unknown, unknown
-		}
-		m.Data = data
 	case metricdata.ExponentialHistogram[float64]:
-		if !histograms {
+		if histograms {
+			before, _ := previous.(metricdata.ExponentialHistogram[float64])
+			return deltaExponential(before, now)
+		}
+	}
+	return data
+}
+
+// The following functions return what was added to each point since previous, or all of it
+// if the point is new or started again. A delta begins where the one before ended. Its
+// minimum and maximum are unknown.
+
+func deltaSum(previous, now metricdata.Sum[int64]) metricdata.Sum[int64] {
+	now.Temporality = metricdata.DeltaTemporality
+	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p metricdata.DataPoint[int64]) (attribute.Set, time.Time) {
+		return p.Attributes, p.StartTime
+	}, func(old, p *metricdata.DataPoint[int64]) {
+		p.StartTime = old.Time
+		p.Value -= old.Value
+	})
+	return now
+}
+
+func deltaHistogram(previous, now metricdata.Histogram[float64]) metricdata.Histogram[float64] {
+	now.Temporality = metricdata.DeltaTemporality
+	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p metricdata.HistogramDataPoint[float64]) (attribute.Set, time.Time) {
+		return p.Attributes, p.StartTime
+	}, func(old, p *metricdata.HistogramDataPoint[float64]) {
+		p.StartTime = old.Time
+		if !slices.Equal(p.Bounds, old.Bounds) { // it started at zero again
 			return
 		}
-		data.DataPoints, data.Temporality = slices.Clone(data.DataPoints), delta
-		for i := range data.DataPoints {
-			p := &data.DataPoints[i]
-			key, b := series{m.Name, p.Attributes.Equivalent()}, &p.PositiveBucket
-			v := d.since(key, &p.StartTime, &p.Time, next, value{
-				count: p.Count, zero: p.ZeroCount, sum: p.Sum, scale: p.Scale, offset: b.Offset, buckets: b.Counts,
-			})
-			p.Count, p.ZeroCount, p.Sum, b.Counts, p.Min, p.Max = v.count, v.zero, v.sum, v.buckets, unknown, unknown
+		p.Count, p.Sum = p.Count-old.Count, p.Sum-old.Sum
+		p.BucketCounts = slices.Clone(p.BucketCounts)
+		for b, n := range old.BucketCounts {
+			p.BucketCounts[b] -= n
 		}
-		m.Data = data
+	})
+	for i := range now.DataPoints {
+		p := &now.DataPoints[i]
+		p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
 	}
+	return now
 }
 
-// since remembers the value of a series, and returns what was added since the previous
-// collection, or since the start if the series is new or was reset. It sets the times of
-// the point. A point doesn't end before the previous one, even if the clock is set back.
-func (d *deltas) since(key series, start, at *time.Time, next map[series]cumulative, v value) value {
-	before, ok := d.previous[key]
-	if !ok || !before.start.Equal(*start) {
-		before = cumulative{at: *start}
+func deltaExponential(previous, now metricdata.ExponentialHistogram[float64]) metricdata.ExponentialHistogram[float64] {
+	now.Temporality = metricdata.DeltaTemporality
+	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p metricdata.ExponentialHistogramDataPoint[float64]) (attribute.Set, time.Time) {
+		return p.Attributes, p.StartTime
+	}, func(old, p *metricdata.ExponentialHistogramDataPoint[float64]) {
+		p.StartTime = old.Time
+		p.Count, p.Sum, p.ZeroCount = p.Count-old.Count, p.Sum-old.Sum, p.ZeroCount-old.ZeroCount
+		buckets := &p.PositiveBucket
+		buckets.Counts = slices.Clone(buckets.Counts)
+		for b, n := range old.PositiveBucket.Counts { // a scale that is smaller by 1 merges pairs of buckets
+			buckets.Counts[(old.PositiveBucket.Offset+int32(b))>>(old.Scale-p.Scale)-buckets.Offset] -= n
+		}
+	})
+	for i := range now.DataPoints {
+		p := &now.DataPoints[i]
+		p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
 	}
-	if at.Before(before.at) {
-		*at = before.at
-	}
-	next[key] = cumulative{*start, *at, v}
-	*start = before.at
-	return v.minus(before.value)
+	return now
 }
 
-// minus returns what was added to an older value. If the bounds of a histogram have
-// changed, it started at zero again.
-func (v value) minus(old value) value {
-	if !slices.Equal(v.bounds, old.bounds) {
-		return v
+// each returns a copy of points in which subtract has changed those that continue a
+// previous one: those with its attributes and start time, which identify returns.
+func each[P any](previous, points []P, identify func(P) (attribute.Set, time.Time), subtract func(old, p *P)) []P {
+	type identity struct {
+		attributes attribute.Distinct
+		start      int64
 	}
-	v.number, v.count, v.zero, v.sum = v.number-old.number, v.count-old.count, v.zero-old.zero, v.sum-old.sum
-	v.buckets = slices.Clone(v.buckets)
-	for b, n := range old.buckets { // a scale that is smaller by 1 merges pairs of buckets
-		v.buckets[(old.offset+int32(b))>>(old.scale-v.scale)-v.offset] -= n
+	of := func(p P) identity {
+		set, start := identify(p)
+		return identity{set.Equivalent(), start.UnixNano()}
 	}
-	return v
+	before := make(map[identity]*P)
+	for i := range previous {
+		before[of(previous[i])] = &previous[i]
+	}
+	points = slices.Clone(points)
+	for i := range points {
+		if old := before[of(points[i])]; old != nil {
+			subtract(old, &points[i])
+		}
+	}
+	return points
 }

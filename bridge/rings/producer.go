@@ -27,19 +27,18 @@ import (
 //
 // Use [Producer.Reader] for an exporter. Other readers, such as that of
 // exporters/prometheus, take the Producer itself, whose totals are cumulative. Readers can
-// share a Producer: each gets all totals. But only for those of Producer.Reader,
-// nixl.telemetry.ring.utilization is the maximum since their own last collection; for
-// others, it is the maximum since the last collection of any reader.
+// share a Producer: each gets all totals. But nixl.telemetry.ring.utilization is the maximum
+// since the last collection of any reader.
 type Producer struct {
 	host    *engine.Engine
 	log     *slog.Logger
 	build   builder     // without data
 	waiting *time.Timer // for the first collection; nil with sinks
 
-	mu      sync.Mutex // guards the following fields; held during collections
-	closed  bool
-	readers []*deltas
-	last    []metricdata.ScopeMetrics // the totals at Close
+	mu     sync.Mutex // guards the following fields; held during collections
+	closed bool
+	latest time.Time                 // of the last collection
+	last   []metricdata.ScopeMetrics // the totals at Close
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
@@ -152,7 +151,10 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 
 func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMetrics {
 	b := p.build
-	b.now, b.data = b.clock(), make(map[kind]metricdata.Aggregation)
+	if now := b.clock(); now.After(p.latest) { // it may have been set back
+		p.latest = now
+	}
+	b.now, b.data = p.latest, make(map[kind]metricdata.Aggregation)
 	c, err := p.host.Collect(ctx, last)
 	if err != nil {
 		otel.Handle(fmt.Errorf("read NIXL's rings: totals can't be collected; they are cumulative, so the next collection includes them: %w", err))
@@ -163,9 +165,6 @@ func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMet
 	}
 	p.host.Delivered(c) // the SDK doesn't report whether the export succeeds
 	metrics := b.metrics()
-	for _, r := range p.readers {
-		r.collected(metrics)
-	}
 	if len(metrics) == 0 {
 		return nil
 	}

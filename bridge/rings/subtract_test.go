@@ -1,0 +1,97 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rings
+
+import (
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+)
+
+type (
+	number      = metricdata.DataPoint[int64]
+	explicit    = metricdata.HistogramDataPoint[float64]
+	exponential = metricdata.ExponentialHistogramDataPoint[float64]
+)
+
+var (
+	agentA = attribute.NewSet(attribute.String("agent", "a"))
+	agentB = attribute.NewSet(attribute.String("agent", "b"))
+)
+
+// at returns the time of a second.
+func at(second int64) time.Time { return time.Unix(second, 0) }
+
+func counter(of metricdata.Temporality, points ...number) metricdata.Aggregation {
+	return metricdata.Sum[int64]{DataPoints: points, Temporality: of, IsMonotonic: true}
+}
+
+func histogram(of metricdata.Temporality, points ...explicit) metricdata.Aggregation {
+	return metricdata.Histogram[float64]{DataPoints: points, Temporality: of}
+}
+
+func exponentials(of metricdata.Temporality, points ...exponential) metricdata.Aggregation {
+	return metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: of}
+}
+
+// A delta is what was added since the previous collection, or all of it if the series is new
+// or started again.
+func TestDeltaIsTheDifferenceToThePreviousCollection(t *testing.T) {
+	const cumulative, delta = metricdata.CumulativeTemporality, metricdata.DeltaTemporality
+	bounds, extrema := []float64{1, 2}, metricdata.NewExtrema(3.0)
+	upDown := metricdata.Sum[int64]{DataPoints: []number{{Attributes: agentA, StartTime: at(1), Time: at(3), Value: 8}}, Temporality: cumulative}
+	for name, tt := range map[string]struct{ previous, now, want metricdata.Aggregation }{
+		"no previous collection": {
+			nil,
+			counter(cumulative, number{Attributes: agentA, StartTime: at(1), Time: at(2), Value: 5}),
+			counter(delta, number{Attributes: agentA, StartTime: at(1), Time: at(2), Value: 5}),
+		},
+		"counters": {
+			counter(cumulative, number{Attributes: agentA, StartTime: at(1), Time: at(2), Value: 5}, number{Attributes: agentB, StartTime: at(1), Time: at(2), Value: 9}),
+			counter(cumulative, number{Attributes: agentB, StartTime: at(1), Time: at(3), Value: 10}, number{Attributes: agentA, StartTime: at(1), Time: at(3), Value: 5}),
+			counter(delta, number{Attributes: agentB, StartTime: at(2), Time: at(3), Value: 1}, number{Attributes: agentA, StartTime: at(2), Time: at(3)}),
+		},
+		"a series that started again": {
+			counter(cumulative, number{Attributes: agentA, StartTime: at(1), Time: at(2), Value: 5}),
+			counter(cumulative, number{Attributes: agentA, StartTime: at(2), Time: at(3), Value: 3}),
+			counter(delta, number{Attributes: agentA, StartTime: at(2), Time: at(3), Value: 3}),
+		},
+		"an up-down counter": {upDown, upDown, upDown},
+		"a histogram": {
+			histogram(cumulative, explicit{Attributes: agentA, StartTime: at(1), Time: at(2), Count: 3, Sum: 6, Bounds: bounds, BucketCounts: []uint64{1, 2, 0}}),
+			histogram(cumulative, explicit{Attributes: agentA, StartTime: at(1), Time: at(3), Count: 5, Sum: 9, Bounds: bounds, BucketCounts: []uint64{1, 3, 1}, Max: extrema}),
+			histogram(delta, explicit{Attributes: agentA, StartTime: at(2), Time: at(3), Count: 2, Sum: 3, Bounds: bounds, BucketCounts: []uint64{0, 1, 1}}),
+		},
+		"a histogram with other bounds": {
+			histogram(cumulative, explicit{Attributes: agentA, StartTime: at(1), Time: at(2), Count: 3, Sum: 6, Bounds: []float64{1}, BucketCounts: []uint64{1, 2}}),
+			histogram(cumulative, explicit{Attributes: agentA, StartTime: at(1), Time: at(3), Count: 1, Sum: 2, Bounds: bounds, BucketCounts: []uint64{0, 1, 0}}),
+			histogram(delta, explicit{Attributes: agentA, StartTime: at(2), Time: at(3), Count: 1, Sum: 2, Bounds: bounds, BucketCounts: []uint64{0, 1, 0}}),
+		},
+		"an exponential histogram of a smaller scale": {
+			exponentials(cumulative, exponential{
+				Attributes: agentA, StartTime: at(1), Time: at(2), Count: 6, ZeroCount: 1, Sum: 6, Scale: 3,
+				PositiveBucket: metricdata.ExponentialBucket{Offset: 5, Counts: []uint64{1, 2, 2}},
+			}),
+			exponentials(cumulative, exponential{
+				Attributes: agentA, StartTime: at(1), Time: at(3), Count: 9, ZeroCount: 2, Sum: 10, Scale: 2, Min: extrema,
+				PositiveBucket: metricdata.ExponentialBucket{Offset: 1, Counts: []uint64{1, 1, 5}},
+			}),
+			exponentials(delta, exponential{
+				Attributes: agentA, StartTime: at(2), Time: at(3), Count: 3, ZeroCount: 1, Sum: 4, Scale: 2,
+				PositiveBucket: metricdata.ExponentialBucket{Offset: 1, Counts: []uint64{1, 0, 1}},
+			}),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := deltas{temporality: func(sdkmetric.InstrumentKind) metricdata.Temporality { return delta }}
+			metricdatatest.AssertAggregationsEqual(t, tt.want, d.convert(tt.previous, tt.now))
+			d.temporality = sdkmetric.DefaultTemporalitySelector
+			metricdatatest.AssertAggregationsEqual(t, tt.now, d.convert(tt.previous, tt.now))
+		})
+	}
+}
