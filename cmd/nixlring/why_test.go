@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -125,7 +126,7 @@ func TestWhyListsWhatItCouldNotJudge(t *testing.T) {
 	r := runWith(t.Context(), world{now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }},
 		"why", dir, "--for", "1s")
 	if r.code != exitNoRing || r.out != "" || !strings.HasPrefix(r.err, "Nothing found, but not everything was judged: 5 agents in "+dir) ||
-		!strings.Contains(r.err, "\n  - speed compared with the past: 5 of 5 agents had no known speed") {
+		!strings.Contains(r.err, "\n  - speed compared with the past: 5 of 5 agents had no speed") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -257,5 +258,24 @@ func TestWhyPrintsFindingsInEightyColumns(t *testing.T) {
 		if len([]rune(line)) > 81 {
 			t.Errorf("too long: %q", line)
 		}
+	}
+}
+
+// The rings remember what the agents did before the watch, although it is consumed.
+func TestWhyRightAfterAllAgentsStoppedSaysThatTheyDidTransfer(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3 {
+		path := filepath.Join(dir, fmt.Sprint("agent-", i))
+		pushed(t, path, ringbuf.V4, transferred(false, 1<<20, time.Millisecond, 0, time.Now()), transferred(false, 1<<20, time.Millisecond, 0, time.Now()))
+		consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
+		must.OK(t, err)
+		defer consumer.Close()
+		_, err = consumer.Read(0, func(ringbuf.Batch) {})
+		must.OK(t, err)
+		must.OK(t, consumer.Commit())
+	}
+	r, v := why(t, procWith(t), dir)
+	if got := unjudged(v)["progress"]; r.code != exitNoRing || got != "no agent completed a transfer, although 3 did before" {
+		t.Errorf("%q: %+v", got, r)
 	}
 }

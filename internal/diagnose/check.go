@@ -39,7 +39,7 @@ func (h *history) checks() []Check {
 	idle := cmp.Or(still, c.some(c.idle, "completed no transfer"))
 	list := []Check{
 		{Name: "speed compared with peers", Kinds: []Kind{Straggler}, Reason: cmp.Or(few, c.some(c.peerless, peers))},
-		{Name: "speed compared with the past", Kinds: []Kind{Slower, JobSlower}, Reason: cmp.Or(few, c.some(c.pastless, "had no known speed before"))},
+		{Name: "speed compared with the past", Kinds: []Kind{Slower, JobSlower}, Reason: cmp.Or(few, c.some(c.pastless, "had no speed "+units.Age(h.windows.Gap)+" ago or earlier"))},
 		{Name: "progress", Kinds: []Kind{Stalled, JobStalled, Idle}, Reason: idle},
 		{Name: "errors", Kinds: []Kind{Failing, SomeFail}, Reason: idle},
 		{Name: "post times", Kinds: []Kind{PostBound}, Reason: few},
@@ -107,8 +107,8 @@ func (h *history) coverage() (c coverage) {
 			continue
 		}
 		past := slices.ContainsFunc(paces, func(p pace) bool {
-			_, ok := h.past(t, last, p.way)
-			return ok
+			past, ok := h.past(t, last, p.way)
+			return ok && !past.remembered // what a ring remembers shows a slowdown, but doesn't rule one out
 		})
 		c.peerless += boolean(!compared[a])
 		c.pastless += boolean(!past)

@@ -38,6 +38,12 @@ func transfers(a *diagnose.Agent, direction, n int, milliseconds float64) {
 	a.Events += 4 * uint64(n)
 }
 
+// stopped is the state of an agent with transfers before, but none now.
+func stopped(a *diagnose.Agent) {
+	transfers(a, 0, 100, 1)
+	a.Before = 100
+}
+
 // said returns the kind, severity and first agent of each finding.
 func said(list []diagnose.Finding) (all []string) {
 	for _, f := range list {
@@ -61,7 +67,7 @@ func TestShortWatch(t *testing.T) {
 			}
 		}, []string{"warning straggler decode-7 +0", "warning no_consumer decode-0 +63"}, ""},
 		"rings are full": {2, func(i, second int, a *diagnose.Agent) {
-			transfers(a, 0, 100, 1)
+			stopped(a)
 			a.Ring.Consumer, a.Ring.Peak, a.Ring.Saturations = nil, 1<<14-1, uint64(second)
 		}, []string{"warning ring_full decode-0 +1"}, "no agent completed a transfer, although 2 did before"},
 		"another program drains rings": {2, func(i, second int, a *diagnose.Agent) {
@@ -74,7 +80,7 @@ func TestShortWatch(t *testing.T) {
 		}, []string{"warning no_consumer decode-0 +1"}, ""},
 		"an agent stopped before": {4, func(i, second int, a *diagnose.Agent) {
 			if busy(second, a); i == 2 {
-				transfers(a, 0, 100, 1)
+				stopped(a)
 			}
 		}, []string{"warning stalled decode-2 +0"}, ""},
 		"a spare agent": {4, func(i, second int, a *diagnose.Agent) {
@@ -82,7 +88,7 @@ func TestShortWatch(t *testing.T) {
 				busy(second, a)
 			}
 		}, []string{"info idle decode-2 +0"}, ""},
-		"all stopped before":  {4, func(_, _ int, a *diagnose.Agent) { transfers(a, 0, 100, 1) }, nil, "no agent completed a transfer, although 4 did before"},
+		"all stopped before":  {4, func(_, _ int, a *diagnose.Agent) { stopped(a) }, nil, "no agent completed a transfer, although 4 did before"},
 		"all have never done": {4, func(int, int, *diagnose.Agent) {}, nil, "no agent completed a transfer"},
 		"reads of one agent are slow": {5, func(i, second int, a *diagnose.Agent) {
 			transfers(a, 0, 100*second, 1)

@@ -56,7 +56,9 @@ type Agent struct {
 	Throughput Histogram `json:"throughput"` // of transfers, in bytes per second
 	Sizes      Histogram `json:"sizes"`      // in bytes
 
-	// Remembered is the older half of the transfers that were still in its ring when it was opened.
+	// Before is the number of transfers that its ring remembered when it was opened, whether or not they were
+	// consumed. Remembered is their older half.
+	Before     uint64   `json:"transfers_before,omitempty"`
 	Remembered [2]Moved `json:"remembered,omitzero"`
 
 	Transfers []Transfer `json:"transfers,omitempty"` // since the frame before, oldest first; at most some of the slowest

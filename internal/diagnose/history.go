@@ -187,7 +187,7 @@ func (h *history) moved(t *track, i int, ago time.Duration) float64 {
 }
 
 // before returns the number of transfers from before the first frame that the agent's ring remembered.
-func (t *track) before() uint64 { return t.states[t.first].Both().Transfers }
+func (t *track) before() uint64 { return t.states[t.first].Before }
 
 // up returns whether the agent runs at frame i.
 func (t *track) up(i int) Up {

@@ -189,13 +189,3 @@ func (x *transfers) take() []diagnose.Transfer {
 	x.framed = true
 	return list
 }
-
-// remember sets the older half of the transfers that were in the ring before the first frame.
-func (x *transfers) remember(r *ring) {
-	for i := range x.lap[:len(x.lap)/2] {
-		t := &x.lap[i]
-		m := &r.remembered[t.Direction]
-		m.Bytes, m.Transfers, m.Seconds = m.Bytes+t.Bytes, m.Transfers+1, m.Seconds+seconds(t.Duration)
-	}
-	x.lap = nil
-}

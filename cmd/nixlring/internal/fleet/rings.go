@@ -5,6 +5,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/units"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -32,9 +34,10 @@ const (
 
 // Rings returns frames of the rings of a directory, of pods or of all processes.
 type Rings struct {
-	cfg  Config
-	host *engine.Engine
-	pods pods
+	cfg   Config
+	shape *tally.Shape
+	host  *engine.Engine
+	pods  pods
 
 	started bool
 	due     time.Time        // when the next frame is due
@@ -53,11 +56,28 @@ type Rings struct {
 
 // ring is the state of an agent at the frame before.
 type ring struct {
-	framed bool // the agent was in it
+	fresh  bool // the agent was just discovered
+	framed bool // the agent was in a frame
 	events uint64
 	wrote  time.Time // when events last changed
 
-	remembered [2]diagnose.Moved // see [diagnose.Agent]
+	lap        []tally.Transfer  // that were in the ring before the first frame
+	before     uint64            // see [diagnose.Agent]
+	remembered [2]diagnose.Moved // likewise
+}
+
+// remember computes what the ring remembers, once.
+func (r *ring) remember() {
+	if r.lap == nil {
+		return
+	}
+	r.before = uint64(len(r.lap))
+	for i := range r.lap[:len(r.lap)/2] {
+		t := &r.lap[i]
+		m := &r.remembered[t.Direction]
+		m.Bytes, m.Transfers, m.Seconds = m.Bytes+t.Bytes, m.Transfers+1, m.Seconds+seconds(t.Duration)
+	}
+	r.lap = nil
 }
 
 // NewRings returns a source. The error says what is wrong with the configuration. No ring is opened before
@@ -70,11 +90,12 @@ func NewRings(cfg Config) (*Rings, error) {
 		cfg.Proc = "/proc"
 	}
 	s := &Rings{cfg: cfg, known: make(map[string]*ring), names: make(map[int]string), seen: make(map[string]*transfers), pods: pods{proc: cfg.Proc}}
-	host, err := engine.New(s.engine())
-	if err != nil {
+	host, errHost := engine.New(s.engine())
+	shape, errShape := tally.NewShape(ownTally())
+	if err := errors.Join(errHost, errShape); err != nil {
 		return nil, err
 	}
-	s.host = host
+	s.host, s.shape = host, shape
 	return s, nil
 }
 
@@ -127,7 +148,7 @@ func (s *Rings) Next(ctx context.Context) (*diagnose.Frame, error) {
 		s.started = true
 		snapshots, _ := s.collect(ctx) // an error occurs again below
 		for i := range snapshots {
-			s.known[snapshots[i].ID] = &ring{}
+			s.known[snapshots[i].ID] = s.found(&snapshots[i])
 		}
 	} else if !wait(ctx, s.due.Sub(s.cfg.Now())) {
 		return nil, ctx.Err()
@@ -143,7 +164,29 @@ func (s *Rings) Next(ctx context.Context) (*diagnose.Frame, error) {
 	if err := s.err(); err != nil && len(snapshots) == 0 {
 		return nil, err
 	}
+	for i := range snapshots {
+		if id := snapshots[i].ID; s.known[id] == nil {
+			s.known[id] = s.found(&snapshots[i])
+			s.known[id].fresh = true
+		}
+	}
 	return s.frame(now, snapshots), nil
+}
+
+// found returns the state of an agent that was discovered, with the transfers that its ring remembers.
+func (s *Rings) found(snap *engine.Snapshot) *ring {
+	r := &ring{}
+	if snap.Store || snap.Up == engine.UpNo {
+		return r
+	}
+	events, err := ringbuf.Recall(snap.Path)
+	if err != nil {
+		return r // the engine reports what is wrong with the ring
+	}
+	once := tally.NewAgent(s.shape)
+	once.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { r.lap = append(r.lap, *t) }})
+	once.Add(events)
+	return r
 }
 
 func (s *Rings) collect(ctx context.Context) ([]engine.Snapshot, error) {
@@ -171,19 +214,19 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 	for i := range snapshots {
 		snap := &snapshots[i]
 		r := s.known[snap.ID]
-		if r == nil {
-			next[snap.ID] = &ring{}
+		if next[snap.ID] = r; r.fresh {
+			r.fresh = false
 			continue
 		}
-		next[snap.ID] = r
 		a := newAgent(snap, s.seen[snap.ID])
 		s.pods.name(&a, now)
 		identify(&a)
 		if x := s.seen[snap.ID]; x != nil {
-			x.remember(r)
-			a.Transfers = x.take()
+			r.lap = append(r.lap, x.lap...)
+			x.lap, a.Transfers = nil, x.take()
 		}
-		a.Remembered = r.remembered
+		r.remember()
+		a.Before, a.Remembered = r.before, r.remembered
 		s.observe(&a, r, now)
 		a.ID, a.Path = units.Text(a.ID), units.Text(a.Path) // for JSON
 		f.Agents = append(f.Agents, a)

@@ -271,3 +271,32 @@ func TestAgentInAPodHasItsName(t *testing.T) {
 		}
 	}
 }
+
+// Beside a Collector, the ring has few events that aren't consumed.
+func TestFirstFrameHasWhatTheRingRemembers(t *testing.T) {
+	w := newWorld(t)
+	ring := w.ring("a", ringbuf.V4, 64)
+	consumer, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
+	must.OK(t, err)
+	defer consumer.Close()
+	for i := range 20 {
+		push(t, ring, tally.Transmit, 1+i, 1)
+		if i == 18 {
+			break // not consumed
+		}
+		_, err = consumer.Read(0, func(ringbuf.Batch) {})
+		must.OK(t, err)
+		must.OK(t, consumer.Commit())
+	}
+	// Of 64 slots, one is free and one may be written, so 15 transfers remain.
+	a := w.only()
+	if a.Before != 15 || a.Remembered[0].Transfers != 7 || a.Remembered[0].Bytes != 7<<20 || fmt.Sprintf("%.3f", a.Remembered[0].Seconds) != "0.056" {
+		t.Errorf("%d before: %+v", a.Before, a.Remembered)
+	}
+	if a.Moved[0].Transfers != 1 {
+		t.Errorf("counted %+v", a.Moved)
+	}
+	if b := w.only(); b.Before != 15 || b.Remembered != a.Remembered {
+		t.Errorf("later %d, %+v", b.Before, b.Remembered)
+	}
+}
