@@ -5,9 +5,10 @@ package discover
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/mailbox"
 )
 
 // HangTimeout is the time after which a file system that doesn't respond is reported.
@@ -24,16 +25,13 @@ type Worker struct {
 	cancel    context.CancelFunc
 	ended     chan struct{}
 
-	mu        sync.Mutex
-	submitted []func()
-	closed    bool
-	arrived   chan struct{} // has a value after a function was submitted
+	submitted *mailbox.Mailbox[func()]
 }
 
 // NewWorker returns a Worker that calls hung if a call of [Worker.Do] takes longer
 // than [HangTimeout].
 func NewWorker(now func() time.Time, hung func()) *Worker {
-	w := &Worker{now: now, started: now(), watchdog: time.AfterFunc(HangTimeout, hung), ended: make(chan struct{}), arrived: make(chan struct{}, 1)}
+	w := &Worker{now: now, started: now(), watchdog: time.AfterFunc(HangTimeout, hung), ended: make(chan struct{}), submitted: mailbox.New[func()]()}
 	w.watchdog.Stop()
 	return w
 }
@@ -98,30 +96,18 @@ func (w *Worker) Stopped() bool {
 
 // Submit submits a function to the worker's goroutine. It reports false if the
 // goroutine no longer accepts one.
-func (w *Worker) Submit(fn func()) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return false
-	}
-	w.submitted = append(w.submitted, fn)
-	select {
-	case w.arrived <- struct{}{}:
-	default:
-	}
-	return true
-}
+func (w *Worker) Submit(fn func()) bool { return w.submitted.Put(fn) }
 
 // Submitted returns a channel that has a value after a function was submitted.
-func (w *Worker) Submitted() <-chan struct{} { return w.arrived }
+func (w *Worker) Submitted() <-chan struct{} { return w.submitted.Arrived() }
 
 // RunSubmitted runs the submitted functions in order. With last, no more are accepted.
 func (w *Worker) RunSubmitted(last bool) {
-	w.mu.Lock()
-	submitted := w.submitted
-	w.submitted, w.closed = nil, last
-	w.mu.Unlock()
-	for _, fn := range submitted {
+	take := w.submitted.Close
+	if !last {
+		take = func() []func() { return w.submitted.Take(nil) }
+	}
+	for _, fn := range take() {
 		fn()
 	}
 }

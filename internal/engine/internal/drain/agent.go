@@ -18,6 +18,7 @@ import (
 type agent struct {
 	Agent
 	source Source
+	page   int // see [checkpoint.PageOf]
 
 	reader   *ringbuf.Reader // nil while the agent has no open ring
 	reopenAt time.Time       // when to open a broken ring again; zero if there is none

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/mailbox"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
@@ -60,7 +62,7 @@ type Loop struct {
 	cfg   LoopConfig
 	owner *owner
 	saver *checkpoint.Saver // nil without storage
-	mail  *mailbox
+	mail  *mailbox.Mailbox[Message]
 	ended chan struct{}
 
 	stored map[string]bool // IDs of the agents with a checkpoint when the loop started
@@ -78,7 +80,7 @@ func NewLoop(cfg LoopConfig) *Loop {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	l := &Loop{cfg: cfg, mail: newMailbox(), ended: make(chan struct{}), started: cfg.Now(), stored: make(map[string]bool)}
+	l := &Loop{cfg: cfg, mail: mailbox.New[Message](), ended: make(chan struct{}), started: cfg.Now(), stored: make(map[string]bool)}
 	saves := cfg.Storage != nil && !cfg.Observe // an observer has no position to resume
 	l.owner = newOwner(&l.cfg.Config, l, saves)
 	if saves {
@@ -101,17 +103,19 @@ func (l *Loop) run() {
 	next := l.cfg.Now()
 	for {
 		select {
-		case <-l.mail.arrived:
+		case <-l.mail.Arrived():
 		case <-timer.C:
 		}
-		messages := l.mail.take(memory)
+		messages := l.mail.Take(memory)
 		now := l.cfg.Now()
 		if len(messages) == 0 {
 			l.cfg.observeLag(now.Sub(next))
 		}
 		next = l.step(now, messages)
 		if l.owner.stopped {
-			l.closeLate()
+			for _, m := range l.mail.Close() {
+				closeLate(m)
+			}
 			return
 		}
 		clear(messages)
@@ -130,17 +134,19 @@ func (l *Loop) step(now time.Time, messages []Message) (next time.Time) {
 	return next
 }
 
-// closeLate closes rings that arrive after the end of the loop.
-func (l *Loop) closeLate() {
-	l.mail.close(func(m Message) {
-		if m, ok := m.(Opened); ok {
-			m.From.Close(m.Reader)
-		}
-	})
+// Send sends a message to the owner.
+func (l *Loop) Send(m Message) {
+	if !l.mail.Put(m) {
+		closeLate(m)
+	}
 }
 
-// Send sends a message of a source to the owner.
-func (l *Loop) Send(m Message) { l.mail.put(m) }
+// closeLate closes a ring that arrives after the end of the loop.
+func closeLate(m Message) {
+	if m, ok := m.(Opened); ok {
+		m.From.Close(m.Reader)
+	}
+}
 
 // Collect drains all rings and returns the totals of all agents. With a saver, the
 // totals are stored before Collect returns, so that a crash can't undo them after they
@@ -156,8 +162,9 @@ func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 		deadline = d.Add(-time.Until(d) / 10) // leaves time to export
 	}
 	answer := make(chan collected, 1)
-	l.mail.put(&collect{deadline: deadline, last: last, done: func(c collected) { answer <- c }})
+	l.Send(&collect{deadline: deadline, last: last, done: func(c collected) { answer <- c }})
 	c, err := await(ctx, l, answer)
+	slices.SortStableFunc(c.snapshots, func(a, b Snapshot) int { return strings.Compare(a.ID, b.ID) })
 	return Collection{Snapshots: c.snapshots, collected: c}, err
 }
 
@@ -207,12 +214,12 @@ func (l *Loop) silent() error {
 
 // Delivered reports that a collection was exported successfully. An agent that has
 // exited is reported until its last events are delivered.
-func (l *Loop) Delivered(c Collection) { l.mail.put(delivered{c.number}) }
+func (l *Loop) Delivered(c Collection) { l.Send(delivered{c.number}) }
 
 // Stop closes all rings and ends the loop. It returns an error if the loop hangs or
 // doesn't end before ctx does; the goroutine then keeps running.
 func (l *Loop) Stop(ctx context.Context) error {
-	l.mail.put(stop{})
+	l.Send(stop{})
 	check := time.NewTicker(hungAfter / 10)
 	defer check.Stop()
 	for {
@@ -268,59 +275,9 @@ func (l *Loop) reportHung() {
 // Loop implements env. None of these methods block.
 
 func (l *Loop) save(b *batch, ops []checkpoint.Op) {
-	l.saver.Save(ops, func(err error) { l.mail.put(saved{batch: b, err: err}) })
+	l.saver.Save(ops, func(err error) { l.Send(saved{batch: b, err: err}) })
 }
 
 func (l *Loop) reply(c *collect) { c.done(c.collected) }
 
 func (l *Loop) report(n notice.Notice) { l.cfg.Report(n) }
-
-// mailbox queues messages without ever blocking the sender.
-type mailbox struct {
-	arrived chan struct{} // buffer of one signal
-
-	mu       sync.Mutex
-	messages []Message
-	after    func(Message) // called with messages once the mailbox is closed
-}
-
-func newMailbox() *mailbox { return &mailbox{arrived: make(chan struct{}, 1)} }
-
-func (m *mailbox) put(message Message) {
-	m.mu.Lock()
-	after := m.after
-	if after == nil {
-		m.messages = append(m.messages, message)
-	}
-	m.mu.Unlock()
-	if after != nil {
-		after(message)
-		return
-	}
-	select {
-	case m.arrived <- struct{}{}:
-	default:
-	}
-}
-
-// take returns the messages that have arrived. Later messages are stored in into, so the
-// caller must alternate between two slices.
-func (m *mailbox) take(into []Message) []Message {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	messages := m.messages
-	m.messages = into[:0]
-	return messages
-}
-
-// close calls after for all messages that weren't taken and for all later messages.
-func (m *mailbox) close(after func(Message)) {
-	m.mu.Lock()
-	m.after = after
-	left := m.messages
-	m.messages = nil
-	m.mu.Unlock()
-	for _, message := range left {
-		after(message)
-	}
-}

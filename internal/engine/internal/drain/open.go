@@ -60,7 +60,7 @@ func (m Opened) apply(o *owner, now time.Time) {
 }
 
 func (o *owner) newAgent(id Agent, now time.Time) *agent {
-	a := &agent{Agent: id, tally: tally.NewAgent(o.cfg.Shape), start: now}
+	a := &agent{Agent: id, page: checkpoint.PageOf(id.ID), tally: tally.NewAgent(o.cfg.Shape), start: now}
 	a.heard(now)
 	a.count = func(b ringbuf.Batch) { o.count(a, b) }
 	o.limit(a)

@@ -160,9 +160,10 @@ func (o *owner) wake(now time.Time) time.Time {
 	return next
 }
 
-// compare is the order of agents: by ID, and an agent comes after its predecessors.
+// compare is the order of agents: by page, so that those that are stored together share pages, then by ID. An
+// agent comes after its predecessors.
 func compare(a, b *agent) int {
-	return cmp.Or(strings.Compare(a.ID, b.ID), -cmp.Compare(len(a.entryID()), len(b.entryID())), strings.Compare(a.entryID(), b.entryID()))
+	return cmp.Or(a.page-b.page, strings.Compare(a.ID, b.ID), -cmp.Compare(len(a.entryID()), len(b.entryID())), strings.Compare(a.entryID(), b.entryID()))
 }
 
 // enter adds an agent to order, so that it is drained and reported.

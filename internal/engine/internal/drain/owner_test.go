@@ -52,19 +52,20 @@ type harness struct {
 	writer *ringbuf.Writer
 	reader *ringbuf.Reader
 
-	handler Handler
-	stored  [][]byte // the values of all storage keys
-	inbox   []Message
-	calls   []func() // of the owner in the current step, which take effect after it
-	hangs   bool     // whether the store doesn't answer saves
-	batch   *batch   // the last save
-	notices []notice.Notice
-	reopen  bool
-	retired bool
-	refused []*ringbuf.Reader
-	left    int               // owner's steps and calls until the process is killed; -1 for never
-	process attribute.Set     // of the agent; it is part of the stream
-	streams map[stream]uint64 // what a backend has received: the newest total of each stream
+	handler      Handler
+	stored       [][]byte // the values of all storage keys
+	inbox        []Message
+	calls        []func() // of the owner in the current step, which take effect after it
+	hangs        bool     // whether the store doesn't answer saves
+	saves, pages int      // number of saves, and of the pages that they wrote
+	batch        *batch   // the last save
+	notices      []notice.Notice
+	reopen       bool
+	retired      bool
+	refused      []*ringbuf.Reader
+	left         int               // owner's steps and calls until the process is killed; -1 for never
+	process      attribute.Set     // of the agent; it is part of the stream
+	streams      map[stream]uint64 // what a backend has received: the newest total of each stream
 }
 
 const agentPath = "/rings/agent"
@@ -194,6 +195,7 @@ func (b *harness) Refuse(_ Agent, r *ringbuf.Reader) {
 func (b *harness) save(batch *batch, ops []checkpoint.Op) {
 	b.call(func() {
 		b.batch = batch
+		b.saves, b.pages = b.saves+1, b.pages+len(ops)
 		for _, op := range ops {
 			b.stored[slices.Index(checkpoint.Keys(), op.Key)] = op.Value
 		}

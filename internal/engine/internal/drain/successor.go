@@ -55,7 +55,7 @@ func (o *owner) followClock(a *agent, now time.Time) {
 
 // succeed makes a its own successor, and adds a predecessor whose totals end at a time.
 func (o *owner) succeed(a *agent, end, now time.Time) {
-	old := &agent{Agent: a.Agent, tally: a.tally, layout: a.layout, start: a.start, stream: a.stream, ended: end, dirty: true}
+	old := &agent{Agent: a.Agent, page: a.page, tally: a.tally, layout: a.layout, start: a.start, stream: a.stream, ended: end, dirty: true}
 	old.Unattributed = false
 	old.tally.Release() // the totals no longer change
 	for slices.ContainsFunc(o.order, func(b *agent) bool { return compare(old, b) == 0 }) {
@@ -94,7 +94,7 @@ func (o *owner) restoreEnded(id string) {
 	}
 	agentID, _, _ := strings.Cut(id, checkpoint.Separator)
 	o.enter(&agent{
-		Agent: Agent{ID: agentID, Name: e.Name}, tally: totals, layout: e.Mark.Layout, start: time.Unix(0, e.Mark.Start),
+		Agent: Agent{ID: agentID, Name: e.Name}, page: checkpoint.PageOf(id), tally: totals, layout: e.Mark.Layout, start: time.Unix(0, e.Mark.Start),
 		stream: e.AttributeSet(), ended: time.Unix(0, e.Ended),
 	})
 }

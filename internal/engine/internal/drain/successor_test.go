@@ -226,3 +226,23 @@ func TestTransfersOfASuccessorArePassedToTheHandler(t *testing.T) {
 		t.Errorf("%d errors are passed, want 2", failed)
 	}
 }
+
+// A page is written as a whole, so a save of many agents must not touch all pages.
+func TestSavesOfManyAgentsWriteEachPageOnce(t *testing.T) {
+	const agents = 16 * maxSlice
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.step()
+	for i := range agents {
+		id := fmt.Sprintf("/rings/agent-%d", i)
+		a := b.owner.newAgent(Agent{ID: id, Path: id}, b.now)
+		a.dirty = true
+		b.owner.enter(a)
+	}
+	b.saves, b.pages = 0, 0
+	b.step()
+	b.step()
+	if b.saves != agents/maxSlice || b.pages > 64+2*b.saves {
+		t.Errorf("%d saves have written %d pages, want %d saves and each of 64 pages about once", b.saves, b.pages, agents/maxSlice)
+	}
+}
