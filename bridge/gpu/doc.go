@@ -31,6 +31,6 @@
 //
 // NVML is used on Linux on amd64 and arm64, if the program is built with cgo. That takes a
 // C compiler, but neither CUDA nor the driver: the library is loaded at run time. Other
-// builds compile, but find no GPU. The file docs/go.md in the repository
+// builds compile, but find no GPU. The file bridge/README.md in the repository
 // shows how to install the package, which is a module of its own.
 package gpu

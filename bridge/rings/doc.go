@@ -69,5 +69,5 @@
 // network file systems and FUSE are refused, because reading a page could block
 // forever. A directory that hangs only delays the discovery of its own rings.
 //
-// docs/go.md in the repository shows how to install this package.
+// bridge/README.md in the repository shows how to install this package.
 package rings

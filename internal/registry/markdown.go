@@ -60,10 +60,11 @@ func sections() (document, bridge map[string]string) {
 	document, bridge = map[string]string{"buckets": buckets()}, make(map[string]string)
 	for _, p := range parts() {
 		out := document
-		if p.goOnly {
+		if p.goOnly { // semconv/registry describes the attributes
 			out = bridge
+		} else {
+			out[p.name+" attributes"] = attributes(p.attributes)
 		}
-		out[p.name+" attributes"] = attributes(p.attributes)
 		if len(p.metrics) > 0 {
 			out[p.name+" metrics"] = metrics(p.metrics, all)
 		}

@@ -62,7 +62,7 @@ func TestOtherModulesBringHeavyModules(t *testing.T) {
 		module  string
 		want    string
 		reject  []string
-		replace bool // the commands in docs/go.md don't install the module
+		replace bool // the commands in bridge/README.md don't install the module
 	}{
 		{module: root + "/bridge/gpu", want: "github.com/NVIDIA/go-nvml ", reject: otlp},
 		{module: receiver, want: "go.opentelemetry.io/collector/receiver ", replace: true},
@@ -139,11 +139,11 @@ func program(t *testing.T, imports ...string) string {
 	return dir
 }
 
-// install runs the commands in docs/go.md that add the project's packages to a
+// install runs the commands in bridge/README.md that add the project's packages to a
 // program.
 func install(t *testing.T, dir string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(ringtest.Root(t), "docs", "go.md"))
+	text, err := os.ReadFile(filepath.Join(ringtest.Root(t), "bridge", "README.md"))
 	must.OK(t, err)
 	for block := range strings.SplitSeq(string(text), "```sh\n") {
 		if commands, _, _ := strings.Cut(block, "```"); strings.HasSuffix(commands, "\ngo mod tidy\n") {
@@ -151,7 +151,7 @@ func install(t *testing.T, dir string) {
 			return
 		}
 	}
-	t.Fatal("docs/go.md has no sh block that ends with go mod tidy")
+	t.Fatal("bridge/README.md has no sh block that ends with go mod tidy")
 }
 
 func write(t *testing.T, dir, name, text string) {
