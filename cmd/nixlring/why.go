@@ -207,7 +207,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 
 // processes returns the processes that use NIXL. Those that can't be examined are missing.
 func processes(w world) (list []diagnose.Process) {
-	found, _ := process.New(process.Config{Proc: w.proc}).Scan(w.now())
+	found, _ := process.New(process.Config{Proc: w.proc}).Scan(w.now(), nil)
 	for _, p := range found {
 		list = append(list, diagnose.Process{
 			PID: p.PID, Command: cmp.Or(p.Executable, "a process"),

@@ -119,7 +119,10 @@ func (e *Engine) directory(dir string, common discover.Config) discover.Config {
 	common.Identify = e.cfg.IdentifyBy.InPod(pod)
 	if common.Stores != nil {
 		inPod := *common.Stores
-		inPod.Identify = func(a drain.Agent, _ int64) drain.Agent { return common.Identify(a, nil) }
+		inPod.Identify = func(a drain.Agent, _ int64) drain.Agent {
+			a, _ = common.Identify(a, nil, time.Time{})
+			return a
+		}
 		common.Stores = &inPod
 	}
 	return common

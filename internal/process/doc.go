@@ -6,7 +6,8 @@
 //
 // [Scanner.Scan] lists the processes and examines each of them when it first sees the
 // process, after an exec, and when a PID is reused. It also examines processes at growing
-// intervals, because they may become agents later. A process is an agent if:
+// intervals, because they may become agents later, and remembers which files each agent has
+// mapped. A process is an agent if:
 //
 //   - its environment makes NIXL write a ring or a prometheus_mp store. The kernel keeps
 //     the environment from the start of the process, without variables that Python adds
@@ -25,9 +26,10 @@
 //   - Every read has a limit. Only listed variables of the environment are kept.
 //   - A process can block every read of its environment or mappings indefinitely, because
 //     its memory may be backed by a FUSE file. An examination that takes too long runs on
-//     in the background and counts as failed until it ends. The number of such
-//     examinations is limited per container and per host, and so are the time and the
-//     bytes that the processes of a container cost in a scan.
+//     in the background. The number of such examinations is limited per container and per
+//     host.
+//   - A scan takes a limited share of the time, and containers take turns. So a container
+//     with many processes or mappings delays only the examinations of its own processes.
 //   - An examination opens /proc/PID once and reads all files relative to it, so they
 //     belong to one process even if the PID is reused.
 //   - [OpenDir] opens directories below the root of a process, and follows no link out of
@@ -35,11 +37,11 @@
 //
 // # Reading order
 //
-// A file uses types of earlier files only, except for hang_linux.go, which has methods of Scanner.
+// A file uses types of earlier files only.
 //
 //   - env.go, process.go: what is found
 //   - attributes.go, cgroup.go, environ.go, lines.go, maps.go, mountinfo.go, stat.go,
 //     usage.go: the files of /proc, one by one
-//   - list_linux.go, open_linux.go, examine_linux.go, hang_linux.go, scan_linux.go: the search
+//   - list_linux.go, open_linux.go, examine_linux.go, scan_linux.go: the search
 //   - users.go, users_linux.go: the processes that use a file
 package process

@@ -26,13 +26,13 @@ const (
 // request is the input of an examination.
 type request struct {
 	proc   string
-	pid    int
-	pod    string         // UID of the process's pod; "" if there is none
 	wanted map[string]int // see Config.variables
 	filter filter
-	size   string      // size of the mappings, as in statm; "" to skip reading them
-	start  uint64      // expected start time of the process; 0 if unknown
-	env    environment // from an earlier examination
+
+	pid    int
+	size   string  // size of the mappings, as in statm
+	before Process // result of an earlier examination, but with the current pod and container
+	intact bool    // the environment in it is known
 }
 
 // result is the output of an examination.
@@ -43,7 +43,6 @@ type result struct {
 	awaitsRing bool // the process has libnixl.so mapped, but no ring or store is known
 	intact     bool // the environment is known
 	mapped     mapped
-	read       int // bytes of mappings
 }
 
 // mapped describes the mappings of a process.
@@ -70,8 +69,9 @@ func (q request) readProcess() (a result, err error) {
 		return a, err
 	}
 	defer root.Close()
-	a.process.PID = q.pid
-	stat, err := q.identify(root, &a.process)
+	p := &a.process
+	p.PID, p.Pod, p.Container = q.pid, q.before.Pod, q.before.Container
+	stat, err := q.identify(root, p)
 	if err != nil {
 		return a, err
 	}
@@ -79,34 +79,32 @@ func (q request) readProcess() (a result, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.process.Env, a.process.Attributes, a.intact = e.env, e.attributes, e.intact
+	p.Env, p.Attributes, a.intact = e.env, e.attributes, e.intact
 	rootPath, err := root.Readlink("root")
 	if err != nil {
 		return a, err
 	}
-	env := a.process.env()
+	env := p.env()
 	if env.WritesRing() {
-		a.process.Dirs = addAbsolute(nil, root, rootPath, env.Dir())
+		p.Dirs = addAbsolute(nil, root, rootPath, env.Dir())
 	}
 	if store := env.StoreDir(); store != "" {
-		a.process.Stores = addAbsolute(nil, root, rootPath, store)
+		p.Stores = addAbsolute(nil, root, rootPath, store)
 	}
-	if q.size != "" {
-		if err := q.readMappings(root, rootPath, &a); err != nil {
-			return a, err
-		}
+	if err := q.readMappings(root, rootPath, &a); err != nil {
+		return a, err
 	}
 	for _, dir := range a.mapped.dirs {
-		a.process.Dirs = addDir(a.process.Dirs, dir)
+		p.Dirs = addDir(p.Dirs, dir)
 	}
 	for _, dir := range a.mapped.stores {
-		a.process.Stores = addDir(a.process.Stores, dir)
+		p.Stores = addDir(p.Stores, dir)
 	}
-	known := len(a.process.Dirs) > 0 || len(a.process.Stores) > 0
+	known := len(p.Dirs) > 0 || len(p.Stores) > 0
 	a.usesNIXL = a.mapped.library || known
 	a.awaitsRing = a.mapped.library && !known
 	if a.usesNIXL {
-		err = q.readNamespaces(root, rootPath, &a.process)
+		err = q.readNamespaces(root, rootPath, p)
 	}
 	return a, err
 }
@@ -118,7 +116,7 @@ func (q request) identify(root *os.Root, p *Process) (Stat, error) {
 		return Stat{}, err
 	}
 	stat, ok := ParseStat(b)
-	if !ok || q.start != 0 && stat.Start != q.start {
+	if !ok || q.before.Start != 0 && stat.Start != q.before.Start {
 		return Stat{}, ErrExited
 	}
 	exe, err := root.Readlink("exe")
@@ -136,8 +134,8 @@ func (q request) environ(root *os.Root, stat Stat) (environment, error) {
 	if e.intact || err != nil {
 		return e, err
 	}
-	if q.env.intact {
-		return q.env, nil
+	if q.intact {
+		return environment{q.before.Env, q.before.Attributes, true}, nil
 	}
 	namespace, err := root.Readlink("ns/mnt")
 	if err != nil {
@@ -190,19 +188,17 @@ func (q request) readMappings(root *os.Root, rootPath string, a *result) error {
 		return err
 	}
 	defer f.Close()
-	counted := &counter{r: f}
 	var found usage
-	err = ReadMaps(counted, func(m Mapping) bool { found.add(m, rootPath); return true })
-	a.read = counted.n
-	if err != nil {
+	if err := ReadMaps(f, func(m Mapping) bool { found.add(m, rootPath); return true }); err != nil {
 		return err
 	}
 	a.mapped = mapped{size: q.size, library: found.library, stores: found.stores}
-	for _, file := range found.rings {
-		dir := path.Dir(file)
+	a.process.Mapped = found.files
+	for _, file := range found.files {
+		dir := path.Dir(file.Path)
 		switch {
 		case slices.Contains(a.mapped.dirs, dir):
-		case q.isRing(a.process, file):
+		case q.isRing(a.process, file.Path):
 			a.mapped.dirs = addDir(a.mapped.dirs, dir)
 		default:
 			a.mapped.size = "" // the file may become a ring later
@@ -235,9 +231,12 @@ func (q request) readNamespaces(root *os.Root, rootPath string, p *Process) erro
 	}
 	namespace, err := root.Readlink("ns/mnt")
 	p.NSPID, p.MountNS = nsPID(status), namespace+" "+rootPath
-	if q.pod != "" {
+	if p.Container != "" {
+		p.MountNS += " " + p.Container
+	}
+	if p.Pod != "" {
 		mounts, _ := readFile(root, "mountinfo", maxMountinfo) // the name is optional
-		p.ContainerName = ParseMountinfo(mounts, q.pod)
+		p.ContainerName = ParseMountinfo(mounts, p.Pod)
 	}
 	return err
 }

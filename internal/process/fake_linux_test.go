@@ -130,8 +130,8 @@ func (h *host) mapping(path string, size int) string {
 // a busy machine, other examinations may exceed the timeout, too.
 func scanUntilDone(s *Scanner, now time.Time, hanging ...int) ([]Process, error) {
 	for {
-		list, err := s.Scan(now)
-		i := slices.IndexFunc(s.hanging, func(x *examination) bool { return !slices.Contains(hanging, x.pid) })
+		list, err := s.Scan(now, nil)
+		i := slices.IndexFunc(s.hanging, func(x *examination) bool { return !slices.Contains(hanging, x.record.pid) })
 		if i < 0 {
 			return list, err
 		}

@@ -11,10 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -54,10 +52,10 @@ func TestHangingProcessDelaysOnlyOneScan(t *testing.T) {
 			h.setProcess(task{pid: 102, environ: enabled})
 			h.block(101, name)
 			s := New(Config{Proc: h.proc})
-			for range 3 { // only the first scan takes time
+			for scan := range 3 { // only the first scan takes time
 				found, err := scanUntilDone(s, h.now, 101)
-				if len(found) != 2 || !errors.Is(err, errHangs) {
-					t.Errorf("found = %+v, error = %v", found, err)
+				if len(found) != 2 || errors.Is(err, errHangs) != (scan > 0) {
+					t.Errorf("scan %d: found = %+v, error = %v", scan, found, err)
 				}
 			}
 			contents := enabled
@@ -65,6 +63,7 @@ func TestHangingProcessDelaysOnlyOneScan(t *testing.T) {
 				contents = h.ring("/run/agent")
 			}
 			h.unblock(h.path(101, name), contents)
+			<-s.hanging[0].done
 			if got := h.pids(s, 0); !slices.Equal(got, []int{100, 101, 102}) {
 				t.Errorf("PIDs = %v", got)
 			}
@@ -72,7 +71,7 @@ func TestHangingProcessDelaysOnlyOneScan(t *testing.T) {
 	}
 }
 
-// The processes of one container can't use up the limit for all.
+// However many processes of a container hang, those of others are found by the same scan.
 func TestHangingProcessesOfOneContainerAreLimited(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -83,22 +82,21 @@ func TestHangingProcessesOfOneContainerAreLimited(t *testing.T) {
 	}
 	h.setProcess(task{pid: 200, environ: enabled})
 	s := New(Config{Proc: h.proc})
-	var pids []int
-	for pid := first; pid <= last; pid++ {
-		pids = append(pids, pid)
-	}
-	found, err := scanUntilDone(s, h.now, pids...)
-	if len(found) != 1 || !errors.Is(err, errHangs) || len(s.hanging) != maxHangingGroup {
-		t.Errorf("found = %+v, error = %v, %d processes hang", found, err, len(s.hanging))
+	for range 3 {
+		found, _ := s.Scan(h.now, nil)
+		if len(found) != 1 || len(s.hanging) != maxHangingGroup {
+			t.Errorf("found = %+v, %d processes hang", found, len(s.hanging))
+		}
 	}
 	waiting := slices.Clone(s.hanging)
 	for pid := first; pid <= last; pid++ {
-		if !slices.ContainsFunc(waiting, func(x *examination) bool { return x.pid == pid }) {
+		if !slices.ContainsFunc(waiting, func(x *examination) bool { return x.record.pid == pid }) {
 			h.exit(pid)
 		}
 	}
 	for _, x := range waiting {
-		h.unblock(h.path(x.pid, "environ"), "")
+		h.unblock(h.path(x.record.pid, "environ"), "")
+		<-x.done
 	}
 	if found := h.scan(s, 0); len(found) != 1 || len(s.hanging) > 0 {
 		t.Errorf("found = %+v, %d processes hang", found, len(s.hanging))
@@ -112,110 +110,47 @@ func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 	h.setProcess(task{pid: 100, start: 1})
 	h.block(100, "environ")
 	s := New(Config{Proc: h.proc})
-	if _, err := scanUntilDone(s, h.now, 100); !errors.Is(err, errHangs) {
+	if _, err := scanUntilDone(s, h.now, 100); err != nil {
 		t.Fatal(err)
 	}
+	x := s.hanging[0]
 	exited := h.exit(100)
 	h.setProcess(task{pid: 100, start: 2})
 	if found, _ := scanUntilDone(s, h.now, 100); len(found) != 0 {
 		t.Errorf("found = %+v", found)
 	}
 	h.unblock(filepath.Join(exited, "environ"), enabled)
+	<-x.done
 	if found := h.scan(s, 0); len(found) != 0 {
 		t.Errorf("found = %+v", found)
 	}
 }
 
-// All processes are examined eventually.
-func TestReadingMappingsIsRateLimited(t *testing.T) {
+// A container with many processes, or with processes that hang, can't delay others.
+func TestContainersTakeTurns(t *testing.T) {
 	h := newHost(t)
-	maps := manyMaps(20_000)
-	const first, last = 100, 110
-	for pid := first; pid < last; pid++ {
-		h.setProcess(task{pid: pid, maps: maps})
+	h.setProcess(task{pid: 10, cgroup: "0::/hangs\n"})
+	for pid := range 3 {
+		h.setProcess(task{pid: 100 + pid, cgroup: inAPod})
+		h.setProcess(task{pid: 200 + pid, cgroup: "0::/other\n"})
 	}
-	h.setProcess(task{pid: last, maps: h.ring("/run/agent")})
 	s := New(Config{Proc: h.proc})
-	s.allowance = 1
-	for range last - first + 1 {
-		// Each process has more mappings than may be read in a second.
-		before := s.allowance
-		if found := h.scan(s, time.Second); len(found) > 0 {
-			t.Errorf("found = %+v", found)
-		}
-		if read := before + mappingRate - s.allowance; read > mappingRate+len(maps) {
-			t.Errorf("%d bytes were read in a second", read)
-		}
+	entries, err := list(h.proc, s.listing[:], nil)
+	must.OK(t, err)
+	for _, e := range entries {
+		s.visit(e, h.now)
 	}
-	for range last - first {
-		if len(h.scan(s, time.Minute)) > 0 {
-			return
-		}
+	s.hanging = []*examination{{record: &record{group: "0::/hangs\n"}}}
+	var order []int
+	for _, r := range s.due(h.now, nil) {
+		order = append(order, r.pid)
 	}
-	t.Error("the last process wasn't examined")
-}
-
-// A container with many mappings can't use up the limit for all.
-func TestMappingsOfOneContainerAreLimited(t *testing.T) {
-	h := newHost(t)
-	maps := manyMaps(20_000)
-	attackers := 2*mappingShare/len(maps) + 1
-	for i := range attackers {
-		h.setProcess(task{pid: 100 + i, cgroup: inAPod, maps: maps})
+	if want := []int{100, 200, 101, 201, 102, 202, 10}; !slices.Equal(order, want) {
+		t.Errorf("the order is %v, want %v", order, want)
 	}
-	h.setProcess(task{pid: 100 + attackers, maps: h.ring("/run/agent")})
-	s := New(Config{Proc: h.proc})
-	s.allowance = (attackers - 1) * len(maps)
-	if found := h.scan(s, 0); len(found) != 1 {
-		t.Errorf("found = %+v", found)
-	}
-	for range attackers {
-		h.scan(s, time.Minute)
-	}
-	for i := range attackers {
-		if s.records[100+i].mapped.size == "" {
-			t.Errorf("process %d wasn't examined", 100+i)
-		}
-	}
-}
-
-// A process can delay the readers of its environment without blocking them for long.
-func TestSlowProcessesOfOneContainerDelayScansOnlyOnce(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	const slow, delay = 20, maxBusy / 4
-	var examined atomic.Int32
-	for i := range slow {
-		h.setProcess(task{pid: 100 + i, cgroup: inAPod})
-		h.block(100+i, "environ")
-		go func() {
-			f, err := os.OpenFile(h.path(100+i, "environ"), os.O_WRONLY, 0) // waits for the reader
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			examined.Add(1)
-			<-time.After(delay)
-			h.write(h.path(100+i, "again"), enabled)
-			_, err = f.WriteString(enabled)
-			if err := errors.Join(err, os.Rename(h.path(100+i, "again"), h.path(100+i, "environ")), f.Close()); err != nil {
-				t.Error(err)
-			}
-		}()
-	}
-	h.setProcess(task{pid: 200, environ: enabled})
-	s := New(Config{Proc: h.proc})
-	if found := h.scan(s, 0); !slices.ContainsFunc(found, func(p Process) bool { return p.PID == 200 }) {
-		t.Errorf("found = %+v", found)
-	}
-	if n := examined.Load(); n > int32(maxBusy/delay) {
-		t.Errorf("%d slow processes were examined in a scan", n)
-	}
-	for range slow {
-		h.scan(s, time.Minute)
-	}
-	if got := h.pids(s, time.Minute); len(got) != slow+1 || examined.Load() != slow {
-		t.Errorf("PIDs = %v", got)
+	s.examineAll(s.due(h.now, nil), h.now, 0)
+	if left := len(s.due(h.now, nil)); left != 7 {
+		t.Errorf("%d processes are due after a scan without time, want 7", left)
 	}
 }
 

@@ -43,15 +43,3 @@ func ignoreEOF(err error) error {
 	}
 	return err
 }
-
-// counter counts the bytes that are read.
-type counter struct {
-	r io.Reader
-	n int
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.n += n
-	return n, err
-}

@@ -44,7 +44,7 @@ func runChild(what string) error {
 	n, err := strconv.Atoi(what)
 	switch {
 	case what == "scan":
-		list, err := New(Config{}).Scan(time.Now())
+		list, err := New(Config{}).Scan(time.Now(), nil)
 		fmt.Printf("%d found, permission: %v\n", len(list), errors.Is(err, fs.ErrPermission))
 		return nil
 	case err == nil:

@@ -106,3 +106,15 @@ func TestReadMapsIsLimited(t *testing.T) {
 		t.Errorf("%d bytes, %v", r.n, err)
 	}
 }
+
+// counter counts the bytes that are read.
+type counter struct {
+	r io.Reader
+	n int
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += n
+	return n, err
+}

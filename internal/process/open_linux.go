@@ -33,7 +33,7 @@ func OpenDir(p Process, proc, dir, name string) (*files.Dir, error) {
 	}
 	defer root.Close()
 	// If the process still has the PID, the root that was opened before is its own.
-	if s, err := readStat(pid); err != nil || s.Start != p.Start {
+	if !Runs(proc, p) {
 		return nil, fmt.Errorf("open %s of process %d: %w", path.Join(dir, name), p.PID, ErrExited)
 	}
 	if name == "." {
@@ -45,6 +45,12 @@ func OpenDir(p Process, proc, dir, name string) (*files.Dir, error) {
 	}
 	defer f.Close()
 	return f.Open(name)
+}
+
+// Runs reports whether a process is still running.
+func Runs(proc string, p Process) bool {
+	s, err := readStat(filepath.Join(cmp.Or(proc, "/proc"), strconv.Itoa(p.PID)))
+	return err == nil && s.Start == p.Start
 }
 
 func readStat(pid string) (Stat, error) {

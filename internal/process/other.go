@@ -25,17 +25,12 @@ type Scanner struct{}
 func New(Config) *Scanner { return &Scanner{} }
 
 // Scan returns [errors.ErrUnsupported].
-func (*Scanner) Scan(time.Time) ([]Process, error) {
+func (*Scanner) Scan(time.Time, func(Process) bool) ([]Process, error) {
 	return nil, fmt.Errorf("find processes: %w: requires Linux", errors.ErrUnsupported)
 }
 
-// Look returns nothing.
-func (*Scanner) Look(time.Time, []int) []Process { return nil }
-
-// Examine returns [errors.ErrUnsupported].
-func (*Scanner) Examine(pid int) (Process, error) {
-	return Process{}, fmt.Errorf("examine process %d: %w: requires Linux", pid, errors.ErrUnsupported)
-}
+// Runs returns false.
+func Runs(string, Process) bool { return false }
 
 // OpenDir returns [errors.ErrUnsupported].
 func OpenDir(_ Process, _, dir, _ string) (*files.Dir, error) {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // Config configures a [Scanner].
@@ -46,9 +48,23 @@ type Process struct {
 	// Dirs are the directories in which the process has rings or is expected to create
 	// them, as absolute paths in its root. Use [OpenDir] to open them.
 	Dirs []string
+	// Mapped are the files that the process has mapped and that may be rings.
+	Mapped []Mapped
 	// Stores are the directories of the process's prometheus_mp stores, as absolute
 	// paths in its root.
 	Stores []string
+}
+
+// Mapped is a file that a process has mapped for writing.
+type Mapped struct {
+	ID   files.ID
+	Path string // absolute path in the process's root
+}
+
+// Maps reports whether a process has a file mapped. On overlayfs, old kernels show the inode of
+// the layer below, and on Btrfs, the device differs, so an equal path also counts.
+func (p *Process) Maps(id files.ID, path string) bool {
+	return slices.ContainsFunc(p.Mapped, func(m Mapped) bool { return m.ID == id || m.Path == path })
 }
 
 // Variables in which OpenTelemetry SDKs expect resource attributes.
@@ -84,34 +100,26 @@ func (p Process) env() Env {
 
 const (
 	// examineTimeout is the time after which Scan continues without an examination.
-	examineTimeout = time.Second
-	// maxHanging limits the hanging examinations, because each of them occupies a
-	// thread. maxHangingGroup limits those of one container.
+	examineTimeout = 500 * time.Millisecond
+	// maxSlow limits how many examinations exceed examineTimeout in a scan.
+	maxSlow = 4
+	// maxHanging limits the examinations that are still running, because each of them
+	// occupies a thread. maxHangingGroup limits those of one container.
 	maxHanging, maxHangingGroup = 32, 4
-	// maxBusy is the time after which the other processes of a container wait for the
-	// next scan. A process can delay each read by almost examineTimeout.
-	maxBusy = time.Second
-	// minInterval and maxInterval limit the interval between two examinations of a
-	//  maxIntervalNIXL applies to a process that has libnixl.so mapped, because
-	// it is likely to create a ring.
+	// A scan examines processes for at most one part in scanShare of the time since the last
+	// one, but between minScan and maxScan. Reading mappings takes 5 ns per byte.
+	scanShare, minScan, maxScan = 16, 100 * time.Millisecond, time.Second
+	// minInterval and maxInterval limit the interval between two examinations of a process.
+	// maxIntervalNIXL applies to a process that has libnixl.so mapped, because it is likely to
+	// create a ring.
 	minInterval, maxInterval, maxIntervalNIXL = time.Second, time.Minute, 5 * time.Second
-	// execInterval is the interval between checks for an exec in processes that are
-	// older than youngAge. Younger processes are checked by each scan.
-	execInterval, youngAge = 15 * time.Second, time.Minute
-	// mappingRate limits the bytes of mappings that are read per second. Reading
-	// mappings is by far the most expensive part of a scan; at 5 ns/byte, the limit is
-	// 0.07% of a core. mappingBurst is enough for the first examinations on a large
-	// host.
-	mappingRate, mappingBurst = 128 << 10, 256 << 20
-	// mappingReserve is the part of mappingBurst that is reserved for containers that have
-	// used less than mappingShare lately.
-	mappingReserve, mappingShare = mappingBurst / 2, 2 * maxMaps
-	// maxUnchanged limits how often in a row the mappings of a process aren't read
-	// because their total size is unchanged.
+	// maxUnchanged limits how often in a row a process isn't examined because the total size
+	// of its mappings is unchanged.
 	maxUnchanged = 30
-	// maxDirs limits Dirs and Stores. maxCandidates limits the mapped files that are
-	// checked for being rings.
-	maxDirs, maxCandidates = 16, 64
+	// maxDirs limits Dirs and Stores.
+	maxDirs = 16
+	// maxMapped limits Mapped.
+	maxMapped = 256
 )
 
 // ErrStopped means that a scan was canceled.

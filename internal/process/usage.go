@@ -15,7 +15,7 @@ import (
 // usage collects the mappings of a process that are related to NIXL.
 type usage struct {
 	library bool     // libnixl.so or one of its companion libraries is mapped
-	rings   []string // files that may be rings
+	files   []Mapped // files that may be rings
 	stores  []string // directories of stores
 }
 
@@ -31,9 +31,10 @@ func (s *usage) add(m Mapping, root string) {
 		if file, ok := below(root, string(m.Path)); ok {
 			s.stores = addDir(s.stores, path.Dir(file))
 		}
-	case ringSizes[m.Size] && len(s.rings) < maxCandidates:
+	case ringSizes[m.Size] && len(s.files) < maxMapped:
 		if file, ok := below(root, string(m.Path)); ok {
-			s.rings = append(s.rings, file)
+			id, _ := m.ID()
+			s.files = append(s.files, Mapped{id, file})
 		}
 	}
 }

@@ -8,7 +8,9 @@ package containers
 import (
 	"errors"
 	"os"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -19,8 +21,13 @@ const enable = "--env=NIXL_TELEMETRY_ENABLE=y"
 
 func TestOpenDirRefusesSymlinksOutOfTheContainer(t *testing.T) {
 	a := start(t, spec{pod(1), []string{enable, "--env=NIXL_TELEMETRY_DIR=/rings"}, nil})
-	p, err := process.New(process.Config{}).Examine(a.pid)
+	found, err := process.New(process.Config{}).Scan(time.Now(), nil)
 	must.OK(t, err)
+	i := slices.IndexFunc(found, func(p process.Process) bool { return p.PID == a.pid })
+	if i < 0 {
+		t.Fatal("the agent wasn't found")
+	}
+	p := found[i]
 	for dir, want := range map[string]error{
 		"/magic":               files.ErrNotDir,
 		"/proc/1/root/rings":   files.ErrNotDir,

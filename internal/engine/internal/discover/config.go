@@ -38,11 +38,8 @@ type Config struct {
 	Holder      drain.Holder // whose budget the directory uses; Dir itself if empty
 	Resource    Resource     // of all agents
 
-	// Identify sets the ID and the resource of a ring's agent, such as its pod. If
-	// it is nil, the agent's ID is the ring's path.
-	Identify func(drain.Agent, *ringbuf.Reader) drain.Agent
-	// Processes finds the processes of rings; nil if they aren't known.
-	Processes Processed
+	// Identify identifies agents. If it is nil, the agent's ID is the ring's path.
+	Identify Identify
 	// WalkEvery is the interval between walks; ProbeInterval if zero.
 	WalkEvery time.Duration
 	// Discovered marks a directory that was discovered. Rings that another directory also
@@ -78,7 +75,7 @@ func (c Config) withDefaults() (_ Config, err error) {
 		c.Include = []string{"*"}
 	}
 	if c.Identify == nil {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader) drain.Agent { return a }
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) { return a, MaybeMapped }
 	}
 	if c.Stored == nil {
 		c.Stored = func(string) bool { return false }

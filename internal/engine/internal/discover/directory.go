@@ -24,7 +24,6 @@ type Directory struct {
 
 	stores  *stores // nil if stores are ignored
 	reading atomic.Bool
-	waiting []func() // to call when no process is being sought
 
 	walks     uint64
 	seen      int  // files that the last walk found
@@ -54,12 +53,6 @@ func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Direc
 	d.worker = NewWorker(cfg.Now, d.reportHang)
 	d.tracker = newTracker(cfg, send, notices, d)
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	d.sought = func() {
-		d.worker.Submit(func() {
-			d.attribute()
-			d.callWaiting(false)
-		})
-	}
 	if cfg.Stores != nil {
 		d.stores = newStores(&d.tracker, *cfg.Stores)
 	}
@@ -72,28 +65,17 @@ func (d *Directory) Start() { d.worker.Start(d.run) }
 // Cancel cancels the search for rings, for good. Open rings and stores stay open.
 func (d *Directory) Cancel() { d.cancel() }
 
-// Refresh walks the directory, probes the rings and stores, seeks the processes of new rings, and
-// then calls done on the directory's goroutine. All messages about what it finds are sent before that.
-func (d *Directory) Refresh(done func()) {
-	submitted := d.worker.Submit(func() {
-		d.refresh()
-		d.waiting = append(d.waiting, done)
-		d.callWaiting(false)
-	})
-	if !submitted {
-		done()
-	}
-}
+// Refresh walks the directory, probes the rings and stores, and then calls done on the
+// directory's goroutine. All messages about what it finds are sent before that.
+func (d *Directory) Refresh(done func()) { d.call(d.refresh, done) }
 
-// callWaiting calls the functions that wait until no process is being sought, or with end, all of
-// them.
-func (d *Directory) callWaiting(end bool) {
-	if len(d.waiting) == 0 || d.isSeeking() && !end {
-		return
-	}
-	waiting := d.waiting
-	d.waiting = nil
-	for _, done := range waiting {
+// Attribute sends what the last search has found about agents, and then calls done on the
+// directory's goroutine.
+func (d *Directory) Attribute(done func()) { d.call(d.attribute, done) }
+
+// call calls fn and done on the directory's goroutine, or only done if that has ended.
+func (d *Directory) call(fn, done func()) {
+	if !d.worker.Submit(func() { fn(); done() }) {
 		done()
 	}
 }
@@ -192,6 +174,7 @@ func (d *Directory) run(ctx context.Context) {
 // time of a directory when a file is created, renamed or removed. If that happens just after
 // a walk, the time may stay the same, so only the next walk that is due finds it.
 func (d *Directory) look() {
+	d.attribute()
 	switch now := d.cfg.Now(); {
 	case now.Before(d.walkRest):
 	case !now.Before(d.walkDue), !d.stopped && (d.mayRetry(now) || d.describe() != d.walked):
@@ -233,17 +216,8 @@ func (d *Directory) refresh() {
 	if !d.stopped {
 		d.walk()
 	}
-	d.attributeLate()
 	d.probeAll() // of a stopped directory, a process may still have a ring or store open
 	d.probeStores()
-}
-
-// attributeLate doesn't wait any longer for a search that takes too long.
-func (d *Directory) attributeLate() {
-	if d.isSeeking() {
-		d.attribute()
-		d.callWaiting(false)
-	}
 }
 
 // probeStores looks for processes with a store that have exited.
@@ -277,6 +251,7 @@ func (d *Directory) abandon() {
 				d.send(drain.Gone{ID: r.ID, Reader: r.ring})
 			}
 		}
+		d.attribute() // no search will find more
 		d.probeStores()
 	})
 }
@@ -286,7 +261,6 @@ func (d *Directory) end() {
 	d.stopped = true
 	d.hold(nil)
 	d.worker.RunSubmitted(true)
-	d.callWaiting(true)
 	d.cfg.Rings.free(d.cfg.Holder, someFiles, int64(len(d.records)))
 	clear(d.records)
 	if d.stores != nil {

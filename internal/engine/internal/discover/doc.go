@@ -22,8 +22,6 @@
 //	alias     a ring that is open under       by each walk, until that ring is closed
 //	          another path
 //
-// A path that changes all the time is checked at growing intervals.
-//
 // A record in any state other than open may still have a ring: the file was
 // renamed, removed or replaced, but its agent may continue to write to it. The
 // owner keeps that ring under the agent's name.
@@ -40,10 +38,10 @@
 //
 //   - resource.go, config.go: the configuration of a directory
 //   - rings.go, budget.go: what all directories share
-//   - record.go, throttle.go, refuse.go, open.go, check.go, sought.go, probe.go: single paths, in
+//   - record.go, refuse.go, open.go, check.go, probe.go: single paths, in
 //     whatever directory they are
 //   - stores.go: the stores in a directory
-//   - worker.go, directory.go, walk.go, notify.go: one directory
-//   - identify.go, watcher.go, mapped.go, processes.go, kubelet.go:
+//   - worker.go, directory.go, walk.go: one directory
+//   - identify.go, watcher.go, processes.go, kubelet.go:
 //     directories that come and go
 package discover

@@ -129,9 +129,13 @@ func (v volume) OpenDir(name string) (*files.Dir, error) {
 func (v volume) HasRings() bool { return true }
 
 // IdentifyStore implements [Location].
-func (v volume) IdentifyStore(a drain.Agent, _ int64) drain.Agent { return v.Identify(a, nil) }
+func (v volume) IdentifyStore(a drain.Agent, _ int64) drain.Agent {
+	a, _ = v.Identify(a, nil, time.Time{})
+	return a
+}
 
-func (v volume) Identify(a drain.Agent, _ *ringbuf.Reader) drain.Agent {
+// Identify implements [Location].
+func (v volume) Identify(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
 	a.Dir = v.name
-	return v.kubelet.by.identify(a, origin{pod: v.pod})
+	return v.kubelet.by.identify(a, origin{pod: v.pod}), MaybeMapped
 }

@@ -35,9 +35,9 @@ func TestEmptyRingOfExitedAgentIsLookedAtOnce(t *testing.T) {
 	identified := 0
 	x.leftover("agent", 0)
 	d := x.directory(func(c *Config) {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader) drain.Agent {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
 			identified++
-			return a
+			return a, MaybeMapped
 		}
 	})
 	for range 5 {
@@ -144,10 +144,10 @@ func TestCanceledSearchOpensNothingMore(t *testing.T) {
 	}
 	identified, gate := make(chan struct{}, 1000), make(chan struct{})
 	d := x.directory(func(c *Config) {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader) drain.Agent {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
 			identified <- struct{}{}
 			<-gate
-			return a
+			return a, MaybeMapped
 		}
 	})
 	d.Start()

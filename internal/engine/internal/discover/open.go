@@ -45,11 +45,11 @@ func (t *tracker) tryOpen(f *files.Dir, r *record, info files.Info) {
 		r.known, r.info = true, info
 		t.cfg.Rings.Add(r.ID, t.cfg.Holder)
 		t.setState(r, open)
-		r.ring, r.unmapped = ring, false
+		r.ring = ring
 		t.send(drain.Opened{Agent: r.Agent, Reader: ring, From: t.source})
 		t.opened()
 		t.reportDisk(f)
-		t.probe(r, false) // if another agent has the same ID, the owner needs to know which one runs
+		t.probe(r) // if another agent has the same ID, the owner needs to know which one runs
 		return
 	}
 	switch {
@@ -74,7 +74,6 @@ func (t *tracker) open(f *files.Dir, r *record) (*ringbuf.Reader, error) {
 		return nil, err
 	}
 	agent, err := t.identify(r, ring)
-	agent = t.cfg.Resource.describe(agent)
 	if err == nil {
 		err = t.ctx.Err()
 	}

@@ -10,33 +10,28 @@ import "github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 func (t *tracker) probeAll() {
 	for _, r := range t.records {
 		if r.ring != nil && t.ctx.Err() == nil {
-			t.probe(r, true)
+			t.probe(r)
 		}
 	}
 }
 
 // probe asks the kernel whether another process has a ring open, and sends the
-// result to the owner. Where the kernel can't tell, a search for processes decides; with
-// again, its earlier result is checked.
-func (t *tracker) probe(r *record, again bool) {
+// result to the owner. Where the kernel can't tell, the last search for processes decides.
+func (t *tracker) probe(r *record) {
 	attended, err := r.ring.Attended()
-	known, decided := err == nil, true
+	known := err == nil
 	if !known {
-		if again {
-			t.seekAgain(r)
+		_, mapped := t.cfg.Identify(r.Agent, r.ring, r.sought)
+		if mapped == Sought {
+			return
 		}
-		attended, known, decided = t.maps(r)
-		r.unmapped = known && !attended
+		attended, known = mapped == IsMapped, mapped != MaybeMapped
 	}
-	if !decided {
-		return
-	}
-	m := drain.Attended{ID: r.ID, Reader: r.ring, Open: attended, Known: known}
-	if m.Known && !m.Open {
+	if known && !attended {
 		r.exitInfo = r.info
 	}
-	t.send(m)
-	if m.Known && !m.Open && (t.cfg.CloseExited || t.stopped) {
+	t.send(drain.Attended{ID: r.ID, Reader: r.ring, Open: attended, Known: known})
+	if known && !attended && (t.cfg.CloseExited || t.stopped) {
 		t.send(drain.Gone{ID: r.ID, Reader: r.ring})
 	}
 }

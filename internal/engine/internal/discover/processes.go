@@ -97,7 +97,7 @@ func (p Processes) Finder(by IdentifyBy, reserved ...string) Finder {
 	}
 	stopped := make(chan struct{})
 	return &processes{
-		Processes: p, by: by, host: host, pacers: make(map[drain.Holder]*pacer), stopped: stopped, stop: sync.OnceFunc(func() { close(stopped) }),
+		Processes: p, by: by, host: host, stop: sync.OnceFunc(func() { close(stopped) }), sought: make(map[string]bool),
 		scanner: process.New(process.Config{
 			Stopped: stopped,
 			Proc:    p.Proc, Env: slices.Sorted(maps.Keys(p.EnvAttributes)),
@@ -110,12 +110,13 @@ type processes struct {
 	Processes
 	by      IdentifyBy
 	scanner *process.Scanner
-	stopped <-chan struct{}
 	stop    func()
-	pacers  map[drain.Holder]*pacer
 	host    string // the host's mount namespace, as in process.Process; "" if unknown
 
 	lastDirs map[string]*container // found by the last search
+
+	mu     sync.Mutex
+	sought map[string]bool // mount namespaces whose processes the next search examines again
 }
 
 // Name implements [Finder].
@@ -127,97 +128,95 @@ func (p *processes) Stop() { p.stop() }
 // Find implements [Finder]. A Location is a directory in a mount namespace, which the
 // processes of a container share.
 func (p *processes) Find(now time.Time) (map[string]Location, error) {
-	all, err := p.scanner.Scan(now)
+	began := time.Now()
+	p.mu.Lock()
+	sought := p.sought
+	p.sought = make(map[string]bool)
+	p.mu.Unlock()
+	all, err := p.scanner.Scan(now, func(one process.Process) bool { return sought[one.MountNS] })
 	if all == nil {
 		return nil, err
 	}
-	return p.locations(all), err
+	found := p.containers(all)
+	locations := make(map[string]Location, len(found))
+	for key, c := range found {
+		c.mu.Lock()
+		c.found, c.searched, c.complete = c.next, began, err == nil
+		c.next = seen{}
+		c.mu.Unlock()
+		locations[key] = c
+	}
+	p.lastDirs = found
+	return locations, err
 }
 
-// locations returns the directories of the processes.
-func (p *processes) locations(all []process.Process) map[string]Location {
-	members := make(map[string][]process.Process)
+// containers returns the directories of the processes.
+func (p *processes) containers(all []process.Process) map[string]*container {
 	found := make(map[string]*container)
-	rings := make(map[string]bool)
-	add := func(one process.Process, dir string) (key string) {
-		key = one.MountNS + " " + dir
+	add := func(one process.Process, dir string) *container {
+		key := one.MountNS + " " + dir
 		c := cmp.Or(found[key], p.lastDirs[key])
 		if c == nil {
-			h := p.holder(one, dir)
 			c = &container{
-				finder: p, dir: dir, holder: h, mapped: mappings{proc: p.Proc, pacer: p.pacer(h), examine: p.scanner.Examine},
+				finder: p, namespace: one.MountNS, dir: dir, holder: p.holder(one, dir),
 				path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir),
 			}
 		}
-		if n := len(members[key]); n == 0 || members[key][n-1].PID != one.PID {
-			members[key] = append(members[key], one)
+		if n := len(c.next.processes); n == 0 || c.next.processes[n-1].PID != one.PID {
+			c.next.processes = append(c.next.processes, one)
 		}
 		found[key] = c
-		return key
+		return c
 	}
 	for _, one := range all {
 		for _, dir := range one.Dirs {
-			rings[add(one, dir)] = true
+			add(one, dir).next.rings = true
 		}
 		for _, dir := range one.Stores {
 			add(one, dir)
 		}
 	}
-	p.lastDirs = found
-	locations := make(map[string]Location, len(found))
-	holders := make(map[drain.Holder]bool)
-	for key, c := range found {
-		holders[c.holder] = true
-		c.set(members[key], rings[key])
-		locations[key] = c
-	}
-	maps.DeleteFunc(p.pacers, func(h drain.Holder, _ *pacer) bool { return !holders[h] })
-	return locations
-}
-
-// pacer returns the pacer of a holder.
-func (p *processes) pacer(h drain.Holder) *pacer {
-	if p.pacers[h] == nil {
-		p.pacers[h] = &pacer{stopped: p.stopped}
-	}
-	return p.pacers[h]
+	return found
 }
 
 // container is a directory in a container, or on the host.
 type container struct {
-	finder *processes
-	holder drain.Holder
-	dir    string // path in the container
-	path   string // path when it was found
-	mapped mappings
+	finder    *processes
+	holder    drain.Holder
+	namespace string // as in process.Process
+	dir       string // path in the container
+	path      string // path when it was found
+	next      seen   // by the current search
 
-	mu      sync.Mutex
-	members []process.Process // processes that see the directory
-	rings   bool              // some of them may have rings there
+	mu       sync.Mutex
+	found    seen      // by the last search
+	searched time.Time // when that began
+	complete bool      // it has examined all processes
 }
 
-func (c *container) set(members []process.Process, rings bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members, c.rings = members, rings
+// seen is what a search has found in a directory.
+type seen struct {
+	processes []process.Process // that see the directory
+	rings     bool              // some of them may have rings there
 }
 
 // HasRings implements [Location].
 func (c *container) HasRings() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rings
+	return c.found.rings
 }
 
 func (c *container) list() []process.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.members
+	return c.found.processes
 }
 
 // Holder implements [Location].
 func (c *container) Holder() drain.Holder { return c.holder }
 
+// Path implements [Location].
 func (c *container) Path() string { return c.path }
 
 // OpenDir opens a directory through any process that is still running.
@@ -231,48 +230,32 @@ func (c *container) OpenDir(name string) (*files.Dir, error) {
 	return nil, errGone
 }
 
-// Identify implements [Location].
-func (c *container) Identify(a drain.Agent, _ *ringbuf.Reader) drain.Agent {
+// Identify implements [Location]. The agent's process is the one that has its ring mapped.
+func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader, since time.Time) (drain.Agent, Mapped) {
+	id, path := idOf(ring), filepath.Join(c.dir, a.Name)
 	a.Dir = c.dir
-	return c.finder.by.identify(a, c.common())
-}
-
-// Sought implements [Processed]. The agent's process is the one that has its ring mapped.
-func (c *container) Sought(a drain.Agent, ring *ringbuf.Reader, since time.Time, sought func()) (drain.Agent, bool, error) {
-	members := c.list()
-	attended, err := ring.Attended()
-	if len(members) == 0 || err == nil && !attended { // no process has it mapped
-		return c.Identify(a, ring), true, nil
-	}
-	one, found, _, decided := c.mapped.find(members, idOf(ring), filepath.Join(c.dir, a.Name), since, sought)
-	if !decided {
-		if slices.Contains(c.finder.by, ByRank) {
-			return a, false, errSeeking
-		}
-		return c.Identify(a, ring), false, nil
-	}
-	if found {
-		if p, ok := c.processOf(members, one.pid); ok {
-			a.Dir = c.dir
-			return c.finder.by.identify(a, c.finder.origin(p)), true, nil
+	c.mu.Lock()
+	processes, searched, complete := c.found.processes, c.searched, c.complete
+	c.mu.Unlock()
+	for _, p := range processes {
+		if p.Maps(id, path) && process.Runs(c.finder.Proc, p) {
+			return c.finder.by.identify(a, c.finder.origin(p)), IsMapped
 		}
 	}
-	return c.Identify(a, ring), true, nil
-}
-
-// Maps implements [Processed].
-func (c *container) Maps(name string, ring *ringbuf.Reader, since time.Time, sought func()) (maps, known, decided bool) {
-	members := c.list()
-	if len(members) == 0 {
-		return false, false, true
+	a = c.finder.by.identify(a, c.common(processes))
+	switch {
+	case searched.After(since) && complete:
+		return a, NotMapped
+	case searched.After(since):
+		return a, MaybeMapped
 	}
-	_, found, complete, decided := c.mapped.find(members, idOf(ring), filepath.Join(c.dir, name), since, sought)
-	return found, found || complete, decided
-}
-
-// Persists implements [Processed].
-func (c *container) Persists(name string, ring *ringbuf.Reader) bool {
-	return c.mapped.persists(idOf(ring), filepath.Join(c.dir, name))
+	c.finder.mu.Lock()
+	defer c.finder.mu.Unlock()
+	c.finder.sought[c.namespace] = true
+	if slices.Contains(c.finder.by, ByRank) {
+		a.ID = ""
+	}
+	return a, Sought
 }
 
 // IdentifyStore identifies an agent by the process that wrote its store. pid is the PID in
@@ -290,29 +273,19 @@ func (c *container) IdentifyStore(a drain.Agent, pid int64) drain.Agent {
 	return c.finder.by.identify(a, o)
 }
 
-// common returns the origin of a ring that no process has mapped. An earlier process may have left
-// it, so the origin has only what the remaining processes have in common with that one.
-func (c *container) common() origin {
-	members := c.list()
-	if len(members) == 0 {
+// common returns the origin of a ring that none of the processes has mapped. An earlier process
+// may have left it, so the origin has only what the processes have in common with that one.
+func (c *container) common(processes []process.Process) origin {
+	if len(processes) == 0 {
 		return origin{}
 	}
-	o := c.finder.origin(members[0])
-	if len(members) > 1 {
+	o := c.finder.origin(processes[0])
+	if len(processes) > 1 {
 		o.resource = nil
 	} else {
 		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return kv.Key == semconv.LocalRank })
 	}
 	return o
-}
-
-// processOf returns a process that has a ring mapped: one of the members, or a process that
-// started in their mount namespace after the last search.
-func (c *container) processOf(members []process.Process, pid int) (process.Process, bool) {
-	if i := slices.IndexFunc(members, func(p process.Process) bool { return p.PID == pid }); i >= 0 {
-		return members[i], true
-	}
-	return c.mapped.other(pid)
 }
 
 // holder returns the holder of a process's rings. Agents outside of containers share the

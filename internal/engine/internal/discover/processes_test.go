@@ -112,8 +112,8 @@ func TestRanksInOneContainerAreDistinguished(t *testing.T) {
 	}
 }
 
-// The worker starts and creates its ring between two searches.
-func TestRingOfNewWorkerIsAttributedToWorker(t *testing.T) {
+// A ring is drained at once, and attributed to its process after the next search.
+func TestRingOfNewWorkerIsDrainedBeforeItIsAttributed(t *testing.T) {
 	x := newMachine(t, DefaultIdentifyBy)
 	dir := filepath.Join(t.TempDir(), "shm")
 	must.OK(t, os.MkdirAll(dir, 0o750))
@@ -124,14 +124,132 @@ func TestRingOfNewWorkerIsAttributedToWorker(t *testing.T) {
 	worker := server
 	worker.PID, worker.Env, worker.Maps = 11, append(env, "LOCAL_RANK=1"), dir+"/decode"
 	x.host.Start(worker)
-	x.agentIn(dir, "decode")
+	w, _ := x.agentIn(dir, "decode")
+	push(t, w, 5)
 	x.walk()
+	id := "pod " + uid1 + " " + dir + "/decode"
+	if a, n := x.opened()[id], x.owner.drain()["decode"]; !a.Unattributed || a.Resource.HasValue(semconv.LocalRank) || n != 5 {
+		t.Errorf("%d events of %+v before the search", n, a)
+	}
+	x.look()
 	agents := x.opened()
-	a := agents["pod "+uid1+" "+dir+"/decode"]
+	a := agents[id]
 	rank, _ := a.Resource.Value(semconv.LocalRank)
 	pid, _ := a.Process.Value(semconv.ProcessPID)
-	if len(agents) != 1 || rank.AsString() != "1" || pid.AsInt64() != 11 {
+	if len(agents) != 1 || a.Unattributed || rank.AsString() != "1" || pid.AsInt64() != 11 {
 		t.Errorf("agents = %+v", agents)
+	}
+}
+
+// The ring of a container that is removed before the next search is exported without attributes
+// of its process.
+func TestRingOfRemovedContainerIsAttributed(t *testing.T) {
+	x := newMachine(t, DefaultIdentifyBy)
+	dir := filepath.Join(t.TempDir(), "shm")
+	must.OK(t, os.MkdirAll(dir, 0o750))
+	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
+	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
+	x.look()
+	x.agentIn(dir, "decode")
+	x.walk()
+	x.host.Exit(10)
+	x.look()
+	a := await(x.owner, func(drain.Attributed) bool { return true })
+	uid, _ := a.Agent.Resource.Value(semconv.K8SPodUID)
+	if a.Agent.Unattributed || uid.AsString() != uid1 {
+		t.Errorf("agent = %+v", a.Agent)
+	}
+}
+
+// What the last search has found decides, unless it is too old.
+func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
+	for name, tc := range map[string]struct {
+		maps   bool                    // a process maps the ring when it is found
+		then   func(*processtest.Host) // what happens after the first search
+		again  bool                    // there is another search
+		by     IdentifyBy
+		want   Mapped
+		wantID string
+	}{
+		"mapped":                           {maps: true, want: IsMapped, wantID: "pod"},
+		"its process has exited":           {maps: true, then: func(h *processtest.Host) { h.Exit(11) }, want: Sought, wantID: "pod"},
+		"its process has exited, searched": {maps: true, then: func(h *processtest.Host) { h.Exit(11) }, again: true, want: NotMapped, wantID: "pod"},
+		"not mapped":                       {want: Sought, wantID: "pod"},
+		"not mapped, searched":             {again: true, want: NotMapped, wantID: "pod"},
+		"by rank":                          {by: IdentifyBy{ByPod, ByRank}, want: Sought},
+		"by rank, searched":                {by: IdentifyBy{ByPod, ByRank}, again: true, want: NotMapped, wantID: "pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, dir := processtest.New(t), t.TempDir()
+			env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
+			for pid := 10; pid <= 11; pid++ {
+				p := processtest.Process{PID: pid, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env}
+				if pid == 11 && tc.maps {
+					p.Maps = dir + "/agent"
+				}
+				host.Start(p)
+			}
+			by := tc.by
+			if by == nil {
+				by = DefaultIdentifyBy
+			}
+			finder := Processes{Proc: host.Proc}.Finder(by)
+			search := func() (l Location) {
+				found, err := finder.Find(time.Now())
+				must.OK(t, err)
+				for _, l = range found {
+					return l
+				}
+				t.Fatal("nothing found")
+				return nil
+			}
+			l := search()
+			w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+			must.OK(t, err)
+			defer w.Close()
+			ring, err := ringbuf.OpenReader(w.Path(), ringbuf.Observe)
+			must.OK(t, err)
+			defer ring.Close()
+			since := time.Now()
+			if tc.then != nil {
+				tc.then(host)
+			}
+			if tc.again {
+				l = search()
+			}
+			a, got := l.Identify(drain.Agent{Name: "agent"}, ring, since)
+			if got != tc.want || !strings.HasPrefix(a.ID, tc.wantID) || tc.wantID == "" && a.ID != "" {
+				t.Errorf("mapped = %d, want %d; agent %+v", got, tc.want, a)
+			}
+		})
+	}
+}
+
+// A process that runs may map a new ring at any time, but its mappings are read rarely.
+func TestProcessesOfSoughtRingsAreExaminedAgain(t *testing.T) {
+	x := newMachine(t, DefaultIdentifyBy)
+	dir := filepath.Join(t.TempDir(), "shm")
+	must.OK(t, os.MkdirAll(dir, 0o750))
+	p := processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}}
+	x.host.Start(p)
+	x.look()
+	x.agentIn(dir, "decode")
+	maps := fmt.Sprintf("7f0000000000-7f0000001000 rw-s 00000000 00:01 9                   %s/decode\n", dir)
+	must.OK(t, os.WriteFile(filepath.Join(x.host.Proc, "10", "maps"), []byte(maps), 0o600))
+	x.look()
+	for id, a := range x.opened() {
+		if pid, _ := a.Process.Value(semconv.ProcessPID); pid.AsInt64() != 10 {
+			t.Errorf("%s: %+v", id, a)
+		}
+	}
+}
+
+func TestStopEndsTheSearch(t *testing.T) {
+	host := processtest.New(t)
+	finder := Processes{Proc: host.Proc}.Finder(DefaultIdentifyBy)
+	finder.Stop()
+	if _, err := finder.Find(time.Now()); err == nil {
+		t.Error("searched after Stop")
 	}
 }
 

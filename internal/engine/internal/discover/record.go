@@ -46,9 +46,8 @@ type record struct {
 
 	cause string // reported last; reset when the path gets a ring or loses its file
 
-	soughtSince time.Time // a search for the agent's process must have begun after this
-	seeking     bool      // the process is being sought
-	unmapped    bool      // no process has the ring mapped
+	sought  time.Time // a search for the agent's process must have begun after this
+	seeking bool      // there was no such search yet
 
 	// exitInfo describes the file when a probe last found that no other process has
 	// it open. An agent that starts later changes the file.
@@ -62,9 +61,9 @@ type tracker struct {
 	send    func(drain.Message)
 	notices *notice.Reporter
 	source  drain.Source // the owner returns rings to it
-	sought  func()       // is called when a search for processes has ended
 
 	records map[string]*record // by path
+	seeking bool               // the process of an agent is sought
 	retryAt time.Time          // when the first refused path is tried again
 	stopped bool               // nothing is opened from now on
 	ctx     context.Context    // ends with the directory's goroutine

@@ -30,7 +30,7 @@ type Finder interface {
 	// if the search failed. If only a part of the search failed, it returns an error
 	// and the directories that it found.
 	Find(now time.Time) (map[string]Location, error)
-	// Stop cancels the searches, also those for the process of a ring.
+	// Stop cancels the searches.
 	Stop()
 	// Name names the searched file system or directory in messages.
 	Name() string
@@ -45,9 +45,8 @@ type Location interface {
 	Path() string
 	// OpenDir opens a directory at or below Path.
 	OpenDir(name string) (*files.Dir, error)
-	// Identify sets the ID and the resource of a ring's agent. It isn't used if the Location
-	// is a [Processed].
-	Identify(drain.Agent, *ringbuf.Reader) drain.Agent
+	// Identify identifies the agent of a ring; see [Identify].
+	Identify(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, Mapped)
 	// HasRings reports whether agents may have rings in the directory, and not only
 	// stores.
 	HasRings() bool
@@ -184,9 +183,6 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 func (w *Watcher) add(key string, l Location) {
 	cfg := w.cfg.Config
 	cfg.Dir, cfg.Identify, cfg.Holder, cfg.HasRings = l.Path(), l.Identify, l.Holder(), l.HasRings
-	if p, ok := l.(Processed); ok {
-		cfg.Processes = p
-	}
 	if cfg.Stores != nil {
 		s := *cfg.Stores
 		s.Identify = l.IdentifyStore
@@ -221,12 +217,19 @@ func (w *Watcher) reportSearch(err error) {
 	w.notices.Report(n)
 }
 
-// Refresh searches, refreshes all directories, and then calls done. All messages about
-// what they find are sent before that.
+// Refresh searches, refreshes all directories, searches for the processes of new rings, and then
+// calls done. All messages about what it finds are sent before that.
 func (w *Watcher) Refresh(done func()) {
+	attribute := func() { w.each((*Directory).Attribute, done) }
+	refresh := func() { w.each((*Directory).Refresh, func() { w.searchFirst(attribute, done) }) }
+	w.searchFirst(refresh, done)
+}
+
+// searchFirst searches and then calls next, or calls done if the searches have ended.
+func (w *Watcher) searchFirst(next, done func()) {
 	go func() {
 		select {
-		case w.refreshes <- func() { w.each((*Directory).Refresh, done) }:
+		case w.refreshes <- next:
 		case <-w.ended:
 			done()
 		}
