@@ -16,4 +16,4 @@ package nixlshmreceiver
 //go:generate sed -i.bak "s#^| Distributions .*#| Distributions | otelcol-nixl, built from [builder-config.yaml](../../builder-config.yaml) |#" README.md
 //go:generate rm README.md.bak
 
-//go:generate go run ./internal/keys config.schema.yaml metadata.yaml README.md ../../examples/collector/all-keys.yaml
+//go:generate go run ./internal/keys README.md ../../examples/collector/all-keys.yaml
