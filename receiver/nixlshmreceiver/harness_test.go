@@ -59,7 +59,6 @@ type harness struct {
 	consumeLogs func(context.Context, plog.Logs) error // the same for log records
 
 	extensions map[component.ID]component.Component
-	adapt      func(*engine.Config) // changes the configuration of the host; may be nil
 
 	stop func() error
 }
@@ -103,17 +102,6 @@ func (h *harness) start() *harness {
 func (h *harness) startWith(rings int) *harness {
 	h.tb.Helper()
 	h.create()
-	if h.adapt != nil {
-		r := h.own()
-		cfg := h.cfg.engine(r.notice)
-		cfg.Now, cfg.Telemetry = h.on.now, r.telemetry.host()
-		cfg.Stream = newResources(h.cfg, h.cfg.ResourceAttributes, testHost).of
-		h.adapt(&cfg)
-		var err error
-		if r.rings, err = engine.New(cfg); err != nil {
-			h.tb.Fatal(err)
-		}
-	}
 	var stops []func(context.Context) error
 	for _, c := range h.components() {
 		must.OK(h.tb, c.Start(h.tb.Context(), h))
@@ -133,7 +121,7 @@ func (h *harness) startWith(rings int) *harness {
 
 // limitNames limits the event names of each agent that are counted separately.
 func (h *harness) limitNames(n int) *harness {
-	h.adapt = func(c *engine.Config) { c.Tally.MaxNames = n }
+	h.on.adapt = func(c *engine.Config) { c.Tally.MaxNames = n }
 	return h
 }
 

@@ -231,7 +231,7 @@ func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 	began, end := make(chan struct{}), make(chan struct{})
 	defer close(end)
 	h := newHarness(t, dir)
-	h.adapt = func(c *engine.Config) {
+	h.on.adapt = func(c *engine.Config) {
 		c.Handler.Events = func(engine.Agent, ringbuf.Batch) { // blocks the loop that reads the ring
 			close(began)
 			<-end

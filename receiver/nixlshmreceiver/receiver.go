@@ -55,7 +55,8 @@ type ringReceiver struct {
 type machine struct {
 	now        func() time.Time
 	hostname   func() (string, error)
-	retryAfter time.Duration // between two attempts to export log records
+	retryAfter time.Duration        // between two attempts to export log records
+	adapt      func(*engine.Config) // may be nil
 }
 
 func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringReceiver, err error) {
@@ -73,6 +74,9 @@ func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringRe
 	watched := cfg.engine(r.notice)
 	watched.Now, watched.Telemetry = on.now, r.telemetry.host()
 	watched.Stream = newResources(cfg, cfg.ResourceAttributes, hostname).of
+	if on.adapt != nil {
+		on.adapt(&watched)
+	}
 	if r.rings, err = engine.New(watched); err != nil {
 		return nil, err
 	}
