@@ -171,6 +171,9 @@ func (m simOpened) apply(o *owner, now time.Time) {
 	}
 	p.appeared[id] = true
 	m.Opened.apply(o, now)
+	if r := p.reader(id); found && r == m.Reader && r.Position() == got.mark.To && r.Committed() != 0 {
+		w.resuming(p.fileOf(r), &got.mark) // other events may have been written until the ring was looked at first
+	}
 	if n := o.agents[id].tally.Registered().Events; n != uint64(len(w.counted[id])) {
 		w.fail("%s: continues with %d events, want %d (stored: %v)", id, n, len(w.counted[id]), found)
 	}
