@@ -13,6 +13,9 @@ var foundBy = map[string]string{
 	"a read position that another consumer moved backward skips nothing": "TestForeignReaderMovesBackward",
 	"an observer reads a wrapped ring that it opens at once":             "TestObserverReadsAWrappedRingAtOnce",
 
+	// drain
+	"an agent that writes again has not exited": "TestAgentThatWritesAgainHasNotExited",
+
 	// checkpoint
 	"events that an agent writes while the slots are compared are not skipped": "TestEventsThatARestartedAgentWritesDuringResumeAreNotSkipped",
 	"only events that were written before the comparison are skipped":          "TestEventsThatAreWrittenDuringResumeAreNotSkipped",
