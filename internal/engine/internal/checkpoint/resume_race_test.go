@@ -69,54 +69,65 @@ func TestEventsThatARestartedAgentWritesDuringResumeAreNotSkipped(t *testing.T) 
 	}
 }
 
-// A Collector committed nearly a lap without checkpoints. While the next one resumes the ring, the
+// A Collector committed most of a lap without checkpoints. While the next one resumes the ring, the
 // agent writes the slot before the position of the totals. They include the event that was in this
 // slot a lap earlier, but not the new one. An event that is written before the first access isn't
 // distinguishable from the old one.
 func TestEventsThatAreWrittenDuringResumeAreNotSkipped(t *testing.T) {
-	for access := 1; access < 8; access++ {
-		ring := &hooked{plain: plain{memory: make([]byte, ringbuf.V4.FileSize(8))}}
-		w, err := ringbuf.NewWriter(ring.memory, ring, ringbuf.V4, 8)
-		must.OK(t, err)
-		r, err := ringbuf.NewReader(ring.memory, ring, ringbuf.Consume)
-		must.OK(t, err)
-		read := func(n int) {
-			for range n {
-				must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
-			}
-			_, err := r.Read(0, func(ringbuf.Batch) {})
+	for _, c := range []struct {
+		name               string
+		committed, pending int // after the checkpoint, which has two events from position 3
+		want               Outcome
+	}{
+		{"one event before the checkpoint's end", 7, 0, ReadByOther},
+		{"at the checkpoint's beginning", 6, 1, Restarted},
+	} {
+		for access := 1; access < 8; access++ {
+			ring := &hooked{plain: plain{memory: make([]byte, ringbuf.V4.FileSize(8))}}
+			w, err := ringbuf.NewWriter(ring.memory, ring, ringbuf.V4, 8)
 			must.OK(t, err)
-		}
-		read(3)
-		must.OK(t, r.Commit())
-		read(2)
-		mark, err := MarkOf(r, 0)
-		must.OK(t, err)
-		must.OK(t, r.Commit())
-		read(7) // up to the slot before
-		must.OK(t, r.Commit())
-
-		r, err = ringbuf.NewReader(ring.memory, ring, ringbuf.Consume)
-		must.OK(t, err)
-		left := access
-		push := func() {
-			ring.before = nil
-			must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 2)))
-		}
-		ring.before = func() {
-			if left--; left == -1 {
-				push()
+			r, err := ringbuf.NewReader(ring.memory, ring, ringbuf.Consume)
+			must.OK(t, err)
+			push := func(n int) {
+				for range n {
+					must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+				}
 			}
-		}
-		outcome, err := mark.Resume(r)
-		must.OK(t, err)
-		if ring.before != nil {
-			push() // after Resume
-		}
-		pending, err := r.Skip(r.Position())
-		must.OK(t, err)
-		if outcome != ReadByOther || pending != 1 {
-			t.Errorf("before access %d: %v with %d events left, want %v with 1", access, outcome, pending, ReadByOther)
+			read := func(n int) {
+				push(n)
+				_, err := r.Read(0, func(ringbuf.Batch) {})
+				must.OK(t, err)
+			}
+			read(3)
+			must.OK(t, r.Commit())
+			read(2)
+			mark, err := MarkOf(r, 0)
+			must.OK(t, err)
+			must.OK(t, r.Commit())
+			read(c.committed)
+			must.OK(t, r.Commit())
+			push(c.pending)
+
+			r, err = ringbuf.NewReader(ring.memory, ring, ringbuf.Consume)
+			must.OK(t, err)
+			left := access
+			ring.before = func() {
+				if left--; left == -1 {
+					ring.before = nil
+					push(1)
+				}
+			}
+			outcome, err := mark.Resume(r)
+			must.OK(t, err)
+			if ring.before != nil {
+				ring.before = nil
+				push(1) // after Resume
+			}
+			pending, err := r.Skip(r.Position())
+			must.OK(t, err)
+			if want := c.pending + 1; outcome != c.want || pending != want {
+				t.Errorf("%s, before access %d: %v with %d events left, want %v with %d", c.name, access, outcome, pending, c.want, want)
+			}
 		}
 	}
 }
