@@ -3,24 +3,25 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+)
 
 // Each bug can be applied to the code as it is.
 func TestBugsFitTheCode(t *testing.T) {
+	list, err := bugs()
+	must.OK(t, err)
 	rules := make(map[string]bool)
-	for _, m := range mutations() {
-		if _, err := m.apply("../.."); err != nil {
+	for _, b := range list {
+		if _, err := b.apply("../.."); err != nil {
 			t.Error(err)
 		}
-		if rules[m.rule] {
-			t.Errorf("two bugs break the rule %q", m.rule)
+		if rules[b.rule] {
+			t.Errorf("two bugs break the rule %q", b.rule)
 		}
-		rules[m.rule] = true
-	}
-	for rule := range foundBy {
-		if !rules[rule] {
-			t.Errorf("a test is named for the rule %q, which no bug breaks", rule)
-		}
+		rules[b.rule] = true
 	}
 	if len(rules) < 60 {
 		t.Errorf("there are only %d bugs", len(rules))
