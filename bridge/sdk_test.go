@@ -41,21 +41,22 @@ type pkg struct {
 	start func(*testing.T, metric.MeterProvider) func(ctx context.Context, n int)
 	// exemplars reports whether a metric has exemplars. Observable instruments don't.
 	exemplars func(name string) bool
-	limited   map[string]int // number of series of metrics that have few
 }
 
 func packages() map[string]pkg {
 	return map[string]pkg{
-		"ringkernel": {semconv.RingKernel(), startKernels, func(name string) bool { return name == semconv.KernelMessageDuration.Name || name == semconv.KernelErrors.Name }, nil},
+		"ringkernel": {semconv.RingKernel(), startKernels, func(name string) bool {
+			return name == semconv.KernelMessageDuration.Name || name == semconv.KernelErrors.Name
+		}},
 		"agent": {
 			slices.DeleteFunc(semconv.NIXL(), func(m semconv.Metric) bool {
 				return strings.HasPrefix(m.Name, "nixl.telemetry.ring.") || m.Name == semconv.Events.Name
 			}), startAgents,
 			func(name string) bool {
 				return !strings.Contains(name, ".last.") && name != semconv.AgentUp.Name && name != semconv.MemoryUsage.Name
-			}, nil,
+			},
 		},
-		"session": {semconv.SplitInference(), startSession, func(string) bool { return true }, map[string]int{semconv.Tokens.Name: 2}},
+		"session": {semconv.SplitInference(), startSession, func(string) bool { return true }},
 	}
 }
 
@@ -150,12 +151,6 @@ func (p *pkg) all(t *testing.T, got []metricdata.Metrics) {
 	}
 }
 
-// total returns the sum of the values of a metric's series.
-func total(m metricdata.Metrics) (sum float64) {
-	metrictest.EachPoint(m, func(_ attribute.Set, v float64) { sum += v })
-	return sum
-}
-
 func keys(set attribute.Set) (all []string) {
 	for _, kv := range set.ToSlice() {
 		all = append(all, string(kv.Key))
@@ -217,102 +212,6 @@ func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
 					}
 				}
 			})
-		}
-	})
-}
-
-func TestViewsRenameMetricsAndDropAttributes(t *testing.T) {
-	each(t, func(t *testing.T, p pkg) {
-		plain := p.run(t, 3)
-		changed := p.run(t, 3, sdkmetric.WithView(func(i sdkmetric.Instrument) (sdkmetric.Stream, bool) {
-			return sdkmetric.Stream{Name: "renamed." + i.Name, AttributeFilter: attribute.NewAllowKeysFilter()}, true
-		}))
-		for _, d := range p.metrics {
-			m, before := metrictest.Find(t, changed, "renamed."+d.Name), metrictest.Find(t, plain, d.Name)
-			got := metrictest.Values([]metricdata.Metrics{m})
-			if len(got) != 1 {
-				t.Errorf("%s: %v", m.Name, got)
-			}
-			if d.Kind != semconv.Gauge && got[m.Name+"{}"] != total(before) {
-				t.Errorf("%s is %v, want the sum %v", m.Name, got, total(before))
-			}
-		}
-		if got := p.run(t, 1, sdkmetric.WithView(sdkmetric.NewView(sdkmetric.Instrument{Name: "*"},
-			sdkmetric.Stream{Aggregation: sdkmetric.AggregationDrop{}}))); len(got) > 0 {
-			t.Errorf("%d dropped metrics", len(got))
-		}
-	})
-}
-
-func TestCardinalityLimitApplies(t *testing.T) {
-	const limit = 3
-	each(t, func(t *testing.T, p pkg) {
-		ms := p.run(t, 10, sdkmetric.WithCardinalityLimit(limit))
-		p.all(t, ms)
-		for _, m := range ms {
-			got := metrictest.Values([]metricdata.Metrics{m})
-			if few, ok := p.limited[m.Name]; ok {
-				if len(got) != few {
-					t.Errorf("%s: %v", m.Name, got)
-				}
-				continue
-			}
-			if _, over := got[m.Name+"{otel.metric.overflow=true}"]; len(got) != limit || !over {
-				t.Errorf("%s: %v", m.Name, got)
-			}
-		}
-	})
-}
-
-// A reader with delta temporality and exponential histograms doesn't affect another reader.
-func TestTemporalityAndAggregationAreThoseOfTheReader(t *testing.T) {
-	each(t, func(t *testing.T, p pkg) {
-		delta := sdkmetric.NewManualReader(
-			sdkmetric.WithTemporalitySelector(func(sdkmetric.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }),
-			sdkmetric.WithAggregationSelector(func(k sdkmetric.InstrumentKind) sdkmetric.Aggregation {
-				if k == sdkmetric.InstrumentKindHistogram {
-					return sdkmetric.AggregationBase2ExponentialHistogram{MaxSize: 20, MaxScale: 20}
-				}
-				return sdkmetric.DefaultAggregationSelector(k)
-			}))
-		cumulative := sdkmetric.NewManualReader()
-		record := p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(delta), sdkmetric.WithReader(cumulative)))
-		sums := make(map[string]float64)
-		for round := range 3 {
-			for range round + 1 {
-				record(t.Context(), 0)
-			}
-			ms := collect(t, delta)
-			p.all(t, ms)
-			for _, m := range ms {
-				switch data := m.Data.(type) {
-				case metricdata.ExponentialHistogram[float64]:
-					if data.Temporality != metricdata.DeltaTemporality {
-						t.Errorf("%s is %v", m.Name, data.Temporality)
-					}
-				default:
-					if s := shapeOf(t, m); s.Kind == semconv.Histogram || s.Kind != semconv.Gauge && s.Temporality != metricdata.DeltaTemporality {
-						t.Errorf("%s is %+v", m.Name, s)
-					}
-				}
-			}
-			for key, v := range metrictest.Values(ms) {
-				sums[key] += v
-			}
-		}
-		for _, m := range collect(t, cumulative) {
-			s := shapeOf(t, m)
-			if s.Kind == semconv.Gauge {
-				continue
-			}
-			if s.Temporality != metricdata.CumulativeTemporality {
-				t.Errorf("%s is %v", m.Name, s.Temporality)
-			}
-			for key, v := range metrictest.Values([]metricdata.Metrics{m}) {
-				if sums[key] != v {
-					t.Errorf("deltas of %s add up to %v, want %v", key, sums[key], v)
-				}
-			}
 		}
 	})
 }

@@ -49,17 +49,9 @@ func WithSource(s Source) Option {
 type Monitor struct {
 	registration metric.Registration
 
-	usage, limit                            metric.Int64ObservableUpDownCounter
-	memory, utilization, temperature, power metric.Float64ObservableGauge
-	energy                                  metric.Float64ObservableCounter
-
-	mu     sync.Mutex // guards the following fields; held while the source is read
+	mu     sync.Mutex // guards source; held while it is read
 	source Source     // nil after Close
-	points map[string]points
 }
-
-// points select the data points of a GPU.
-type points struct{ all, general metric.ObserveOption }
 
 // New finds the GPUs and creates the instruments. It returns an error if the provider
 // rejects an instrument, but not if there is no GPU.
@@ -73,7 +65,7 @@ func New(opts ...Option) (*Monitor, error) {
 	if nils.Is(c.source) {
 		c.source = newSource()
 	}
-	m := &Monitor{source: c.source, points: make(map[string]points)}
+	m := &Monitor{source: c.source}
 	if err := m.connect(c.provider); err != nil {
 		return nil, errors.Join(fmt.Errorf("report GPU metrics: %w", err), m.Close())
 	}
@@ -84,71 +76,45 @@ func New(opts ...Option) (*Monitor, error) {
 // those of the semantic conventions.
 func (m *Monitor) connect(provider metric.MeterProvider) error {
 	meter := scope.NewMeter(provider)
-	d := func(name, unit, description string) semconv.Metric {
-		return semconv.Metric{Name: name, Unit: unit, Description: description}
+	gauge := func(name, unit, description string) metric.Float64Observable {
+		return meter.ObservableFloatGauge(semconv.Metric{Name: name, Unit: unit, Description: description})
 	}
-	m.usage = meter.ObservableUpDownCounter(d("hw.gpu.memory.usage", "By", "GPU memory used."))
-	m.limit = meter.ObservableUpDownCounter(d("hw.gpu.memory.limit", "By", "Size of the GPU memory."))
-	m.memory = meter.ObservableFloatGauge(d("hw.gpu.memory.utilization", "1", "Fraction of GPU memory used."))
-	m.utilization = meter.ObservableFloatGauge(d("hw.gpu.utilization", "1", "Fraction of time spent in a specific task."))
-	m.temperature = meter.ObservableFloatGauge(d("hw.temperature", "Cel", "Temperature in degrees Celsius."))
-	m.power = meter.ObservableFloatGauge(d("hw.power", "W", "Instantaneous power consumed by the component."))
-	m.energy = meter.ObservableFloatCounter(d("hw.energy", "J", "Energy consumed by the component."))
-	m.registration = meter.Observe(m.observe,
-		m.usage, m.limit, m.memory, m.utilization, m.temperature, m.power, m.energy)
-	return meter.Err()
-}
-
-// observe is the callback of the instruments.
-func (m *Monitor) observe(_ context.Context, o metric.Observer) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, s := range m.read() {
-		p := m.pointsOf(s)
-		used, known := s.MemoryUsed.Get()
-		total, _ := s.MemoryTotal.Get()
-		if known {
-			o.ObserveInt64(m.usage, int64(used), p.all)
-			o.ObserveInt64(m.limit, int64(total), p.all)
+	upDown := func(name, description string) metric.Int64Observable {
+		return meter.ObservableUpDownCounter(semconv.Metric{Name: name, Unit: "By", Description: description})
+	}
+	usage, limit := upDown("hw.gpu.memory.usage", "GPU memory used."), upDown("hw.gpu.memory.limit", "Size of the GPU memory.")
+	memory := gauge("hw.gpu.memory.utilization", "1", "Fraction of GPU memory used.")
+	utilization := gauge("hw.gpu.utilization", "1", "Fraction of time spent in a specific task.")
+	temperature := gauge("hw.temperature", "Cel", "Temperature in degrees Celsius.")
+	power := gauge("hw.power", "W", "Instantaneous power consumed by the component.")
+	energy := meter.ObservableFloatCounter(semconv.Metric{Name: "hw.energy", Unit: "J", Description: "Energy consumed by the component."})
+	m.registration = meter.Observe(func(_ context.Context, o metric.Observer) error {
+		for _, s := range m.Samples() {
+			id := metric.WithAttributes(
+				attribute.String("hw.id", text.Valid(s.UUID)), attribute.String("hw.name", text.Valid(s.Name)),
+				attribute.String("hw.vendor", "NVIDIA"), attribute.String("hw.type", "gpu"))
+			observe := func(instrument metric.Float64Observable, v Value, opts ...metric.ObserveOption) {
+				if v, ok := v.Get(); ok {
+					o.ObserveFloat64(instrument, v, append(opts, id)...)
+				}
+			}
+			used, known := s.MemoryUsed.Get()
+			total, _ := s.MemoryTotal.Get()
+			if known {
+				o.ObserveInt64(usage, int64(used), id)
+				o.ObserveInt64(limit, int64(total), id)
+			}
+			if known && total > 0 {
+				o.ObserveFloat64(memory, used/total, id)
+			}
+			observe(utilization, s.Utilization, metric.WithAttributes(attribute.String("hw.gpu.task", "general")))
+			observe(temperature, s.Temperature)
+			observe(power, s.Power)
+			observe(energy, s.Energy)
 		}
-		if known && total > 0 {
-			o.ObserveFloat64(m.memory, used/total, p.all)
-		}
-		observe(o, m.utilization, s.Utilization, p.general)
-		observe(o, m.temperature, s.Temperature, p.all)
-		observe(o, m.power, s.Power, p.all)
-		observe(o, m.energy, s.Energy, p.all)
-	}
-	return nil
-}
-
-func observe(o metric.Observer, instrument metric.Float64Observable, v Value, p metric.ObserveOption) {
-	if v, ok := v.Get(); ok {
-		o.ObserveFloat64(instrument, v, p)
-	}
-}
-
-// read samples all GPUs. The caller holds the lock.
-func (m *Monitor) read() []Sample {
-	if m.source == nil {
 		return nil
-	}
-	return m.source.Samples()
-}
-
-// pointsOf returns the data points of a GPU. The caller holds the lock.
-func (m *Monitor) pointsOf(s Sample) points {
-	if p, ok := m.points[s.UUID]; ok {
-		return p
-	}
-	set := []attribute.KeyValue{
-		attribute.String("hw.id", text.Valid(s.UUID)), attribute.String("hw.name", text.Valid(s.Name)),
-		attribute.String("hw.vendor", "NVIDIA"), attribute.String("hw.type", "gpu"),
-	}
-	p := points{all: metric.WithAttributeSet(attribute.NewSet(set...))}
-	p.general = metric.WithAttributeSet(attribute.NewSet(append(set, attribute.String("hw.gpu.task", "general"))...))
-	m.points[s.UUID] = p
-	return p
+	}, usage, limit, memory, utilization, temperature, power, energy)
+	return meter.Err()
 }
 
 // Samples returns the current values of all GPUs. It returns nil without a GPU or a
@@ -159,7 +125,10 @@ func (m *Monitor) Samples() []Sample {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.read()
+	if m.source == nil {
+		return nil
+	}
+	return m.source.Samples()
 }
 
 // Utilization returns the mean utilization of the GPUs, from 0 to 1. It returns ok =

@@ -30,10 +30,9 @@ import (
 // share a Producer: each gets all totals. But nixl.telemetry.ring.utilization is the maximum
 // since the last collection of any reader.
 type Producer struct {
-	host    *engine.Engine
-	log     *slog.Logger
-	build   builder     // without data
-	waiting *time.Timer // for the first collection; nil with sinks
+	host  *engine.Engine
+	log   *slog.Logger
+	build builder // without data
 
 	mu     sync.Mutex // guards the following fields; held during collections
 	closed bool
@@ -43,19 +42,11 @@ type Producer struct {
 
 var _ sdkmetric.Producer = (*Producer)(nil)
 
-// uncollected is the time after which a Producer that no reader collects is reported:
-// twice the SDK's default export interval.
-const uncollected = 2 * time.Minute
-
-var errUncollected = errors.New("rings are drained, but no reader has collected their metrics for 2 minutes: " +
-	"pass the MeterProvider Producer.Reader, or a reader with metric.WithProducer; a pull reader, such as exporters/prometheus, must be scraped")
-
 // Open starts discovering and draining rings. It is not an error if a directory doesn't
 // exist yet. The error names the field of the configuration or the NIXL environment
 // variable with an invalid value.
 //
-// If no reader collects a Producer without sinks within 2 minutes, OpenTelemetry's error
-// handler receives an error, because the events are lost.
+// Pass the Producer to a reader: events are drained even if nobody collects their metrics.
 func Open(c Config) (*Producer, error) {
 	p, err := open(c)
 	if err != nil {
@@ -83,15 +74,7 @@ func open(c Config) (*Producer, error) {
 	if err := p.host.Start(nil); err != nil {
 		return nil, err
 	}
-	if len(c.Sinks) == 0 {
-		p.waiting = awaitReader()
-	}
 	return p, nil
-}
-
-// awaitReader starts the timer that a collection stops.
-func awaitReader() *time.Timer {
-	return time.AfterFunc(uncollected, func() { otel.Handle(errUncollected) })
 }
 
 // Err returns the error that currently prevents the Producer from reading rings, or nil.
@@ -120,9 +103,6 @@ func (p *Producer) Close() error {
 		return nil
 	}
 	p.closed = true
-	if p.waiting != nil {
-		p.waiting.Stop()
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	p.last = p.collect(ctx, true)
@@ -140,9 +120,6 @@ func (p *Producer) Close() error {
 func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting != nil {
-		p.waiting.Stop()
-	}
 	if p.closed {
 		return p.last, nil
 	}

@@ -83,29 +83,11 @@ func (c *CSV) open() (err error) {
 	}()
 	defer flock.Lock(f)() // another program must not write the header meanwhile
 	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return err
-	case info.Size() == 0: // empty file or pipe
+	if err == nil && info.Size() == 0 { // empty file or pipe
 		_, err = io.WriteString(f, CSVHeader)
-	case info.Mode().IsRegular():
-		c.torn = c.endsTorn(info.Size())
 	}
 	c.file = f
 	return err
-}
-
-// endsTorn reports whether the file ends within a row, as after a crash. A file that
-// can't be read is treated as complete.
-func (c *CSV) endsTorn(size int64) bool {
-	f, err := os.Open(c.path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var last [1]byte
-	_, err = f.ReadAt(last[:], size-1)
-	return err == nil && last[0] != '\n'
 }
 
 // Write appends one row per event. The error names the file. If a batch can only be

@@ -116,20 +116,6 @@ func TestHeaderIsWrittenOncePerFile(t *testing.T) {
 	}
 }
 
-// A row that a crash truncated is kept. The next row starts on a new line.
-func TestRowsAfterACrashAreComplete(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "events.csv")
-	must.OK(t, os.WriteFile(path, []byte(header+"17369514251"), 0o600))
-	c := open(t, path)
-	for range 2 {
-		write(t, c, event(ringbuf.CategoryMemory, "x", 1))
-	}
-	want := header + "17369514251\n" + strings.Repeat("1736951425123456,0,x,1\n", 2)
-	if got := read(t, path); got != want {
-		t.Errorf("the file is\n%s", got)
-	}
-}
-
 func TestOpenCSVFromEnvNamesTheVariableInErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", path)
