@@ -4,6 +4,8 @@
 package tally
 
 import (
+	"slices"
+
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -37,26 +39,18 @@ func (a *Agent) Next(s *Shape) *Agent {
 	return next
 }
 
-// Snapshot returns a copy of the totals, in into unless it is nil. It also starts a
-// new interval for [Totals.Utilization]. Reusing an earlier snapshot avoids
-// allocations.
-func (a *Agent) Snapshot(into *Totals) *Totals {
-	if into == nil {
-		into = new(Totals)
+// Snapshot returns a copy of the totals. It also starts a new interval for [Totals.Utilization].
+func (a *Agent) Snapshot() *Totals {
+	t := a.Totals
+	t.series = slices.Clone(t.series)
+	for _, h := range t.list() {
+		h.many = slices.Clone(h.many)
+		if h.exp != nil {
+			h.exp = h.exp.clone()
+		}
 	}
-	into.copyFrom(&a.Totals)
 	a.health.peak = 0
-	return into
-}
-
-// Look returns a copy of the totals, as Snapshot does, without changing what Snapshot returns
-// next: its interval for [Totals.Utilization] is one of its own.
-func (a *Agent) Look() *Totals {
-	t := new(Totals)
-	t.copyFrom(&a.Totals)
-	t.health.peak = a.health.seen
-	a.health.seen = 0
-	return t
+	return &t
 }
 
 // Add counts the events of a batch.

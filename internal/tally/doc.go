@@ -35,7 +35,7 @@
 //   - sum.go, total.go, shape.go, scale.go, exponential.go, histogram.go,
 //     histograms.go: numbers and histograms
 //   - category.go, typename.go, totals.go, agent.go: the totals
-//   - memory.go, health.go, names.go, series.go, spelling.go: their parts
+//   - memory.go, health.go, series.go, spelling.go: their parts
 //   - group.go, transfers.go, translate.go, slots.go, watch.go, slow.go: transfers
 //   - values.go: totals that another program has counted
 //   - points.go: the table of metrics

@@ -126,7 +126,7 @@ func TestMemoryUsageIsKnownOnlyWithoutGaps(t *testing.T) {
 				step(agent, r)
 			}
 			for name, a := range map[string]*tally.Totals{
-				"agent": &agent.Totals, "snapshot": agent.Snapshot(nil), "restored": &storeAndRestore(t, agent, s).Totals,
+				"agent": &agent.Totals, "snapshot": agent.Snapshot(), "restored": &storeAndRestore(t, agent, s).Totals,
 			} {
 				got, known := a.MemoryUsage()
 				if known != (tt.want != unknown) || known && got != tt.want {
@@ -149,7 +149,7 @@ func TestUtilizationIsTheHighestFillOfTheInterval(t *testing.T) {
 	if got := agent.Utilization(); got != 3.0/8 {
 		t.Errorf("utilization %v, want the highest of the interval", got)
 	}
-	agent.Snapshot(nil)
+	agent.Snapshot()
 	agent.Found(1, 9)
 	if got := agent.Utilization(); got != 1.0/8 {
 		t.Errorf("utilization %v, want the highest since the last interval", got)

@@ -39,13 +39,10 @@ func newExponential(maxSize int) *exponential {
 	return e
 }
 
-// copyOf returns a deep copy of from, in e unless it is nil.
-func (e *exponential) copyOf(from *exponential) *exponential {
-	if e == nil || e.maxSize != from.maxSize {
-		e = newExponential(from.maxSize)
-	}
-	from.CopyInto(&e.Float64)
-	return e
+func (e *exponential) clone() *exponential {
+	c := newExponential(e.maxSize)
+	e.CopyInto(&c.Float64)
+	return c
 }
 
 func (e *exponential) buckets() Buckets {

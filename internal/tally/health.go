@@ -7,7 +7,6 @@ package tally
 type health struct {
 	capacity    int
 	peak        int // highest fill since the last Snapshot
-	seen        int // highest fill since the last Look
 	saturations uint64
 	restarts    uint64
 	foreign     uint64
@@ -23,9 +22,9 @@ func (h *health) stored() [4]*uint64 {
 // Found records how many events a drain found in the ring.
 func (a *Agent) Found(fill, capacity int) {
 	if a.health.capacity != capacity {
-		a.health.capacity, a.health.peak, a.health.seen = capacity, 0, 0
+		a.health.capacity, a.health.peak = capacity, 0
 	}
-	a.health.peak, a.health.seen = max(a.health.peak, fill), max(a.health.seen, fill)
+	a.health.peak = max(a.health.peak, fill)
 }
 
 // Saturated records that a drain found the ring full.
@@ -63,7 +62,7 @@ func (a *Agent) skipped() {
 func (t *Totals) Capacity() int { return t.health.capacity }
 
 // Utilization returns the highest fill of the ring that a drain has found since the
-// last [Agent.Snapshot] or, in the result of [Agent.Look], since the last Look; 1 means full.
+// last [Agent.Snapshot]; 1 means full.
 func (t *Totals) Utilization() float64 {
 	if t.health.capacity < 2 {
 		return 0

@@ -42,18 +42,6 @@ func (h *Histogram) counts() []uint64 {
 	return h.buckets[:h.scale.buckets]
 }
 
-// copyFrom makes h a deep copy of from.
-func (h *Histogram) copyFrom(from *Histogram) {
-	many, exp := h.many, h.exp
-	*h = *from
-	if from.many != nil {
-		h.many = append(many[:0], from.many...)
-	}
-	if from.exp != nil {
-		h.exp = exp.copyOf(from.exp)
-	}
-}
-
 // record adds one value.
 func (h *Histogram) record(v uint64) {
 	h.sum.Add(v)

@@ -57,11 +57,3 @@ func (h *histograms) init(s *Shape) {
 		one.init(one.scale)
 	}
 }
-
-func (h *histograms) copyFrom(from *histograms) {
-	h.shape = from.shape
-	all := h.list()
-	for i, one := range from.list() {
-		all[i].copyFrom(one.Histogram)
-	}
-}

@@ -256,35 +256,3 @@ func TestAgentNeedsAtMost8KiB(t *testing.T) {
 		})
 	}
 }
-
-func TestAgentsOfAContainerShareALimitOfNames(t *testing.T) {
-	const limit = 10
-	names := tally.NewNames(limit)
-	r := newRing(t, ringbuf.V1, 64)
-	var agents []*tally.Agent
-	for i := range 3 {
-		a := tally.NewAgent(shape(t, tally.Config{}))
-		a.Limit(names)
-		for j := range 6 {
-			r.feed(a, []ringbuf.Event{namedEvent(ringbuf.CategoryCustom, fmt.Sprint(i, " ", j), 1)})
-		}
-		agents = append(agents, a)
-	}
-	var series, overflow uint64
-	for _, a := range agents {
-		plain, valued := a.Overflow()
-		series += uint64(len(a.Series()))
-		overflow += plain.Events + valued.Events
-	}
-	if series != limit || overflow != 3*6-limit {
-		t.Errorf("%d series and %d events beyond the limit, want %d and %d", series, overflow, limit, 3*6-limit)
-	}
-	if !names.Exceeded() || names.Exceeded() {
-		t.Error("the limit isn't reported once")
-	}
-	agents[0].Release()
-	r.feed(agents[2], []ringbuf.Event{namedEvent(ringbuf.CategoryCustom, "new", 1)})
-	if got := len(agents[2].Series()); got != 1 {
-		t.Errorf("%d series after another agent was released, want 1", got)
-	}
-}

@@ -58,7 +58,6 @@ type typeKey struct {
 // their number.
 type names struct {
 	limit  int
-	shared *Names // nil if there is no other limit
 	byKey  map[seriesKey]int32
 	byType map[typeKey]int32 // never larger than byKey, because a type has one name
 }
@@ -129,13 +128,10 @@ func (a *Agent) seriesOf(key seriesKey) int32 {
 		Category: CategoryName(key.category), Name: key.name, Valued: valued(key.category), number: key.category,
 	})
 	a.names.byKey[key] = i
-	if a.names.shared != nil {
-		a.names.shared.used++
-	}
 	return i
 }
 
-func (a *Agent) full() bool { return len(a.Series()) >= a.names.limit || a.names.shared.full() }
+func (a *Agent) full() bool { return len(a.Series()) >= a.names.limit }
 
 // overflow returns the series of events beyond the limit.
 func overflow(c ringbuf.Category) int32 {

@@ -25,24 +25,6 @@ func (s *Sum) plus(t Sum) {
 	s.Hi, _ = bits.Add64(s.Hi, t.Hi, carry)
 }
 
-// Raise makes s the larger of s and t, and reports whether that changed it.
-func (s *Sum) Raise(t Sum) bool {
-	if t.Hi < s.Hi || t.Hi == s.Hi && t.Lo <= s.Lo {
-		return false
-	}
-	*s = t
-	return true
-}
-
-// reduce subtracts t, but not below zero.
-func (s *Sum) reduce(t Sum) {
-	if s.less(t) <= 0 {
-		*s = Sum{}
-		return
-	}
-	s.sub(t)
-}
-
 // sub subtracts t, which must not be larger.
 func (s *Sum) sub(t Sum) {
 	var borrow uint64

@@ -31,16 +31,6 @@ type Totals struct {
 	health      health
 }
 
-// copyFrom makes t a deep copy of from, and reuses the memory of t.
-func (t *Totals) copyFrom(from *Totals) {
-	t.counters = from.counters
-	t.histograms.copyFrom(&from.histograms)
-	t.otherErrors = from.otherErrors
-	clear(t.series[min(len(from.series), len(t.series)):]) // release the names of another agent
-	t.series = append(t.series[:0], from.series...)
-	t.memory, t.health = from.memory, from.health
-}
-
 // Size returns the distribution of the bytes of completed transfers. Its total is the
 // number of bytes moved.
 func (t *Totals) Size(d Direction) *Histogram { return &t.sizes[d] }

@@ -10,8 +10,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Watch receives transfers and errors while they are counted. Its functions may be nil,
-// must not block, and must not use the agent.
+// Watch receives transfers and errors while they are counted. Its functions may be nil, and
+// must not use the agent.
 type Watch struct {
 	Transfer func(*Transfer) // called for each transfer whose events were all read; valid until it returns
 	Error    func(Error)     // called for each error event
@@ -40,29 +40,28 @@ type Error struct {
 // otherError is the type of errors that aren't in the catalog.
 const otherError ringbuf.Type = math.MaxUint32
 
-// watch applies a list of [Watch] to the events that are being counted.
+// watch applies a [Watch] to the events that are being counted.
 type watch struct {
-	list     []Watch
-	transfer Transfer // the one that is being passed
+	Watch
+
+	transfer Transfer // the one that is being passed, so that none is allocated
 
 	layout ringbuf.Layout
 	timed  []ringbuf.TimedEvent // the events that are being counted, if they have times
 	at     int                  // index of the event that is being counted
 }
 
-// Watch passes transfers and errors to each element of list from now on, and no longer
-// to those of an earlier call.
-func (a *Agent) Watch(list ...Watch) {
+// Watch passes transfers and errors to w from now on, and no longer to that of an earlier call.
+func (a *Agent) Watch(w Watch) {
 	a.watch = nil
-	if len(list) > 0 {
-		a.watch = &watch{list: list}
+	if w.Transfer != nil || w.Error != nil {
+		a.watch = &watch{Watch: w}
 	}
 }
 
 // begin prepares for a batch.
 func (w *watch) begin(l ringbuf.Layout) {
 	w.layout, w.timed, w.at = l, nil, 0
-	w.transfer.Layout = l
 }
 
 // times sets the events with times that are counted next.
@@ -82,36 +81,30 @@ func (w *watch) micros(at int) uint64 {
 
 // transfers passes the transfers of a run. at is the index of its first event.
 func (w *watch) transfers(groups []group, at int) {
-	for n := range w.list {
-		fn := w.list[n].Transfer
-		if fn == nil {
-			continue
-		}
-		t := &w.transfer
-		for i := range groups {
-			g := &groups[i]
-			t.Direction = Direction((g[2].Type - ringbuf.TypeTxBytes) & 1)
-			t.Bytes, t.Duration, t.Post = g[2].Value, g[1].Value, g[0].Value
-			t.Micros = w.micros(at + groupSize*i + groupSize - 1)
-			fn(t)
-		}
+	if w.Transfer == nil {
+		return
+	}
+	t := &w.transfer
+	t.Layout, t.Cause = w.layout, 0
+	for i := range groups {
+		g := &groups[i]
+		t.Direction = Direction((g[2].Type - ringbuf.TypeTxBytes) & 1)
+		t.Bytes, t.Duration, t.Post = g[2].Value, g[1].Value, g[0].Value
+		t.Micros = w.micros(at + groupSize*i + groupSize - 1)
+		w.Transfer(t)
 	}
 }
 
 // transferred passes a transfer. at is the index of its last event.
 func (w *watch) transferred(at int, d Direction, bytes, took, post uint64) {
-	for i := range w.list {
-		if fn := w.list[i].Transfer; fn != nil {
-			w.transfer = Transfer{Layout: w.layout, Micros: w.micros(at), Direction: d, Bytes: bytes, Duration: took, Post: post}
-			fn(&w.transfer)
-		}
+	if w.Transfer != nil {
+		w.transfer = Transfer{Layout: w.layout, Micros: w.micros(at), Direction: d, Bytes: bytes, Duration: took, Post: post}
+		w.Transfer(&w.transfer)
 	}
 }
 
 func (w *watch) failed(t ringbuf.Type) {
-	for i := range w.list {
-		if fn := w.list[i].Error; fn != nil {
-			fn(Error{Layout: w.layout, Micros: w.micros(w.at), Type: t})
-		}
+	if w.Error != nil {
+		w.Error(Error{Layout: w.layout, Micros: w.micros(w.at), Type: t})
 	}
 }

@@ -163,7 +163,7 @@ func TestAgentUpIsReportedIfTheKernelReportsIt(t *testing.T) {
 	cfg := createDefaultConfig()
 	b := newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, receivertest.NewNopSettings(metadata.Type)), "host")
 	for up, want := range map[engine.Up]any{engine.UpYes: int64(1), engine.UpNo: int64(0), engine.UpUnknown: nil} {
-		agent := engine.Snapshot{Layout: ringbuf.V4, Start: time.Now(), Up: up, Totals: tally.NewAgent(shape).Snapshot(nil)}
+		agent := engine.Snapshot{Layout: ringbuf.V4, Start: time.Now(), Up: up, Totals: tally.NewAgent(shape).Snapshot()}
 		if got := one(t, b.build(time.Now(), []engine.Snapshot{agent})).points["nixl.agent.up"]; got != want {
 			t.Errorf("nixl.agent.up is %v, want %v", got, want)
 		}

@@ -123,7 +123,7 @@ func (s *Recording) frame() *diagnose.Frame {
 		}
 		one := newAgent(&engine.Snapshot{
 			Agent: engine.Agent{ID: fmt.Sprintf("%06d", i), Name: a.about.Name, Path: a.about.Path}, Layout: a.layout, // two may have the same path
-			Start: a.start, Up: a.up, Totals: a.tally.Look(),
+			Start: a.start, Up: a.up, Totals: a.tally.Snapshot(),
 		}, &a.seen)
 		one.Attributes = a.about.Attributes
 		identify(&one)

@@ -16,12 +16,11 @@ type Budget struct {
 	Rings       int   // agents
 	Files       int   // files that are checked
 	Directories int   // directories that are watched
-	EventNames  int   // names of events that aren't NIXL's own
 	MappedBytes int64 // size of all rings that are open
 }
 
 // DefaultBudget is enough for any container of NIXL agents that we know of.
-var DefaultBudget = Budget{Rings: 256, Files: 4096, Directories: 64, EventNames: 1000, MappedBytes: 64 << 20}
+var DefaultBudget = Budget{Rings: 256, Files: 4096, Directories: 64, MappedBytes: 64 << 20}
 
 const sharedFactor = 16
 
@@ -32,22 +31,21 @@ const (
 	someRings resource = iota
 	someFiles
 	someDirectories
-	someNames
 	someBytes
 	resources
 )
 
 func (r resource) String() string {
-	return [...]string{"rings", "files", "directories", "event names", "mapped bytes"}[r]
+	return [...]string{"rings", "files", "directories", "mapped bytes"}[r]
 }
 
 func (b Budget) of(r resource) int64 {
-	return [...]int64{int64(b.Rings), int64(b.Files), int64(b.Directories), int64(b.EventNames), b.MappedBytes}[r]
+	return [...]int64{int64(b.Rings), int64(b.Files), int64(b.Directories), b.MappedBytes}[r]
 }
 
 // account is what a holder uses.
 type account struct {
-	used [resources]int64 // except names, which the owner counts
+	used [resources]int64
 }
 
 // budgetError means that a holder has no budget left.

@@ -185,7 +185,7 @@ func TestConfiguredDirectoriesHaveTheLimitOnAllRings(t *testing.T) {
 	r := NewRings(10_000)
 	shared := drain.Holder{Place: "/run/nixl", Shared: true}
 	for what, want := range map[resource]int64{
-		someRings: 10_000, someFiles: 65_536, someDirectories: 1024, someNames: 16_000, someBytes: 1 << 30,
+		someRings: 10_000, someFiles: 65_536, someDirectories: 1024, someBytes: 1 << 30,
 	} {
 		if got := r.limitOf(shared, what); got != want {
 			t.Errorf("the limit on %v is %d, want %d", what, got, want)

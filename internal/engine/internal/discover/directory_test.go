@@ -46,7 +46,7 @@ func TestDirectoryDiscoversNewRingsAndRestarts(t *testing.T) {
 	start(t, x, d)
 	ring := x.ring("late", ringbuf.V4, 64)
 	m := await(x.owner, func(drain.Opened) bool { return true })
-	if m.Agent != (drain.Agent{ID: ring.Path(), Name: "late", Dir: x.dir, Path: ring.Path(), Holder: d.cfg.Holder, MaxNames: m.Agent.MaxNames}) {
+	if m.Agent != (drain.Agent{ID: ring.Path(), Name: "late", Dir: x.dir, Path: ring.Path(), Holder: d.cfg.Holder}) {
 		t.Errorf("opened %+v", m.Agent)
 	}
 	x.ring("late", ringbuf.V4, 32)

@@ -122,7 +122,7 @@ func (t *tracker) record(name string) *record {
 			return nil
 		}
 		r = &record{Agent: drain.Agent{
-			ID: path, Name: name, Dir: t.cfg.Dir, Path: path, Holder: t.cfg.Holder, MaxNames: int(t.cfg.Rings.limitOf(t.cfg.Holder, someNames)),
+			ID: path, Name: name, Dir: t.cfg.Dir, Path: path, Holder: t.cfg.Holder,
 		}}
 		t.records[path] = r
 	}

@@ -100,7 +100,7 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 	}
 	a.latest = now.UnixNano()
 	c.snapshots = append(c.snapshots, Snapshot{
-		Agent: a.Agent, Layout: a.layout, Stream: a.stream, Start: a.start, End: a.ended, Up: a.exit.up, Totals: a.tally.Snapshot(nil),
+		Agent: a.Agent, Layout: a.layout, Stream: a.stream, Start: a.start, End: a.ended, Up: a.exit.up, Totals: a.tally.Snapshot(),
 	})
 }
 

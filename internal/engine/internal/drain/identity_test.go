@@ -200,7 +200,7 @@ func TestTotalsContinueWithTheRingOfANewContainer(t *testing.T) {
 			if got := b.counted(); got != 15 || a.reader != r || a.Path != "/other/agent" {
 				t.Errorf("counted %d events at %s, want 15 at /other/agent", got, a.Path)
 			}
-			if got := a.tally.Snapshot(nil); got.Restarts() != 1 {
+			if got := a.tally.Snapshot(); got.Restarts() != 1 {
 				t.Errorf("%d restarts, want 1", got.Restarts())
 			}
 		})
@@ -240,7 +240,7 @@ func TestAgentWithTheIDOfARunningOneIsRefused(t *testing.T) {
 	if got := b.counted(); got != 11 || b.agent().Path != agentPath {
 		t.Errorf("counted %d events at %s, want 11 at %s", got, b.agent().Path, agentPath)
 	}
-	if got := b.agent().tally.Snapshot(nil).Requests(tally.Transmit).Events; got != 11 {
+	if got := b.agent().tally.Snapshot().Requests(tally.Transmit).Events; got != 11 {
 		t.Errorf("the snapshot has %d events", got)
 	}
 }

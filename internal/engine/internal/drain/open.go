@@ -63,7 +63,6 @@ func (o *owner) newAgent(id Agent, now time.Time) *agent {
 	a := &agent{Agent: id, page: checkpoint.PageOf(id.ID), tally: tally.NewAgent(o.cfg.Shape), start: now}
 	a.heard(now)
 	a.count = func(b ringbuf.Batch) { o.count(a, b) }
-	o.limit(a)
 	o.watch(a)
 	o.agents[a.ID] = a
 	return a
@@ -94,9 +93,7 @@ func (o *owner) restore(a *agent, now time.Time) bool {
 	if e != nil && err == nil {
 		var totals *tally.Agent
 		if totals, err = o.cfg.Shape.Restore(e.Totals); err == nil {
-			a.tally.Release()
 			a.tally, a.Name, a.stream, a.layout, a.start = totals, e.Name, e.AttributeSet(), e.Mark.Layout, time.Unix(0, e.Mark.Start)
-			o.limit(a)
 			o.watch(a)
 			o.followClock(a, now)
 		}

@@ -6,7 +6,6 @@ package drain
 import (
 	"cmp"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -64,8 +63,7 @@ type owner struct {
 	pages *checkpoint.Pages // nil unless saves
 
 	agents map[string]*agent // by ID; without predecessors
-	names  map[Holder]*tally.Names
-	order  []*agent // agents with totals; see compare
+	order  []*agent          // agents with totals; see compare
 
 	batch   *batch    // the current save
 	failing bool      // the newest save failed
@@ -104,7 +102,7 @@ type env interface {
 func newOwner(cfg *Config, e env, saves bool) *owner {
 	return &owner{
 		cfg: cfg, env: e, saves: saves && !cfg.Observe,
-		agents: make(map[string]*agent), names: make(map[Holder]*tally.Names), work: make(map[Holder]int),
+		agents: make(map[string]*agent), work: make(map[Holder]int),
 	}
 }
 
@@ -176,30 +174,15 @@ func (o *owner) enter(a *agent) {
 
 // drop removes an agent.
 func (o *owner) drop(a *agent) {
-	a.tally.Release()
 	if o.agents[a.ID] == a {
 		delete(o.agents, a.ID)
 	}
-	maps.DeleteFunc(o.names, func(_ Holder, n *tally.Names) bool { return n.Unused() })
 	if at, found := slices.BinarySearchFunc(o.order, a, compare); found {
 		o.order = slices.Delete(o.order, at, at+1)
 	}
 	if o.saves {
 		o.pages.Remove(a.entryID())
 	}
-}
-
-// limit makes the agent's event names count toward the limit of its holder.
-func (o *owner) limit(a *agent) {
-	if a.MaxNames == 0 {
-		return
-	}
-	n := o.names[a.Holder]
-	if n == nil {
-		n = tally.NewNames(a.MaxNames)
-		o.names[a.Holder] = n
-	}
-	a.tally.Limit(n)
 }
 
 // watch makes an agent's totals pass transfers and errors to the handler.

@@ -107,10 +107,6 @@ func (o *owner) drain(a *agent, now time.Time) {
 	o.counted += uint64(a.fresh)
 	o.worked(a, drainWork+a.fresh)
 	o.found(a, fill, now)
-	if o.names[a.Holder].Exceeded() {
-		o.report(a, warn(notice.BudgetReached, fmt.Sprintf("%v uses its whole budget of event names, so more names are counted together; "+
-			"use fewer than %d names", a.Holder, a.MaxNames), nil))
-	}
 	if err == nil && a.exit.up == UpNo {
 		o.drained(a, a.reader.Idle(), now)
 	}

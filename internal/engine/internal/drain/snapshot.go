@@ -32,8 +32,6 @@ type Agent struct {
 	// the agent. It changes when the agent restarts.
 	Process attribute.Set
 	Holder  Holder
-	// MaxNames limits the event names of all agents of Holder together; 0 for no limit.
-	MaxNames int
 	// Unattributed is set until [Attributed] tells what is known about the agent's process.
 	// Until then, the agent is drained, but not exported.
 	Unattributed bool

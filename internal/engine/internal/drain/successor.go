@@ -57,14 +57,12 @@ func (o *owner) followClock(a *agent, now time.Time) {
 func (o *owner) succeed(a *agent, end, now time.Time) {
 	old := &agent{Agent: a.Agent, page: a.page, tally: a.tally, layout: a.layout, start: a.start, stream: a.stream, ended: end, dirty: true}
 	old.Unattributed = false
-	old.tally.Release() // the totals no longer change
 	for slices.ContainsFunc(o.order, func(b *agent) bool { return compare(old, b) == 0 }) {
 		old.start = old.start.Add(1) // the clock is so coarse that another one began at the same time
 	}
 	o.enter(old)
 	a.tally = a.tally.Next(o.cfg.Shape)
 	a.start, a.latest, a.dirty = now, 0, true
-	o.limit(a)
 	o.watch(a)
 	var ended []*agent
 	for _, b := range o.order {

@@ -189,29 +189,6 @@ func TestStreamsThatWereNotExportedAreLimited(t *testing.T) {
 	}
 }
 
-func TestAgentsOfAContainerShareALimitOfEventNames(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
-	agents := make(map[string]*agent)
-	for i, container := range []string{"a", "a", "b"} {
-		id := fmt.Sprint(i)
-		agents[id] = b.owner.newAgent(Agent{ID: id, Holder: Holder{Container: container}, MaxNames: 3}, b.now)
-		batch, err := ringbuf.MakeBatch(ringbuf.V1, []ringbuf.Event{
-			ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "x"+id, 1), ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "y"+id, 1),
-		})
-		must.OK(t, err)
-		agents[id].tally.Add(batch)
-	}
-	if a, b := b.owner.names[Holder{Container: "a"}].Exceeded(), b.owner.names[Holder{Container: "b"}].Exceeded(); !a || b {
-		t.Errorf("4 names of a container exceed 3: %v; 2 names: %v", a, b)
-	}
-	b.owner.drop(agents["0"])
-	b.owner.drop(agents["2"])
-	if n := len(b.owner.names); n != 1 {
-		t.Errorf("%d containers have limits, want that with an agent", n)
-	}
-}
-
 func TestTransfersOfASuccessorArePassedToTheHandler(t *testing.T) {
 	b := newHarness(t)
 	failed := 0
