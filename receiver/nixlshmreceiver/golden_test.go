@@ -15,6 +15,7 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -80,11 +81,11 @@ func collectOnce(t *testing.T, c ringtest.Case, change func(*Config)) pmetric.Me
 			change(cfg)
 		}
 	})
-	clock := newClock()
-	h.on.now = clock.now
+	opened, collected := newClock(), newClock()
+	collected.pass(10 * time.Second)
+	h.on.now = collected.now
+	h.on.adapt = func(c *engine.Config) { c.Now = opened.now }
 	h.start()
-	h.log("ring opened") // the start time of its totals
-	clock.pass(10 * time.Second)
 	return h.shutdown()
 }
 
