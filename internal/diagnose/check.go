@@ -19,10 +19,10 @@ type Check struct {
 	Still  bool   `json:"still,omitempty"` // no agent completed a transfer
 }
 
-// checks returns what was looked for, and which agents that doesn't cover. A check that wasn't made finds nothing,
+// checks returns what was looked for, and which agents that doesn't cover, given the findings. A check that wasn't made finds nothing,
 // which doesn't mean that all is well.
-func (h *history) checks() []Check {
-	c := h.coverage()
+func (h *history) checks(found []Finding) []Check {
+	c := h.coverage(found)
 	var none, still string
 	if c.running == 0 {
 		none = "no agent is running"
@@ -71,7 +71,7 @@ type coverage struct {
 	pastless  int // with a speed, but without a past
 }
 
-func (h *history) coverage() (c coverage) {
+func (h *history) coverage(found []Finding) (c coverage) {
 	if len(h.at) == 0 {
 		return c
 	}
@@ -83,10 +83,12 @@ func (h *history) coverage() (c coverage) {
 		}
 	}
 	known := make(map[Identity]bool)
-	found := append(h.stalls(last), h.failing(last)...)
-	for _, f := range append(found, h.idlers(last, found)...) {
-		for _, a := range f.Agents {
-			known[a] = true
+	for i := range found {
+		switch found[i].Kind {
+		case Stalled, JobStalled, Failing, SomeFail, Idle:
+			for _, a := range found[i].Agents {
+				known[a] = true
+			}
 		}
 	}
 	for _, a := range h.agents {

@@ -50,8 +50,8 @@ func now(frames []*Frame, w Windows, since bool) Result {
 	}
 	h := newHistory(frames, w)
 	last := len(frames) - 1
-	r := Result{Checks: h.checks(), Draining: make(map[string]Draining, len(h.agents))}
 	found := h.findings(last)
+	r := Result{Checks: h.checks(found), Draining: make(map[string]Draining, len(h.agents))}
 	if since {
 		begun := h.since(found, last)
 		for i := range found {

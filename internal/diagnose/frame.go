@@ -61,6 +61,8 @@ type Agent struct {
 	Before     uint64   `json:"transfers_before,omitempty"`
 	Remembered [2]Moved `json:"remembered,omitzero"`
 
+	sums *totals // see history
+
 	Transfers []Transfer `json:"transfers,omitempty"` // since the frame before, oldest first; at most some of the slowest
 }
 

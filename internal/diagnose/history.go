@@ -21,9 +21,11 @@ type history struct {
 
 // track is the totals of an agent at each time.
 type track struct {
-	states []*Agent // nil where the agent is absent
-	totals []totals // the last known ones where the agent is absent
-	first  int      // the first state
+	states []*Agent  // nil where the agent is absent
+	totals []*totals // the last known ones where the agent is absent
+	first  int       // the first state
+
+	pasts [3]*pace // at the last frame, as far as they were computed
 }
 
 // way is a direction, or both.
@@ -55,7 +57,7 @@ func newHistory(frames []*Frame, w Windows) *history {
 			a := &f.Agents[n]
 			t := tracks[a.ID]
 			if t == nil {
-				t = &track{states: make([]*Agent, len(frames)), totals: make([]totals, len(frames)), first: i}
+				t = &track{states: make([]*Agent, len(frames)), totals: make([]*totals, len(frames)), first: i}
 				tracks[a.ID] = t
 			}
 			t.states[i] = a
@@ -69,15 +71,22 @@ func newHistory(frames []*Frame, w Windows) *history {
 	return h
 }
 
-// accumulate adds the increases between successive states. It returns the newest identity.
+// accumulate adds the increases between successive states. It returns the newest identity. The sums are kept, because
+// only their differences matter, and most frames are those of the diagnosis before.
 func (t *track) accumulate() Identity {
-	last, sum := t.states[t.first], totals{}
+	last := t.states[t.first]
 	for i := t.first; i < len(t.states); i++ {
 		if a := t.states[i]; a != nil {
-			sum.add(last, a)
+			if a.sums == nil {
+				a.sums = new(totals)
+				if last.sums != nil {
+					*a.sums = *last.sums
+				}
+				a.sums.add(last, a)
+			}
 			last = a
 		}
-		t.totals[i] = sum
+		t.totals[i] = last.sums
 	}
 	return last.Identity
 }
@@ -122,9 +131,22 @@ func (h *history) index(i int, ago time.Duration) int {
 	return sort.Search(i, func(n int) bool { return !h.at[n].Before(begin) })
 }
 
+// ends returns an agent's totals some time before frame i, and at that frame. Before its first state, nothing is known.
+func (h *history) ends(t *track, i int, ago time.Duration) (from, to *totals) {
+	return t.totals[max(t.first, h.index(i, ago))], t.totals[max(t.first, i)]
+}
+
+// movedBy returns what an agent moved in the time before frame i.
+func (h *history) movedBy(t *track, i int, ago time.Duration, w way) moved {
+	from, to := h.ends(t, i, ago)
+	a, b := &to.moved[w], &from.moved[w]
+	return moved{a.bytes - b.bytes, a.transfers - b.transfers, a.seconds - b.seconds}
+}
+
 // during returns the increases of an agent's totals in the time before frame i.
 func (h *history) during(t *track, i int, ago time.Duration) totals {
-	a, b := t.totals[i], t.totals[h.index(i, ago)]
+	b, to := h.ends(t, i, ago)
+	a := *to
 	for w := range a.moved {
 		m, n := &a.moved[w], &b.moved[w]
 		*m = moved{m.bytes - n.bytes, m.transfers - n.transfers, m.seconds - n.seconds}
@@ -164,9 +186,9 @@ func (h *history) pace(t *track, i int, w way) (pace, bool) {
 	if i < 0 || t.states[i] == nil {
 		return pace{}, false
 	}
-	m := h.during(t, i, h.windows.Window).moved
-	p, ok := m[w].pace(w)
-	p.mixed = m[w].transfers < m[both].transfers
+	m := h.movedBy(t, i, h.windows.Window, w)
+	p, ok := m.pace(w)
+	p.mixed = ok && m.transfers < h.movedBy(t, i, h.windows.Window, both).transfers
 	p.load = p.size * p.count / h.windows.Window.Seconds()
 	return p, ok
 }
@@ -183,7 +205,7 @@ func (h *history) paces(t *track, i int) (list []pace) {
 
 // moved returns the number of an agent's transfers in the time before frame i.
 func (h *history) moved(t *track, i int, ago time.Duration) float64 {
-	return h.during(t, i, ago).moved[both].transfers
+	return h.movedBy(t, i, ago, both).transfers
 }
 
 // before returns the number of transfers from before the first frame that the agent's ring remembered.

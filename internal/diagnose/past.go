@@ -65,6 +65,20 @@ func (p pace) slowerThan(past pace) bool {
 // changed for good, the speed counts as usual before the load does. A watch that is too short for a past compares
 // with what the ring remembered when it was opened, whose load is unknown.
 func (h *history) past(t *track, i int, way way) (past pace, ok bool) {
+	if i != len(h.at)-1 {
+		return h.findPast(t, i, way)
+	}
+	if t.pasts[way] == nil {
+		past, ok = h.findPast(t, i, way)
+		if !ok {
+			past = pace{}
+		}
+		t.pasts[way] = &past
+	}
+	return *t.pasts[way], t.pasts[way].speed > 0
+}
+
+func (h *history) findPast(t *track, i int, way way) (past pace, ok bool) {
 	w := h.windows
 	var speeds, sizes, loads []float64
 	for ago := w.Gap; ago <= w.Gap+w.Past; ago += w.Step {

@@ -29,15 +29,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var begin = time.Unix(1_800_000_000, 0)
 
 // frame returns the state of five agents. The second is slow.
-func frame(second uint64) *diagnose.Frame {
+func frame(second uint64) *diagnose.Frame { return frameOf(5, second) }
+
+func frameOf(agents int, second uint64) *diagnose.Frame {
 	f := &diagnose.Frame{Time: begin.Add(time.Duration(second) * time.Second)}
-	for i := range 5 {
+	for i := range agents {
 		n, took := 100*(second+1), 0.001
 		if i == 1 {
 			took = 0.01
 		}
 		a := diagnose.Agent{
-			Identity: diagnose.Identity{ID: fmt.Sprintf("/run/agent-%d", i), Name: fmt.Sprintf("agent-%d\x1b[31m", i)}, Layout: "v4", Up: diagnose.Yes,
+			Identity: diagnose.Identity{ID: fmt.Sprintf("/run/agent-%03d", i), Name: fmt.Sprintf("agent-%d\x1b[31m", i)}, Layout: "v4", Up: diagnose.Yes,
 			Attributes: map[string]string{"service.name": "decode"}, Moved: [2]diagnose.Moved{{Bytes: n << 20, Transfers: n, Seconds: float64(n) * took}},
 			Events: 4 * n, Times: diagnose.Histogram{Bounds: semconv.TransferDuration.Bounds, Counts: make([]uint64, len(semconv.TransferDuration.Bounds)+1)},
 			Ring: &diagnose.Ring{Capacity: 4096, Consumer: &diagnose.Consumer{PID: 3, Name: "otelcol"}},
@@ -97,7 +99,7 @@ func TestStateHasTheVerdictTheRowsAndTheDetailsOfAnAgent(t *testing.T) {
 	for second := range uint64(4) {
 		p.Add(frame(second), nil)
 	}
-	a := stateOf(t, p, "/run/agent-4")
+	a := stateOf(t, p, "/run/agent-004")
 	s := a.State
 	if s.Start != begin.UnixMilli() || s.At != begin.Add(3*time.Second).UnixMilli() || len(s.Rows) != 5 || len(s.Unjudged) == 0 {
 		t.Errorf("%+v", s)
@@ -106,13 +108,13 @@ func TestStateHasTheVerdictTheRowsAndTheDetailsOfAnAgent(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	got := fmt.Sprintf("%+v", s.Rows[0])
-	if want := `{ID:/run/agent-1 Name:"agent-1\x1b[31m" Alive:running Consumer:otelcol Severity:warning Problems:[straggler: 10% of peers] Memory:<nil> Transfers:100 Times:[9 300 0 600]}`; got != want {
+	if want := `{ID:/run/agent-001 Name:"agent-1\x1b[31m" Alive:running Consumer:otelcol Severity:warning Problems:[straggler: 10% of peers] Memory:<nil> Transfers:100 Times:[9 300 0 600]}`; got != want {
 		t.Errorf("row %s\nwant %s", got, want)
 	}
 	if s.Rows[1].Severity != "" || s.Times.Quantile(0.5) <= 0 {
 		t.Errorf("%+v", s)
 	}
-	if d := a.Agent; d == nil || d.ID != "/run/agent-4" || cmp.Diff([]text{"service decode"}, d.Where) != "" || len(d.Slowest) != 4 || d.Slowest[0].Took != 0.5 {
+	if d := a.Agent; d == nil || d.ID != "/run/agent-004" || cmp.Diff([]text{"service decode"}, d.Where) != "" || len(d.Slowest) != 4 || d.Slowest[0].Took != 0.5 {
 		t.Errorf("%+v", d)
 	}
 	if a := stateOf(t, p, "/run/other"); a.Agent != nil {
@@ -178,5 +180,22 @@ func TestEachKindHasATile(t *testing.T) {
 		if n := strings.Count(strings.Split(string(script), "const palette")[0], strconv.Quote(string(k))); n != 1 {
 			t.Errorf("%s is in %d tiles", k, n)
 		}
+	}
+}
+
+// BenchmarkFrame measures a frame of 256 agents with one straggler, after half an hour, and an answer.
+func BenchmarkFrame(b *testing.B) {
+	p := New("/run")
+	second := uint64(0)
+	add := func() {
+		p.Add(frameOf(256, second), nil)
+		second += 2
+	}
+	for second < 1800 {
+		add()
+	}
+	for b.Loop() {
+		add()
+		b.SetBytes(int64(len(p.answer(""))))
 	}
 }
