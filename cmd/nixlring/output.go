@@ -7,16 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-
-	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // output is the value of --output.
@@ -136,41 +132,4 @@ func notes(w world, quiet bool) io.Writer {
 		return io.Discard
 	}
 	return w.err
-}
-
-// indented formats a list of words as indented lines of a help text.
-func indented(words []string) string {
-	const width = 76
-	var b strings.Builder
-	column := 0
-	for i, word := range words {
-		if i < len(words)-1 {
-			word += ","
-		}
-		switch {
-		case column == 0:
-			b.WriteString("  ")
-		case column+1+len(word) > width:
-			b.WriteString("\n  ")
-			column = 0
-		default:
-			b.WriteString(" ")
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	return b.String() + "\n"
-}
-
-// sayWarning prints a warning, which may explain missing events.
-func sayWarning(say io.Writer, n notice.Notice) {
-	if n.Level < slog.LevelWarn || n.Kind == notice.DirectoryOnDisk { // a concern of consumers
-		return
-	}
-	text := n.String()
-	if n.Kind == notice.RingFull {
-		text = units.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
-	}
-	fmt.Fprintln(say, text)
 }

@@ -48,8 +48,8 @@ observer misses events that a consumer takes and the agent overwrites between tw
 polls (--interval), and can't always detect it. A full ring without a consumer
 stops changing.
 
-If a ring can't be read, read prints an error, continues with the other rings, and
-exits with code 1.
+If a ring can't be read, read continues with the others, prints the error at the
+end, and exits with code 1.
 
 Only layout v1 has timestamps; read prints them in local time. For other layouts
 it prints the time when it read the event.
@@ -103,7 +103,7 @@ func (f *readFlags) register(cmd *cobra.Command) {
 func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 	cfg := events.Config{
 		Paths: paths, Mode: ringbuf.Observe, Follow: f.follow, Interval: f.interval, Count: f.count, Format: f.output.value,
-		Out: w.out, Notes: notes(w, f.quiet), Now: w.now, Warn: func(err error) { complain(w.err, err) },
+		Out: w.out, Notes: notes(w, f.quiet), Now: w.now,
 		Explain: func(path string, err error) error { return explainRing(w.proc, path, err) },
 	}
 	if f.consume {

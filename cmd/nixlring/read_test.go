@@ -108,7 +108,7 @@ func TestReadFollowsUntilASignal(t *testing.T) {
 		if r.code != exitOK || strings.Count(r.out, "agent_tx_bytes") != 20 || strings.Count(r.out, "agent_rx_bytes") != 7 {
 			t.Errorf("%+v", r)
 		}
-		for _, want := range []string{"agent restarted", "layout v4", "layout v1, capacity 16", "Total events read: 27\nLeft in the ring: 0 events\n"} {
+		for _, want := range []string{"agent restarted", "layout v4", "layout v1, capacity 16", "Total events read: 27\nLeft in the rings: 0 events\n"} {
 			if !strings.Contains(r.err, want) {
 				t.Errorf("missing %q in\n%s", want, r.err)
 			}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -158,4 +160,16 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 			plural(int(s.Missed), "time", "times"))
 	}
 	return err
+}
+
+// sayWarning prints a warning, which may explain missing events.
+func sayWarning(say io.Writer, n notice.Notice) {
+	if n.Level < slog.LevelWarn || n.Kind == notice.DirectoryOnDisk { // a concern of consumers
+		return
+	}
+	text := n.String()
+	if n.Kind == notice.RingFull {
+		text = units.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
+	}
+	fmt.Fprintln(say, text)
 }

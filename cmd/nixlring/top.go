@@ -16,6 +16,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
@@ -80,7 +81,8 @@ within the buckets of a histogram, which has 8 to 10 buckets per decade.
 
 The columns to --sort by are:
 
-` + indented(sortKeys()) + `
+  ` + strings.ReplaceAll(ansi.Wordwrap(strings.Join(sortKeys(), ", "), 76, ""), "\n", "\n  ") + `
+
 With --once, top waits for one window, prints one measurement and exits. Use it
 in scripts, or without a terminal. With --output json, it prints two frames, one
 window apart, each on a line. A frame has the counters and histograms of all

@@ -34,40 +34,47 @@ type Config struct {
 	Out      io.Writer
 	Notes    io.Writer                          // for everything except events
 	Explain  func(path string, err error) error // adds advice to an error of opening a ring
-	Warn     func(error)                        // called for a ring that can't be read, if others can
 	Now      func() time.Time
 }
 
 // Print prints the events in the rings and, with Follow, further events until ctx is done. In
 // consume mode, events are committed after they were written to Out. If a ring can't be
-// read, Print continues with the others and returns an error at the end.
+// read, Print continues with the others and returns the error at the end.
 func Print(ctx context.Context, cfg Config) error {
-	p := &printer{Config: cfg, buf: []byte(header(cfg.Format))}
+	p := &printer{Config: cfg}
+	var open []*ring
 	for _, path := range cfg.Paths {
-		p.rings = append(p.rings, &ring{path: path})
+		r := &ring{path: path}
+		if err := p.open(r); err != nil && !(cfg.Follow && errors.Is(err, ringbuf.ErrNotReady)) {
+			p.errs = append(p.errs, cfg.Explain(path, err))
+			continue
+		}
+		open = append(open, r)
 	}
-	err := p.start()
-	if err == nil {
-		err = p.run(ctx)
-		p.sum()
+	if len(open) == 0 {
+		return errors.Join(p.errs...)
 	}
-	for _, r := range p.rings {
-		err = errors.Join(err, r.close())
+	if cfg.Follow {
+		for _, err := range p.errs {
+			fmt.Fprintln(cfg.Notes, err) // the end may be far away
+		}
 	}
-	if err == nil && p.failed > 0 {
-		err = fmt.Errorf("%d of %d rings can't be read", p.failed, len(cfg.Paths))
+	p.buf = append(p.buf, header(cfg.Format)...)
+	p.errs = append(p.errs, p.run(ctx, open))
+	p.sum(open)
+	for _, r := range open {
+		p.errs = append(p.errs, r.close())
 	}
-	return err
+	return errors.Join(p.errs...)
 }
 
 type printer struct {
 	Config
-	rings  []*ring
-	buf    []byte
-	last   *ring // the ring of the last event
-	shown  uint64
-	failed int  // number of rings that can't be read
-	timed  bool // the note about missing timestamps was printed
+	buf   []byte
+	last  *ring // the ring of the last event
+	shown uint64
+	timed bool // the note about missing timestamps was printed
+	errs  []error
 }
 
 // ring is the ring at one path, across restarts of its agent.
@@ -78,41 +85,14 @@ type ring struct {
 	noted  string          // the last note, which isn't repeated
 }
 
-// start opens the rings and drops those that can't be opened. With Follow, it keeps rings that
-// an agent is still initializing. It returns an error if no ring can be opened.
-func (p *printer) start() error {
-	var errs []error
-	var open []*ring
-	for _, r := range p.rings {
-		if err := p.open(r); err != nil && !(p.Follow && errors.Is(err, ringbuf.ErrNotReady)) {
-			errs = append(errs, p.Explain(r.path, err))
-			continue
-		}
-		open = append(open, r)
-	}
-	if p.rings = open; len(open) == 0 {
-		return errors.Join(errs...)
-	}
-	for _, err := range errs {
-		p.warn(err)
-	}
-	return nil
-}
-
-// warn reports a ring that can't be read.
-func (p *printer) warn(err error) {
-	p.failed++
-	p.Warn(err)
-}
-
-func (p *printer) run(ctx context.Context) error {
+func (p *printer) run(ctx context.Context, rings []*ring) error {
 	if err := p.flush(); err != nil {
 		return err
 	}
 	ticker := time.NewTicker(p.Interval)
 	defer ticker.Stop()
 	for {
-		for _, r := range p.rings {
+		for _, r := range rings {
 			if err := p.drain(ctx, r); err != nil {
 				return err
 			}
@@ -125,7 +105,7 @@ func (p *printer) run(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		for _, r := range p.rings {
+		for _, r := range rings {
 			if err := p.check(ctx, r); err != nil {
 				return err
 			}
@@ -162,11 +142,10 @@ func (p *printer) open(r *ring) (err error) {
 func (p *printer) drain(ctx context.Context, r *ring) error {
 	for start := r.read; ctx.Err() == nil && !p.enough(); {
 		if err := p.open(r); err != nil {
-			if p.Follow {
-				p.note(r, err)
-			} else {
-				p.warn(err)
+			if !p.Follow {
+				p.errs = append(p.errs, err)
 			}
+			p.note(r, err)
 			return nil
 		}
 		before, capacity := r.read, uint64(r.reader.Capacity())
@@ -263,22 +242,18 @@ func (p *printer) note(r *ring, err error) {
 }
 
 // sum prints the number of events read and left, as NIXL's reader does.
-func (p *printer) sum() {
+func (p *printer) sum(rings []*ring) {
 	var read uint64
 	left := 0
-	for _, r := range p.rings {
+	for _, r := range rings {
 		read += r.read
 		left += r.left()
 	}
-	rings := "ring"
-	if len(p.rings) > 1 {
-		rings = "rings"
-	}
-	filtered := ""
+	shown := ""
 	if p.shown != read {
-		filtered = fmt.Sprintf(" (%d shown)", p.shown)
+		shown = fmt.Sprintf(" (%d shown)", p.shown)
 	}
-	fmt.Fprintf(p.Notes, "Total events read: %d%s\nLeft in the %s: %d events\n", read, filtered, rings, left)
+	fmt.Fprintf(p.Notes, "Total events read: %d%s\nLeft in the rings: %d events\n", read, shown, left)
 }
 
 // left returns the number of events in the ring. It consumes nothing, but an observer must

@@ -4,12 +4,13 @@
 package fleet
 
 import (
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/listing"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -50,16 +51,22 @@ func (s *Rings) countExcluded() (n int) {
 	}
 	const most = 1 << 12 // files
 	seen := 0
-	for f, err := range listing.Files(s.cfg.Directory, s.cfg.subdirectories()) {
-		if err != nil || f.IsDir() { // a directory that can't be read counts as empty
-			continue
+	_ = filepath.WalkDir(s.cfg.Directory, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // a directory that can't be read counts as empty
+		case d.IsDir():
+			if path != s.cfg.Directory && !s.cfg.subdirectories() {
+				return fs.SkipDir
+			}
+		case seen == most:
+			return fs.SkipAll
+		default:
+			seen++
+			if _, err := ringbuf.Peek(path); err == nil {
+				n++
+			}
 		}
-		if seen++; seen > most {
-			break
-		}
-		if _, err := ringbuf.Peek(f.Path); err == nil {
-			n++
-		}
-	}
+		return nil
+	})
 	return n
 }
