@@ -58,8 +58,7 @@ func exit(w io.Writer, cmd *cobra.Command, err error) int {
 	case errors.Is(err, errProblems):
 		return exitError
 	case errors.As(err, &wrong):
-		complain(w, err)
-		fmt.Fprintf(w, "Try: %s --help\n", cmd.CommandPath())
+		complain(w, fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 		return exitUsage
 	default:
 		complain(w, err)

@@ -34,7 +34,7 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	}
 	format := err.GetSpecifiedName()
 	if o, ok := flag.Value.(*output); ok && slices.Contains(o.formats, format) {
-		return fmt.Errorf("%w; did you mean --output %s?", err, format)
+		return fmt.Errorf("%w (did you mean --output %s?)", err, format)
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	cmd.SuggestionsMinimumDistance = min(2, len(args[0])/3) // foo isn't like top
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		return usagef("unknown command %q; did you mean %s?", args[0], like[0])
+		return usagef("unknown command %q (did you mean %s?)", args[0], like[0])
 	}
 	return usagef("unknown command %q", args[0])
 }

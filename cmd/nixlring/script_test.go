@@ -118,7 +118,9 @@ func transcript() {
 			return os.LookupEnv(name)
 		}
 		fmt.Printf("$ %s", command)
-		code := runScripted(context.Background(), &stream{mu: &mu}, &stream{mu: &mu, prefix: "2> "}, env, words[program+1:])
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // for a command that should end, but doesn't
+		code := runScripted(ctx, &stream{mu: &mu}, &stream{mu: &mu, prefix: "2> "}, env, words[program+1:])
+		cancel()
 		if code != exitOK {
 			fmt.Printf("[exit code %d]\n", code)
 		}
@@ -127,6 +129,9 @@ func transcript() {
 
 // unquote replaces sequences such as \n and \xff.
 func unquote(word string) string {
+	if word == `""` {
+		return ""
+	}
 	if text, err := strconv.Unquote(`"` + word + `"`); err == nil {
 		return text
 	}

@@ -121,14 +121,6 @@ func TestTopRejectsInvalidFlags(t *testing.T) {
 	}
 }
 
-func TestTopHelpMatchesTheGoldenFile(t *testing.T) {
-	r := nixlring(t.Context(), nil, "top", "--help")
-	golden(t, "help_top.txt", r.out)
-	if r := nixlring(t.Context(), nil, "__complete", "top", "--sort", ""); !strings.HasPrefix(r.out, "name\nout\n") {
-		t.Errorf("%q", r.out)
-	}
-}
-
 // screenWriter is the output of a terminal.
 type screenWriter struct {
 	seen strings.Builder
