@@ -33,6 +33,7 @@ type Directory struct {
 	truncated bool // the last walk had
 
 	held     *files.Dir // the open directory; nil unless cfg.Hold is set and it was found
+	heldAt   time.Time  // when it was opened
 	walked   files.Info // the directory before the last walk; zero if it was missing
 	walkDue  time.Time  // when the next walk is due in any case
 	walkRest time.Time  // no walk begins before that
@@ -148,6 +149,10 @@ func (d *Directory) submit(r *ringbuf.Reader, fn func()) {
 // all directories at the same time, because waking up costs more than a look.
 const lookInterval = 250 * time.Millisecond
 
+// reopenInterval is the interval at which a directory that is held is opened again, because
+// another one may have replaced it.
+const reopenInterval = 10 * time.Second
+
 // maxWalking limits the share of the time that is spent on walks of a directory that
 // changes all the time: one part in maxWalking.
 const maxWalking = 16
@@ -245,7 +250,7 @@ func (d *Directory) runSubmitted() {
 func (d *Directory) abandon() {
 	d.worker.Submit(func() {
 		d.stopped = true
-		d.hold(nil)
+		d.release()
 		for _, r := range d.records {
 			if r.ring != nil {
 				d.send(drain.Gone{ID: r.ID, Reader: r.ring})
@@ -259,7 +264,7 @@ func (d *Directory) abandon() {
 // end closes the rings that the owner has returned. Nothing is opened afterwards.
 func (d *Directory) end() {
 	d.stopped = true
-	d.hold(nil)
+	d.release()
 	d.worker.RunSubmitted(true)
 	d.cfg.Rings.free(d.cfg.Holder, someFiles, int64(len(d.records)))
 	clear(d.records)

@@ -27,17 +27,18 @@ func (d *Directory) walk() {
 	d.skipped, d.seen, d.included = false, 0, 0
 	left := int(d.cfg.Rings.limitOf(d.cfg.Holder, someFiles))
 	d.retryAt, d.walked = time.Time{}, files.Info{}
-	d.hold(nil)
-	f, err := d.cfg.OpenDir(d.cfg.Dir, ".")
+	f, err := d.open()
 	if errors.Is(err, errGone) {
 		return
 	}
 	if err == nil {
-		d.hold(f)
 		d.walked, _ = f.Stat()
 		err = d.walkDir(f, "", &left)
-		if !d.cfg.Hold {
-			d.hold(nil)
+		if err != nil || !d.cfg.Hold {
+			d.release()
+		}
+		if err != nil {
+			d.walked = files.Info{}
 		}
 	}
 	d.skipped = d.skipped || left == 0
@@ -51,12 +52,25 @@ func (d *Directory) walk() {
 	d.sweep(d.walks)
 }
 
-// hold replaces the open directory.
-func (d *Directory) hold(f *files.Dir) {
+// open returns the open directory. A directory that is held isn't opened again by each walk.
+func (d *Directory) open() (*files.Dir, error) {
+	if now := d.cfg.Now(); now.Sub(d.heldAt) >= reopenInterval || d.held == nil || d.held.Rewind() != nil {
+		d.release()
+		f, err := d.cfg.OpenDir(d.cfg.Dir, ".")
+		if err != nil {
+			return nil, err
+		}
+		d.held, d.heldAt = f, now
+	}
+	return d.held, nil
+}
+
+// release closes the open directory.
+func (d *Directory) release() {
 	if d.held != nil {
 		_ = d.held.Close() // it was only read
+		d.held = nil
 	}
-	d.held = f
 }
 
 // walkDir checks the files in an open directory, and the rings in its subdirectories that a
