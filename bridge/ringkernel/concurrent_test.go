@@ -7,7 +7,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -91,26 +90,6 @@ func checkSnapshot(t *testing.T, rt *ringkernel.Runtime) {
 			t.Errorf("a count is negative, or latencies are out of order: %+v", s)
 		}
 	}
-}
-
-func TestConcurrentRegisterReturnsTheSameKernel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		kernels := make([]*ringkernel.Kernel, 20)
-		var wg sync.WaitGroup
-		for i := range kernels {
-			wg.Go(func() { kernels[i] = w.Register("k"); kernels[i].Sent(t.Context()) })
-		}
-		wg.Wait()
-		for _, k := range kernels {
-			if k != kernels[0] {
-				t.Fatal("two kernels have the same ID")
-			}
-		}
-		if n := w.telemetry(t, "k").MessagesSent; n != 20 {
-			t.Errorf("sent %d, want 20", n)
-		}
-	})
 }
 
 // Closing a Runtime and collecting take the same locks of the SDK.

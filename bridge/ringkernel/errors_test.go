@@ -66,15 +66,6 @@ func TestErrorsAreCountedByType(t *testing.T) {
 	}
 }
 
-// The text of an error that is a nil pointer is part of snapshots, too.
-func TestNilPointerAsAnErrorHasAText(t *testing.T) {
-	w := newWorld(t)
-	w.Register("k").Error(t.Context(), (*plainError)(nil))
-	if text := toJSON(t, w.telemetry(t, "k")); !strings.Contains(text, `"last_error": "nil *ringkernel_test.plainError"`) {
-		t.Errorf("the snapshot is %s", text)
-	}
-}
-
 func TestRegisterWithAnEmptyIDReportsAnErrorAndRecordsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		errs := metrictest.Handled(t)

@@ -87,28 +87,6 @@ func ExampleRuntime_Telemetry() {
 	// error rate 2.0%, last error: bad message
 }
 
-func ExampleRuntime_Summary() {
-	ctx := context.Background()
-	rt := ringkernel.NewRuntime()
-	for i := range 3 {
-		k := rt.Register(fmt.Sprint("worker_", i))
-		for range 10 * (i + 1) {
-			k.Processed(ctx, time.Millisecond)
-		}
-	}
-
-	s := rt.Summary()
-	fmt.Printf("%d kernels, %d messages\n", s.KernelCount, s.TotalMessages)
-	for _, t := range s.Kernels {
-		fmt.Printf("%s: %d messages, at most %v each\n", t.KernelID, t.MessagesProcessed, t.MaxLatency)
-	}
-	// Output:
-	// 3 kernels, 60 messages
-	// worker_0: 10 messages, at most 1ms each
-	// worker_1: 20 messages, at most 1ms each
-	// worker_2: 30 messages, at most 1ms each
-}
-
 // The input queue of this kernel is a channel.
 func ExampleKernel_ObserveQueue() {
 	rt := ringkernel.NewRuntime()

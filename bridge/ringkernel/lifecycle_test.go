@@ -184,42 +184,6 @@ func TestMemoryOfUnregisteredKernelsIsReleased(t *testing.T) {
 	runtime.KeepAlive(rt)
 }
 
-// The limit includes what the SDK takes for a kernel.
-func TestKernelThat64GoroutinesUseTakesAtMost8KB(t *testing.T) {
-	const kernels, goroutines = 500, 64
-	rt, reader := newRuntime(nil)
-	before := heap(t, reader)
-	var using sync.WaitGroup
-	for range goroutines {
-		using.Go(func() {
-			for i := range kernels {
-				k := rt.Register(kernelID(i))
-				k.Received(t.Context())
-				k.Processed(t.Context(), time.Duration(i))
-				k.Sent(t.Context())
-			}
-		})
-	}
-	using.Wait()
-	if each := (heap(t, reader) - before) / kernels; each > 8000 {
-		t.Errorf("a kernel takes %.0f bytes", each)
-	}
-	runtime.KeepAlive(rt)
-}
-
-// heap returns the memory in use after two collections by the reader.
-func heap(t *testing.T, reader sdkmetric.Reader) float64 {
-	t.Helper()
-	for range 2 {
-		collect(t, reader)
-	}
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
-}
-
 func kernelID(i int) string { return fmt.Sprint("kernel-", i) }
 
 func TestCloseEndsAllSeries(t *testing.T) {

@@ -5,7 +5,6 @@ package ringkernel
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -85,29 +84,6 @@ func (s Summary) String() string {
 			t.AverageLatency(), t.MinLatency, t.MaxLatency, t.Errors)
 	}
 	return b.String()
-}
-
-// MarshalJSON returns a JSON object in the format of [Telemetry.MarshalJSON]. Its
-// field per_kernel is an object with the kernels by ID.
-func (s Summary) MarshalJSON() ([]byte, error) {
-	kernels := make(map[string]Telemetry, len(s.Kernels))
-	for _, t := range s.Kernels {
-		kernels[t.KernelID] = t
-	}
-	return json.Marshal(struct {
-		Time                *time.Time           `json:"time"`
-		Uptime              float64              `json:"uptime"`
-		KernelCount         int                  `json:"kernel_count"`
-		TotalMessages       int64                `json:"total_messages"`
-		TotalErrors         int64                `json:"total_errors"`
-		TotalDropped        int64                `json:"total_dropped"`
-		AggregateThroughput float64              `json:"aggregate_throughput"`
-		GPUUtilization      *float64             `json:"gpu_utilization"`
-		PerKernel           map[string]Telemetry `json:"per_kernel"`
-	}{
-		known(s.Time), s.Uptime.Seconds(), s.KernelCount, s.TotalMessages, s.TotalErrors, s.TotalDropped,
-		s.AggregateThroughput, s.GPUUtilization, kernels,
-	})
 }
 
 // Reset restarts the snapshots and the uptime of the kernels with the given IDs at

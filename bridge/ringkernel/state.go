@@ -36,9 +36,6 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
-// MarshalText returns the state's name.
-func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 func (s State) mayBecome(next State) bool {
 	return next >= s || s == StateDeactivated && next == StateActive || s == StateTerminated && next == StateCreated
 }

@@ -3,12 +3,7 @@
 
 package ringkernel
 
-import (
-	"encoding/json"
-	"time"
-
-	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
-)
+import "time"
 
 // Telemetry is a snapshot of a kernel. It covers the time since the kernel was
 // registered or last reset.
@@ -76,61 +71,4 @@ func (t Telemetry) AverageLatency() time.Duration {
 		return 0
 	}
 	return t.TotalLatency / time.Duration(t.MessagesProcessed)
-}
-
-// MarshalJSON returns a JSON object with the fields and the derived values in
-// snake_case. Times are RFC 3339 strings, or null if unknown. Durations are in
-// seconds.
-func (t Telemetry) MarshalJSON() ([]byte, error) {
-	lastError := (*string)(nil)
-	if t.LastError != nil {
-		text := errtype.Text(t.LastError)
-		lastError = &text
-	}
-	return json.Marshal(struct {
-		KernelID          string     `json:"kernel_id"`
-		State             State      `json:"state"`
-		MessagesReceived  int64      `json:"messages_received"`
-		MessagesSent      int64      `json:"messages_sent"`
-		MessagesProcessed int64      `json:"messages_processed"`
-		MessagesDropped   int64      `json:"messages_dropped"`
-		Errors            int64      `json:"errors"`
-		LastError         *string    `json:"last_error"`
-		StartTime         *time.Time `json:"start_time"`
-		EndTime           *time.Time `json:"end_time"`
-		LastMessageTime   *time.Time `json:"last_message_time"`
-		Uptime            float64    `json:"uptime"`
-		Throughput        float64    `json:"throughput"`
-		ErrorRate         float64    `json:"error_rate"`
-		TotalLatency      float64    `json:"total_latency"`
-		AverageLatency    float64    `json:"avg_latency"`
-		MinLatency        float64    `json:"min_latency"`
-		MaxLatency        float64    `json:"max_latency"`
-		Input             queueJSON  `json:"input"`
-		Output            queueJSON  `json:"output"`
-	}{
-		t.KernelID, t.State,
-		t.MessagesReceived, t.MessagesSent, t.MessagesProcessed, t.MessagesDropped, t.Errors, lastError,
-		known(t.StartTime), known(t.EndTime), known(t.LastMessageTime),
-		t.Uptime().Seconds(), t.Throughput(), t.ErrorRate(),
-		t.TotalLatency.Seconds(), t.AverageLatency().Seconds(), t.MinLatency.Seconds(),
-		t.MaxLatency.Seconds(),
-		queueJSON{t.InputSize, t.InputCapacity, t.InputDropped},
-		queueJSON{t.OutputSize, t.OutputCapacity, t.OutputDropped},
-	})
-}
-
-type queueJSON struct {
-	Size     int64 `json:"size"`
-	Capacity int64 `json:"capacity"`
-	Dropped  int64 `json:"messages_dropped"`
-}
-
-// known returns a time in UTC, or nil if it is zero.
-func known(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }
