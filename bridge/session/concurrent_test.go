@@ -4,10 +4,12 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,60 +26,39 @@ func TestConcurrentRecordsAreComplete(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	s := openTest(t, t.TempDir(), WithClock(time.Now),
 		WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
-	const goroutines, each = 16, 500
+	const goroutines, each, total = 16, 500, 16 * 500
+	packet := func(id int) Packet {
+		return Packet{
+			ID: int64(id), Layer: id / each, Operation: layerOperations[id%5].operation, Device: []string{CPU, IGPU}[id%2],
+			Duration: time.Duration(id) * time.Microsecond, Err: textError(strings.Repeat(fmt.Sprintf("%d, ", id), 100)),
+		}
+	}
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
-			device := []string{CPU, IGPU}[g%2]
 			for i := range each {
-				p := Packet{
-					ID: int64(g*each + i), Layer: g, Operation: layerOperations[i%5].operation, Device: device,
-					Duration: time.Duration(g) * time.Microsecond, Memory: int64(g) << 20,
-				}
-				if i%10 == 0 {
-					p.Err = textError(strings.Repeat(fmt.Sprintf("%d, ", g), 100))
-				}
-				if err := s.Record(t.Context(), p); err != nil {
+				if err := s.Record(t.Context(), packet(g*each+i)); err != nil {
 					t.Error(err)
-					return
 				}
-				switch i % 50 {
-				case 0:
-					s.AddGeneratedTokens(t.Context(), 1)
-				case 1:
-					_ = s.Summary()
-				}
+				s.AddGeneratedTokens(t.Context(), 1)
+				_ = s.Summary()
 			}
 		})
 	}
 	wg.Wait()
 	closeTest(t, s)
-
 	rows := rowsOf(t, read(t, s.files.csv))
-	seen := make(map[int64]bool)
+	if !slices.IsSortedFunc(rows, func(a, b Row) int { return a.Time.Compare(b.Time) }) {
+		t.Error("the rows are not in the order of their timestamps")
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.PacketID, b.PacketID) })
+	equal(t, total, len(rows))
 	for i, r := range rows {
-		g := int(r.PacketID) / each
-		wantErr := ""
-		if r.PacketID%10 == 0 {
-			wantErr = strings.Repeat(fmt.Sprintf("%d, ", g), 100)
-		}
-		if seen[r.PacketID] || r.Layer != g || r.Error != wantErr || r.Duration != time.Duration(g)*time.Microsecond {
-			t.Fatalf("row %d is %+v", i, r)
-		}
-		seen[r.PacketID] = true
-		if i > 0 && r.Time.Before(rows[i-1].Time) {
-			t.Errorf("row %d is older than the one before", i)
-		}
+		want := packet(i)
+		equal(t, Row{Time: r.Time, Device: want.Device, Worker: r.Worker, Duration: want.Duration, PacketID: want.ID, Layer: want.Layer, Operation: want.Operation, Error: want.Err.Error()}, r)
 	}
-	const total = goroutines * each
 	sum := s.Summary()
-	if len(rows) != total || sum.TotalPackets != total || sum.FailedPackets != total/10 ||
-		sum.CPUPackets != sum.IGPUPackets || sum.TokensGenerated != goroutines*each/50 {
-		t.Errorf("%d rows; %+v", len(rows), sum)
-	}
-	if got := packetsCounted(t, reader); got != total {
-		t.Errorf("metrics have %d packets", got)
-	}
+	equal(t, []int64{total, total, total}, []int64{sum.FailedPackets, sum.TokensGenerated, packetsCounted(t, reader)})
 }
 
 // Packets recorded before Close are in the file. Later ones are rejected.

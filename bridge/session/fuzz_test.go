@@ -6,13 +6,10 @@ package session
 import (
 	"bytes"
 	"encoding/json"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
@@ -62,50 +59,6 @@ func recoverFuzzed(t *testing.T, content []byte, rows int64) {
 		t.Fatalf("not JSON: %s", b)
 	}
 	textOf(t, report)
-}
-
-// Reading a packet's row returns the packet's values, on one line.
-func FuzzRowRoundTrip(f *testing.F) {
-	f.Add("cpu", "embedding", "", -1, int64(1), int64(1056789), int64(10<<20), int64(1763318069867833), "", false)
-	f.Add("\xff\xfe not UTF-8", "nul\x00", "é世界", 2, int64(2), int64(1), int64(1), int64(1), "ends in a newline\n", true)
-	f.Add("igpu", "a,\"b\"\r\n", "w,1", 1<<30, int64(-1), int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64), "out of\nmemory", true)
-	s := openTest(f, f.TempDir(), WithClock(func() time.Time { return epoch }))
-	written, err := os.Open(s.files.csv)
-	must.OK(f, err)
-	defer written.Close()
-	_, err = io.ReadAll(written) // the header
-	must.OK(f, err)
-	f.Fuzz(func(t *testing.T, device, operation, worker string, layer int, id, took, memory, stamp int64, message string, failed bool) {
-		p := Packet{
-			ID: id, Layer: layer, Operation: operation, Device: device, Worker: worker,
-			Duration: time.Duration(took), Memory: memory, End: time.UnixMicro(stamp),
-		}
-		want := Row{
-			Time: p.End, Device: clean(device), Worker: s.pointsOf(&p, "").worker, PacketID: id, Layer: layer,
-			Operation: clean(operation), Success: !failed,
-		}
-		if failed {
-			p.Err, want.Error = textError(message), clean(message)
-		}
-		if p.Duration >= 0 && p.Duration <= maxDuration {
-			want.Duration = p.Duration.Round(time.Microsecond)
-		}
-		recordAll(t, s, p)
-		row, err := io.ReadAll(written) // from where the last one ended
-		must.OK(t, err)
-		line := string(row)
-		rows := rowsOf(t, headerLine+line)
-		if len(rows) != 1 || strings.Count(line, "\n") != 1 || strings.Contains(line, "\r") {
-			t.Fatalf("%d rows in %q", len(rows), line)
-		}
-		want.MemoryMB = rows[0].MemoryMB
-		if max(stamp, -stamp) < 0 || max(stamp, -stamp) > 1<<50 {
-			want.Time = rows[0].Time // not exact
-		}
-		if rows[0] != want {
-			t.Fatalf("%q was read as %+v, want %+v", line, rows[0], want)
-		}
-	})
 }
 
 // finite doesn't change valid JSON.

@@ -93,28 +93,31 @@ func TestByteOrderMarkIsIgnored(t *testing.T) {
 	equal(t, int64(0), r.SkippedRows)
 }
 
-// Whatever a program records, the report includes each row.
+// Whatever a program records, the report includes each row, with its values on one line.
 func TestEveryRecordedPacketIsRead(t *testing.T) {
 	s := openTest(t, t.TempDir())
-	for _, p := range []Packet{
-		{Duration: time.Since(time.Time{})}, // the program didn't set the start
-		{Duration: math.MinInt64, Memory: math.MinInt64},
-		{Duration: maxDuration, Memory: math.MaxInt64, ID: math.MinInt64, Layer: math.MaxInt},
-		{End: time.Unix(math.MaxInt64/2, 0)},
-		{End: time.Unix(math.MinInt64/2, 0)},
-		{Err: textError("\uFEFF,\"\r\n\x00\xff")},
-		{Operation: "\n\"", Device: "\r", Worker: ","},
+	for _, c := range []struct {
+		packet Packet
+		want   Row
+	}{
+		{Packet{Duration: time.Since(time.Time{})}, Row{Worker: "_"}}, // the program didn't set the start
+		{Packet{Duration: math.MinInt64, Memory: math.MinInt64}, Row{Worker: "_"}},
+		{Packet{Duration: maxDuration, ID: math.MinInt64, Layer: math.MaxInt}, Row{Worker: "_", Duration: maxDuration, PacketID: math.MinInt64, Layer: math.MaxInt}},
+		{Packet{Memory: math.MaxInt64}, Row{Worker: "_", MemoryMB: 1 << 43}},
+		{Packet{End: time.Unix(math.MaxInt64/2, 0)}, Row{Worker: "_"}},
+		{Packet{End: time.Unix(math.MinInt64/2, 0)}, Row{Worker: "_"}},
+		{Packet{Err: textError("\uFEFF,\"\r\n\x00\xff")}, Row{Worker: "_", Error: "\uFEFF,\"" + `\n` + "\uFFFD\uFFFD"}},
+		{Packet{Operation: "\n\"", Device: "\r", Worker: ","}, Row{Operation: `\n"`, Device: `\r`, Worker: ","}},
 	} {
-		recordAll(t, s, p)
+		recordAll(t, s, c.packet)
+		rows := rowsOf(t, read(t, s.files.csv))
+		c.want.Success = c.packet.Err == nil
+		got := rows[len(rows)-1]
+		got.Time = time.Time{}
+		equal(t, c.want, got)
 	}
-	closeTest(t, s)
-	r, err := Analyze(s.files.csv)
-	must.OK(t, err)
-	if got := r.Summary.TotalPackets; got != 7 || r.SkippedRows != 0 {
-		t.Errorf("%d packets, skipped %v", got, r.Skipped)
-	}
-	if got := r.Slowest[1].Duration; got != 0 {
-		t.Errorf("a packet without a start took %s", got)
+	if lines := strings.Count(read(t, s.files.csv), "\n"); lines != 9 {
+		t.Errorf("%d lines, want 9", lines)
 	}
 }
 

@@ -4,7 +4,6 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -156,18 +155,6 @@ func TestFailedPacketKeepsItsError(t *testing.T) {
 	must.OK(t, err)
 	if got, want := report.Failures[0].Error, cause.Error()+`\n`+fs.ErrInvalid.Error(); got != want {
 		t.Errorf("the error became %q, want %q", got, want)
-	}
-}
-
-func TestRecordIgnoresCancellation(t *testing.T) {
-	s, reader := openMeasured(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.Record(ctx, Packet{Operation: "embedding", Device: CPU}); err != nil {
-		t.Error(err)
-	}
-	if n := packetsCounted(t, reader); n != 1 || len(rowsOf(t, read(t, s.files.csv))) != 1 {
-		t.Errorf("%d packets counted", n)
 	}
 }
 

@@ -154,16 +154,3 @@ func TestBrokenSummaryIsAnError(t *testing.T) {
 		}
 	}
 }
-
-func TestUpstreamSummaryRoundTrips(t *testing.T) {
-	for _, name := range upstream {
-		s, err := readSummary(upstreamPath(name + ".json"))
-		must.OK(t, err)
-		path := filepath.Join(t.TempDir(), "x.json")
-		must.OK(t, s.write(path, false))
-		again, err := readSummary(path)
-		must.OK(t, err)
-		equal(t, s, again)
-		equal(t, members(t, read(t, upstreamPath(name+".json"))), members(t, read(t, path)))
-	}
-}
