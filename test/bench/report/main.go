@@ -12,9 +12,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,20 +34,20 @@ func main() {
 	short := flag.Bool("short", false, "run only the benchmarks that are stable enough to fail")
 	docs := flag.String("docs", "", "write the table to a Markdown `file`")
 	flag.Parse()
-	if err := run(*short, *docs); err != nil {
+	if err := run(context.Background(), *short, *docs); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(short bool, docs string) error {
+func run(ctx context.Context, short bool, docs string) error {
 	found := results{}
 	for _, g := range groups {
 		if short && g.long {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "measuring %s %s\n", g.pkg, g.bench)
-		if err := steady(short, found, func() (string, error) { return g.run(short) }); err != nil {
+		if err := steady(short, found, func() (string, error) { return g.run(ctx, short) }); err != nil {
 			return err
 		}
 	}
@@ -54,10 +56,10 @@ func run(short bool, docs string) error {
 	if docs == "" {
 		return nil
 	}
-	return writeDocs(docs, table)
+	return writeDocs(ctx, docs, table)
 }
 
-func (g group) run(short bool) (string, error) {
+func (g group) run(ctx context.Context, short bool) (string, error) {
 	args := []string{"test", "-run=^$", "-bench=" + g.bench}
 	switch {
 	case g.args != "":
@@ -67,7 +69,7 @@ func (g group) run(short bool) (string, error) {
 	default:
 		args = append(args, "-count=5", "-benchtime=200ms")
 	}
-	cmd := exec.Command("go", args...)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = filepath.Join(top, g.pkg), os.Stderr // may be in another module
 	out, err := cmd.Output()
 	if err != nil {
@@ -89,9 +91,7 @@ func steady(short bool, found results, measure func() (string, error)) error {
 			return err
 		}
 		latest := parse(text)
-		for k, v := range latest {
-			found[k] = v
-		}
+		maps.Copy(found, latest)
 		err = latest.farOff()
 		if err == nil || !short {
 			return nil
@@ -180,7 +180,7 @@ const (
 	end   = "<!-- Above: written by `make bench`. -->\n"
 )
 
-func writeDocs(path, table string) error {
+func writeDocs(ctx context.Context, path, table string) error {
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func writeDocs(path, table string) error {
 	if !found || !closed {
 		return fmt.Errorf("%s has no lines %q and %q", path, begin, end)
 	}
-	version, err := exec.Command(top + "/scripts/version.sh").Output()
+	version, err := exec.CommandContext(ctx, top+"/scripts/version.sh").Output()
 	if err != nil {
 		return err
 	}
