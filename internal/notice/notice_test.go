@@ -67,18 +67,18 @@ func TestLinesPerMinuteAreLimited(t *testing.T) {
 		x.Report(Notice{Level: slog.LevelDebug, Path: path, Text: "not a ring"})
 		x.Report(Notice{Level: slog.LevelInfo, Path: path, Text: "ring opened"})
 	}
-	if len(x.lines) != 2*maxInfo {
-		t.Errorf("%d lines, want %d", len(x.lines), 2*maxInfo)
+	if len(x.lines) != maxInfo {
+		t.Errorf("%d lines, want %d", len(x.lines), maxInfo)
 	}
 	for i := range 500 {
 		x.Report(Notice{Level: slog.LevelError, Path: fmt.Sprint("/d/", i), Text: "ring refused"})
 	}
-	if len(x.lines) != 2*maxInfo+maxWarning || len(x.seen) != len(x.lines) {
-		t.Errorf("%d lines and %d in memory, want %d", len(x.lines), len(x.seen), 2*maxInfo+maxWarning)
+	if len(x.lines) != maxLines || len(x.seen) != maxLines {
+		t.Errorf("%d lines and %d in memory, want %d", len(x.lines), len(x.seen), maxLines)
 	}
 	x.lines = nil
 	x.Close()
-	x.check(t, "1360 suppressed: repetitions, or too many lines in a minute")
+	x.check(t, "1400 suppressed: repetitions, or too many lines in a minute")
 }
 
 func TestReporterIsSafeForConcurrentUse(t *testing.T) {

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// Limits of the lines per minute. Any process that can write to a ring can break it repeatedly.
-// A start on a host with many agents must leave room for warnings.
+// Any process that can write to a ring can break it repeatedly. A start on a host with many agents
+// must leave room for warnings.
 const (
-	maxInfo    = 40
-	maxWarning = 60
+	maxLines = 100 // per minute
+	maxInfo  = 60  // lines after which only warnings and errors are reported
+	maxDebug = 20  // lines after which nothing about debugging is reported
 )
 
 // Reporter reports notices when they occur, but drops repetitions: the same text about the same
@@ -26,7 +27,6 @@ type Reporter struct {
 	mu         sync.Mutex
 	began      time.Time // when the current minute began
 	seen       map[line]bool
-	reported   map[slog.Level]int
 	suppressed int
 }
 
@@ -36,58 +36,48 @@ type line struct{ path, text string }
 // New returns a Reporter that calls report for each line. report must not block, must not call
 // the Reporter, and must be safe for concurrent use.
 func New(report func(Notice), now func() time.Time) *Reporter {
-	return &Reporter{report: report, now: now, began: now(), seen: make(map[line]bool), reported: make(map[slog.Level]int)}
+	return &Reporter{report: report, now: now, began: now(), seen: make(map[line]bool)}
 }
 
 // Report reports a notice, unless it is a repetition.
 func (r *Reporter) Report(n Notice) {
-	if passed := r.minute(false); passed != nil {
-		r.report(*passed)
+	r.mu.Lock()
+	suppressed := 0
+	if now := r.now(); now.Sub(r.began) >= time.Minute {
+		suppressed, r.suppressed, r.began = r.suppressed, 0, now
+		clear(r.seen)
 	}
-	if r.admit(&n) {
+	limit := maxLines
+	if n.Level < slog.LevelInfo {
+		limit = maxDebug
+	} else if n.Level < slog.LevelWarn {
+		limit = maxInfo
+	}
+	key := line{n.Path, n.Text}
+	admitted := !r.seen[key] && len(r.seen) < limit
+	if admitted {
+		r.seen[key] = true
+	} else {
+		r.suppressed++
+	}
+	r.mu.Unlock()
+	r.count(suppressed)
+	if admitted {
 		r.report(n)
 	}
 }
 
 // Close reports how many notices were suppressed.
 func (r *Reporter) Close() {
-	if passed := r.minute(true); passed != nil {
-		r.report(*passed)
-	}
-}
-
-// minute begins a new minute if the current one has passed, or in any case. It returns a notice
-// about the notices that were suppressed in the last one, or nil.
-func (r *Reporter) minute(always bool) *Notice {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.now()
-	if !always && now.Sub(r.began) < time.Minute {
-		return nil
-	}
 	suppressed := r.suppressed
-	r.began, r.suppressed = now, 0
-	clear(r.seen)
-	clear(r.reported)
-	if suppressed == 0 {
-		return nil
-	}
-	return &Notice{Level: slog.LevelInfo, Text: fmt.Sprintf("%d suppressed: repetitions, or too many lines in a minute", suppressed)}
+	r.suppressed = 0
+	r.mu.Unlock()
+	r.count(suppressed)
 }
 
-func (r *Reporter) admit(n *Notice) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	class, limit := slog.LevelWarn, maxWarning
-	if n.Level < slog.LevelWarn {
-		class, limit = n.Level, maxInfo
+func (r *Reporter) count(suppressed int) {
+	if suppressed > 0 {
+		r.report(Notice{Level: slog.LevelInfo, Text: fmt.Sprintf("%d suppressed: repetitions, or too many lines in a minute", suppressed)})
 	}
-	key := line{n.Path, n.Text}
-	if r.seen[key] || r.reported[class] >= limit {
-		r.suppressed++
-		return false
-	}
-	r.seen[key] = true
-	r.reported[class]++
-	return true
 }
