@@ -217,7 +217,7 @@ func TestAttributesOfHostileContainersKeepThePrometheusPageValid(t *testing.T) {
 		t.Skip("run `make container-test`")
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
-	exporter := fmt.Sprintf("prometheus: {endpoint: %q, resource_to_telemetry_conversion: {enabled: true}}", address)
+	exporter := fmt.Sprintf("prometheus: {endpoint: %q, resource_constant_labels: {included: ['*']}}", address)
 	all := strings.Replace(hostileConfiguration, "processes: {}", `processes: {otel_resource_attributes: ["*"]}`, 1)
 	c := configured(t, fmt.Sprintf(all, "1s", exporter, "file, prometheus"), hostNetwork)
 	for i, a := range attackers() {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
@@ -48,15 +49,19 @@ func TestToolsObserveBesideACollector(t *testing.T) {
 		}
 		return ""
 	})
-	var list []struct {
-		Path      string `json:"path"`
-		Reader    string `json:"reader"`
-		Transfers uint64 `json:"transfers"`
+	top := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "top", dir, "--once", "--window", "500ms", "--output", "json"))
+	top.Wait(t)
+	var last diagnose.Frame // the second one
+	for _, line := range top.Stdout.Lines() {
+		last = diagnose.Frame{}
+		must.OK(t, json.Unmarshal([]byte(line), &last))
 	}
-	nixlring(t, &list, "top", dir, "--once", "--window", "500ms", "--output", "json")
-	for _, a := range list {
-		if a.Reader != filepath.Base(built.Collector) || a.Transfers == 0 {
-			t.Errorf("%+v", a)
+	if len(last.Agents) != 5 {
+		t.Errorf("%d agents, want 5", len(last.Agents))
+	}
+	for _, a := range last.Agents {
+		if a.Ring.Consumer == nil || a.Ring.Consumer.Name != filepath.Base(built.Collector) || a.Moved[0].Transfers+a.Moved[1].Transfers == 0 {
+			t.Errorf("%s: consumer %+v, transfers %+v", a.ID, a.Ring.Consumer, a.Moved)
 		}
 	}
 	report := simulator.wait(t, 4*time.Second)

@@ -68,7 +68,7 @@ exporters:
   {{- if .Values.prometheus.enabled }}
   prometheus:
     endpoint: ":{{ .Values.prometheus.port }}"
-    resource_to_telemetry_conversion: {enabled: true} # otherwise series don't have the agent and the pod
+    resource_constant_labels: {included: ["*"]} # otherwise series don't have the agent and the pod
     without_scope_info: true
   {{- end }}
 
