@@ -154,12 +154,12 @@ func (p *printer) drain(ctx context.Context, r *ring) error {
 			limit = int(min(maxRead, p.Count-p.shown))
 		}
 		_, err := r.reader.Read(limit, func(b ringbuf.Batch) { p.print(r, b) })
-		p.settle(r, err)
+		p.report(r, err)
 		if err := p.flush(); err != nil {
 			return err
 		}
 		if r.reader != nil {
-			p.settle(r, r.reader.Commit())
+			p.report(r, r.reader.Commit())
 		}
 		if r.read == before || r.read-start >= capacity {
 			return nil
@@ -168,10 +168,10 @@ func (p *printer) drain(ctx context.Context, r *ring) error {
 	return nil
 }
 
-// settle reports an error of an open ring and closes the ring, unless the error only means
+// report reports an error of an open ring and closes the ring, unless the error only means
 // that events were missed. The ring is opened again later: a restarting agent may not have
 // rewritten the whole header yet, and a mixed header would make old events look new.
-func (p *printer) settle(r *ring, err error) {
+func (p *printer) report(r *ring, err error) {
 	if err == nil {
 		return
 	}
@@ -197,9 +197,9 @@ func (p *printer) check(ctx context.Context, r *ring) error {
 		if err := p.drain(ctx, r); err != nil { // the remaining events of the old file
 			return err
 		}
-		p.settle(r, fmt.Errorf("ring %s: the file was replaced by another one", r.path))
+		p.report(r, fmt.Errorf("ring %s: the file was replaced by another one", r.path))
 	case info.Size() < r.reader.Layout().FileSize(uint64(r.reader.Capacity())):
-		p.settle(r, fmt.Errorf("ring %s: %w", r.path, ringbuf.ErrShrunk))
+		p.report(r, fmt.Errorf("ring %s: %w", r.path, ringbuf.ErrShrunk))
 	}
 	return nil
 }

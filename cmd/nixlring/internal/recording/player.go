@@ -19,10 +19,10 @@ import (
 const (
 	// retryEvery is how often a full ring is retried.
 	retryEvery = 5 * time.Millisecond
-	// patience is how long the player waits for room in a full ring. If nothing was
+	// readerTimeout is how long the player waits for room in a full ring. If nothing was
 	// read from the ring by then, it has no reader, and events are dropped, as an agent
 	// does.
-	patience = time.Second
+	readerTimeout = time.Second
 )
 
 // Player replays a recording.
@@ -182,7 +182,7 @@ func (p *Player) wait(ctx context.Context, r *playedRing, do func() (done bool, 
 			p.read = p.read || !first
 			return err
 		}
-		if r.unread = r.unread || p.unread && !p.read || p.Now().Sub(start) >= patience; r.unread {
+		if r.unread = r.unread || p.unread && !p.read || p.Now().Sub(start) >= readerTimeout; r.unread {
 			p.unread = true
 			return nil
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// bufferBytes is the size from which on lines are passed to the compressor.
+	// bufferBytes is the size from which on lines are compressed.
 	bufferBytes = 64 << 10
 	// flushEvery is the maximum time between two flushes, and so the time that a crash loses.
 	flushEvery = time.Second
@@ -74,13 +74,13 @@ func (w *Writer) Open(now time.Time, agent int, about About, l ringbuf.Layout, c
 		}
 	}
 	w.line(stateLine{Micros: w.micros(now), Agent: agent, State: Opened, Layout: l.String(), Capacity: uint64(capacity), About: known})
-	return w.settle(now)
+	return w.flushIfDue(now)
 }
 
 // State writes that the state of an agent's ring has changed, except for [Opened], and why.
 func (w *Writer) State(now time.Time, agent int, s State, why string) error {
 	w.line(stateLine{Micros: w.micros(now), Agent: agent, State: s, Why: clean(why)})
-	return w.settle(now)
+	return w.flushIfDue(now)
 }
 
 // Events writes events of an open ring.
@@ -96,10 +96,10 @@ func (w *Writer) Events(now time.Time, agent int, b ringbuf.Batch) error {
 		w.lines = append(w.lines, w.kind(b.Layout(), &e)...)
 		w.lines = append(strconv.AppendUint(w.lines, e.Value, 10), '}', '\n')
 		if len(w.lines) >= bufferBytes {
-			w.pass()
+			w.compress()
 		}
 	}
-	return w.settle(now)
+	return w.flushIfDue(now)
 }
 
 // kind returns the part of a line that depends on the kind of event.
@@ -140,11 +140,11 @@ func (w *Writer) micros(now time.Time) int64 {
 	return w.last
 }
 
-// settle passes the lines to the compressor if there are enough of them, or if the last flush is long
+// flushIfDue compresses the lines if there are enough of them, or if the last flush is long
 // ago.
-func (w *Writer) settle(now time.Time) error {
+func (w *Writer) flushIfDue(now time.Time) error {
 	if len(w.lines) >= bufferBytes {
-		w.pass()
+		w.compress()
 	}
 	return w.Tick(now)
 }
@@ -161,14 +161,14 @@ func (w *Writer) Tick(now time.Time) error {
 // the file to disk.
 func (w *Writer) Flush(now time.Time) error {
 	w.flushed = now
-	if w.pass(); w.err == nil {
+	if w.compress(); w.err == nil {
 		w.fail(w.out.Flush())
 	}
 	return w.err
 }
 
-// pass passes the lines to the compressor.
-func (w *Writer) pass() {
+// compress compresses the lines.
+func (w *Writer) compress() {
 	if w.err == nil {
 		_, err := w.out.Write(w.lines)
 		w.fail(err)
@@ -184,7 +184,7 @@ func (w *Writer) fail(err error) {
 
 // Close ends the recording.
 func (w *Writer) Close() error {
-	w.pass()
+	w.compress()
 	if err := w.out.Close(); w.err == nil {
 		w.fail(err)
 	}

@@ -33,8 +33,8 @@ func (r *Report) advise(euid int) {
 	}
 }
 
-// foreign reports whether the file is neither a ring nor a store, whatever its content.
-func (r *Report) foreign() bool {
+// notRing reports whether the file is neither a ring nor a store, whatever its content.
+func (r *Report) notRing() bool {
 	return errors.Is(r.err, ringbuf.ErrNotRegular) || errors.Is(r.err, ringbuf.ErrNotRing) && !errors.Is(r.err, ringbuf.ErrNotReady)
 }
 
@@ -46,7 +46,7 @@ func (r *Report) adviseUnreadable() {
 		r.advice("This is a recording of rings. Explain it with: nixlring why %s", r.Path)
 	case r.File.mode.IsDir():
 		r.advice("To list the rings in this directory, run: nixlring ls %s", r.Path)
-	case r.foreign(): // consumers ignore it
+	case r.notRing(): // consumers ignore it
 	case errors.Is(r.err, ringbuf.ErrNotReady):
 		r.advice("Try again later. If this doesn't change, the agent failed to start: check the agent's log, and restart the agent.")
 	case errors.Is(r.err, ringbuf.ErrUnknownVersion), errors.Is(r.err, mpstore.ErrVersion):

@@ -50,7 +50,7 @@ func watch(ctx context.Context, cfg Config) *Burst {
 			})
 			first = false
 			b.Most, b.PeakFill = max(b.Most, inside), max(b.PeakFill, fill)
-			if !b.goesOn(err) {
+			if !b.canContinue(err) {
 				_ = ring.Close()
 				ring = nil
 			}
@@ -70,8 +70,8 @@ func watch(ctx context.Context, cfg Config) *Burst {
 	return &b
 }
 
-// goesOn counts an error of reading, and reports whether the ring can still be read.
-func (b *Burst) goesOn(err error) bool {
+// canContinue counts an error of reading, and reports whether the ring can still be read.
+func (b *Burst) canContinue(err error) bool {
 	switch {
 	case err == nil:
 		return true

@@ -98,7 +98,7 @@ func List(ctx context.Context, paths []string, recursive bool, euid int, fn func
 					return fs.SkipDir
 				}
 			default:
-				if r, err := look(path, euid); err == nil {
+				if r, err := inspect(path, euid); err == nil {
 					r.Given = path == root
 					fn(&r.Entry)
 				}
@@ -109,8 +109,8 @@ func List(ctx context.Context, paths []string, recursive bool, euid int, fn func
 	return errors.Join(errs...)
 }
 
-// look reads a file. The report has what is in the file, but not who uses it.
-func look(path string, euid int) (*Report, error) {
+// inspect reads a file. The report has what is in the file, but not who uses it.
+func inspect(path string, euid int) (*Report, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, fmt.Errorf("inspect: %w", err)

@@ -71,11 +71,11 @@ type Header struct {
 // Inspect returns a report on a file. A file that is neither a ring nor a store is not an error; the report
 // contains the reason. Inspect returns an error if the file doesn't exist.
 func Inspect(ctx context.Context, cfg Config) (*Report, error) {
-	r, err := look(cfg.Path, cfg.EUID)
+	r, err := inspect(cfg.Path, cfg.EUID)
 	if err != nil {
 		return nil, err
 	}
-	if !r.named() && !r.foreign() {
+	if !r.named() && !r.notRing() {
 		if h, _ := ringbuf.Peek(cfg.Path); h != (ringbuf.Header{}) {
 			r.Header = &Header{h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask}
 			r.Failed = failedChecks(&h, r.File.Size)

@@ -24,7 +24,7 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	switch {
 	case r.named():
 		t.line("Store", "%s", r.Path)
-	case r.foreign():
+	case r.notRing():
 		t.line("File", "%s", r.Path)
 	default:
 		t.line("Ring", "%s", r.Path)
@@ -32,7 +32,7 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	if r.Problem != "" {
 		t.line("Problem", "%s", r.Problem)
 	}
-	if !r.foreign() {
+	if !r.notRing() {
 		f := &r.File
 		t.line("File", "%d bytes, %s, uid %d, gid %d, inode %d on device %s", f.Size, f.Mode, r.Owner, f.Group, f.Inode, f.Device)
 		t.line("Modified", "%v ago, according to the file system", now.Sub(r.Modified).Round(time.Second))

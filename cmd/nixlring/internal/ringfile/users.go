@@ -47,6 +47,7 @@ func FindUsers(proc, path string) Users {
 	locks, errLocks := os.ReadFile(filepath.Join(proc, "locks"))
 	if err := errors.Join(err, errLocks); err != nil {
 		u.Unseen = fmt.Sprintf("the processes that use it can't be found: %v", err)
+		u.Running = u.running(OpenForWriting(path))
 		return u
 	}
 	ring := newMapped(proc, path, info)
