@@ -28,6 +28,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -50,7 +51,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"age": setAge, "consume": consumeRing, "fixture": copyFixture, "procfs": makeProcfs, "ring": makeRing, "session": openSession, "store": makeStore, "truncate": truncate,
+			"age": setAge, "consume": consumeRing, "fixture": copyFixture, "header": makeHeader, "procfs": makeProcfs, "ring": makeRing, "session": openSession, "store": makeStore, "truncate": truncate,
 		},
 	})
 }
@@ -248,6 +249,17 @@ func newEvent(ts *testscript.TestScript, l ringbuf.Layout, name string, value ui
 	return ringbuf.NewNamedEvent(ringbuf.CategoryCustom, unquote(name), value)
 }
 
+// makeHeader creates an empty ring with a header that may be invalid: header PATH VERSION CAPACITY
+func makeHeader(ts *testscript.TestScript, _ bool, args []string) {
+	version, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	capacity, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	header := ringtest.NewHeader(int32(version), uint64(capacity))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), append(header.Bytes(), make([]byte, 16*capacity)...), 0o600))
+	ts.Check(os.Chmod(ts.MkAbs(args[0]), 0o644))
+}
+
 // consumeRing locks a ring as a consumer does: consume PATH.
 func consumeRing(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := ringbuf.OpenReader(ts.MkAbs(args[0]), ringbuf.Consume)
@@ -319,7 +331,8 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 //	procfs DIR RING host|container [PID[,lock][,read][,hidden]...]
 //
 // A process with "lock" holds the consumer lock, one with "read" has it mapped for reading only, and the mappings
-// of one with "hidden" can't be read. Process 9999 has another file mapped.
+// of one with "hidden" can't be read. Process 9998 has a private copy of it mapped, and process
+// 9999 another file.
 func makeProcfs(ts *testscript.TestScript, _ bool, args []string) {
 	proc, ring := ts.MkAbs(args[0]), ts.MkAbs(args[1])
 	namespace := map[string]string{"host": "pid:[4026531836]", "container": "pid:[4026532561]"}[args[2]]
@@ -355,6 +368,7 @@ func makeProcfs(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		write(pid+"/maps", mapping(perms, files.Device(id.Dev), id.Ino, ring))
 	}
+	write("9998/maps", mapping("rw-p", files.Device(id.Dev), id.Ino, ring))
 	write("9999/comm", "other\n")
 	write("9999/maps", mapping("rw-s", files.Device(id.Dev), id.Ino+1<<32, ring+".other"))
 	write("locks", locks+"3: FLOCK\n4: -> FLOCK  ADVISORY  WRITE x y z\n5: FLOCK  ADVISORY  WRITE 1 zz:1 0 EOF\n")

@@ -7,7 +7,6 @@ package recording
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -295,42 +294,6 @@ func TestReplayWithoutAReaderDropsEventsAfterASecond(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	})
-}
-
-func TestReplayStopsWhenTheContextIsDone(t *testing.T) {
-	file, _ := written(t)
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		r, err := Open(bytes.NewReader(file))
-		must.OK(t, err)
-		defer r.Close()
-		p := &Player{Dir: dir, Speed: 0.5, Now: time.Now}
-		if err := p.Run(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-		must.OK(t, p.Close())
-		if p.Played.Seconds > 0.6 || p.Played.Seconds < 0.4 {
-			t.Errorf("the replay stopped after %v s of the recording", p.Played.Seconds)
-		}
-	})
-}
-
-func TestReplayCreatesNoRingThatMustNotBeCreated(t *testing.T) {
-	file, _ := written(t)
-	dir := t.TempDir()
-	r, err := Open(bytes.NewReader(file))
-	must.OK(t, err)
-	defer r.Close()
-	used := errors.New("in use")
-	p := &Player{Dir: dir, Speed: 1, Now: time.Now, Check: func(string) error { return used }}
-	if err := p.Run(t.Context(), r); !errors.Is(err, used) {
-		t.Error(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("created %v, %v", left, err)
-	}
 }
 
 // A recorder that crashes loses at most its last second.

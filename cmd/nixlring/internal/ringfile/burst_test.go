@@ -56,8 +56,10 @@ func TestWatchingFindsTheLargestBurst(t *testing.T) {
 				time.Sleep(time.Millisecond) // synctest: between two polls
 				for range 5 {
 					time.Sleep(50 * time.Millisecond) // synctest
-					push(tt.events)
-					time.Sleep(50 * time.Millisecond) // synctest
+					push(tt.events - 1)
+					time.Sleep(10 * time.Millisecond) // synctest: another poll
+					push(1)
+					time.Sleep(40 * time.Millisecond) // synctest
 					_, err := consumer.Read(0, func(ringbuf.Batch) {})
 					must.OK(t, errors.Join(err, consumer.Commit()))
 				}

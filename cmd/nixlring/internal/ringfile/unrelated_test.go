@@ -34,9 +34,9 @@ func TestFilesAreClassifiedBySize(t *testing.T) {
 		{unreadable, 40, true},
 		{unreadable, 4096, true},
 		{unreadable, 0, true},
-		{ringbuf.ErrNotReady, 40 + 12*16, false},
+		{ringbuf.ErrNotReady, 40 + 12*16, true}, // no capacity
 		{ringbuf.ErrNotReady, 4096, true},
-		{ringbuf.ErrNotReady, 0, false}, // just created
+		{ringbuf.ErrNotReady, 0, true},
 		{ringbuf.ErrInvalid, 4096, false},
 		{ringbuf.ErrNotRing, 40 + 4096*16, true},
 		{ringbuf.ErrNotRegular, 40 + 4096*16, true},
