@@ -237,11 +237,11 @@ func (h *harness) shutdown() pmetric.Metrics {
 }
 
 // until waits for a batch for which done returns true.
-func (h *harness) until(done func(agents) bool) agents {
+func (h *harness) until(done func(agents) bool) {
 	h.tb.Helper()
 	for {
-		if a := read(h.tb, h.next()); done(a) {
-			return a
+		if done(read(h.tb, h.next())) {
+			return
 		}
 	}
 }

@@ -184,14 +184,3 @@ func (a *agent) metrics() map[string]bool {
 	}
 	return names
 }
-
-// events returns the points of nixl.events by their attributes.
-func (a *agent) events() map[string]int64 {
-	events := make(map[string]int64)
-	for point := range a.points {
-		if attrs, ok := strings.CutPrefix(point, "nixl.events"); ok {
-			events[attrs] = a.int(point)
-		}
-	}
-	return events
-}
