@@ -100,8 +100,12 @@ endif
 
 # The root directory must not change while this runs.
 .PHONY: mutate
-mutate: ## Apply bugs to the core, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]
+mutate: ## Apply bugs to the core, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]; random ones: PKG=bridge/session [N=30] [SEED=1]
+ifdef PKG
+	@go run ./internal/mutate/random -pkg="$(PKG)" -n=$(or $(N),30) -seed=$(or $(SEED),1)
+else
 	go run ./internal/mutate -seeds=$(or $(SEEDS),20000) -every=$(or $(EVERY),1) -only="$(ONLY)"
+endif
 
 .PHONY: chaos
 chaos: build ## Kill the Collector repeatedly and make its backend fail: make chaos [CHAOS_KILLS=300] [CHAOS_DURATION=3m] [CHAOS_SEED=...]; all at the same time: MINUTES=10
