@@ -6,6 +6,7 @@
 package discover
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,6 +89,9 @@ func TestStoreIsReportedUntilItsProcessExitedAndItsLastValuesAreOld(t *testing.T
 	x.round(d)
 	if n := d.State().Open; n != 1 {
 		t.Errorf("%d stores are reported, want 1", n)
+	}
+	if _, err := d.stores.files[w.Name()].store.Running(); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("error is %v, but an open file keeps its volume in use", err)
 	}
 	x.wantStores(d, `agent process 7 rank "" exited: 11 bytes`) // no collection had the last values
 	x.wantStores(d)
@@ -214,7 +218,7 @@ func TestStoreThatCannotBeReportedAffectsNoOther(t *testing.T) {
 			tt.create(t, path)
 			storetest.Create(t, x.dir, storetest.Config{PID: 1})
 			x.wantStores(d, `agent process 1 rank "" runs: 0 bytes`)
-			x.advance(maxRetry)
+			x.advance(2 * time.Minute) // the file is tried again, and a line may be repeated
 			x.wantStores(d, `agent process 1 rank "" runs: 0 bytes`)
 			want, notices := map[string]string{}, 0
 			if tt.reason != "" {
@@ -237,10 +241,10 @@ func TestStoreThatCannotBeReportedAffectsNoOther(t *testing.T) {
 	}
 }
 
-func TestStoreThatIsTruncatedLaterIsNoLongerReported(t *testing.T) {
+func TestStoreThatIsTruncatedLaterIsNotReportedUntilItIsReplaced(t *testing.T) {
 	x := storesFixture(t)
 	d := x.directory(withStores)
-	w := storetest.Create(t, x.dir, storetest.Config{})
+	w := storetest.Create(t, x.dir, storetest.Config{Started: x.now})
 	x.wantStores(d, `agent process 1000 rank "" runs: 0 bytes`)
 	must.OK(t, os.Truncate(w.Path(), 1024))
 	x.wantStores(d)
@@ -249,6 +253,10 @@ func TestStoreThatIsTruncatedLaterIsNoLongerReported(t *testing.T) {
 	if n := d.State().Open; n != 0 {
 		t.Errorf("%d stores are reported, want none", n)
 	}
+	must.OK(t, os.Remove(w.Path()))
+	storetest.Create(t, x.dir, storetest.Config{Started: x.now}).Count(storetest.TxBytes, 1)
+	x.wantStores(d, `agent process 1000 rank "" runs: 1 bytes`)
+	wantRefusals(t, d, map[string]string{})
 }
 
 func TestStoreBeyondLimitIsReportedOnceAnotherIsNot(t *testing.T) {
