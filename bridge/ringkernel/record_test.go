@@ -112,7 +112,8 @@ func TestRatesAndAveragesAreDerivedFromCounts(t *testing.T) {
 		"no uptime":                 {0, ringkernel.Telemetry{MessagesProcessed: 4, Errors: 1}, derived{ErrorRate: 0.25}},
 		"a clock that was set back": {-time.Hour, ringkernel.Telemetry{MessagesProcessed: 4}, derived{}},
 		"all": {
-			2 * time.Second, ringkernel.Telemetry{MessagesProcessed: 10, Errors: 15, TotalLatency: 25 * time.Millisecond},
+			2 * time.Second,
+			ringkernel.Telemetry{MessagesProcessed: 10, Errors: 15, TotalLatency: 25 * time.Millisecond},
 			derived{2 * time.Second, 5, 1.5, 2500 * time.Microsecond},
 		},
 	} {

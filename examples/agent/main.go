@@ -101,7 +101,14 @@ func move(ctx context.Context, a *agent.Agent) (writes, missing int) {
 	a.MemoryRegistered(ctx, blocks*size)
 	defer a.MemoryDeregistered(ctx, blocks*size)
 	peer := a.With(attribute.NewSet(attribute.String(semconv.PeerAgentName, "prefill-3")))
-	for ctx.Err() == nil {
+	ticks := time.NewTicker(time.Millisecond)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return writes, missing
+		case <-ticks.C:
+		}
 		start := time.Now()
 		post := time.Since(start)
 		if i := rand.IntN(blocks); rand.IntN(100) > 0 {
@@ -112,7 +119,5 @@ func move(ctx context.Context, a *agent.Agent) (writes, missing int) {
 			peer.Error(ctx, semconv.ErrorNotFound)
 			missing++
 		}
-		time.Sleep(time.Millisecond)
 	}
-	return writes, missing
 }

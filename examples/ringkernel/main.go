@@ -172,7 +172,7 @@ func samples(m *message) error {
 
 // mean computes the mean of the samples. It takes longer than the time between two lines.
 func mean(m *message) error {
-	time.Sleep(time.Millisecond)
+	<-time.After(time.Millisecond)
 	for _, v := range m.samples {
 		m.mean += v / float64(len(m.samples))
 	}
