@@ -45,7 +45,7 @@ func Print(ctx context.Context, cfg Config) error {
 	var open []*ring
 	for _, path := range cfg.Paths {
 		r := &ring{path: path}
-		if err := p.open(r); err != nil && !(cfg.Follow && errors.Is(err, ringbuf.ErrNotReady)) {
+		if err := p.open(r); err != nil && (!cfg.Follow || !errors.Is(err, ringbuf.ErrNotReady)) {
 			p.errs = append(p.errs, cfg.Explain(path, err))
 			continue
 		}

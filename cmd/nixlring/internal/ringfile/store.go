@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,11 +79,12 @@ func (r *Report) openStore(dir, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	running := answer(s.Running()) // first, to read the final values of a process that has exited
 	totals, err := s.Read(false)
 	if err != nil {
 		return err
 	}
-	r.Layout, r.InUse = semconv.LayoutStore, answer(s.Running())
+	r.Layout, r.InUse = semconv.LayoutStore, running
 	r.Store = &Store{
 		Agent: units.Text(s.Agent), PID: s.PID, Instance: s.Instance, Host: units.Text(s.Host), LocalRank: units.Text(s.LocalRank), Start: s.Start,
 	}
@@ -146,9 +148,9 @@ func (d *Durations) String() string {
 	text := fmt.Sprintf("%s, on average %s", units.Count(d.Count), units.Duration(d.Sum/float64(d.Count)))
 	bounds, counts := d.histogram.Bounds(), d.histogram.Counts()
 	bound := func(i int) string { return units.Bare(units.Duration(bounds[i])) }
-	for i := len(counts) - 1; i >= 0; i-- {
+	for i, n := range slices.Backward(counts) {
 		switch {
-		case counts[i] == 0:
+		case n == 0:
 		case i < len(bounds):
 			return text + ", at most " + bound(i)
 		default:
