@@ -163,7 +163,7 @@ func TestStoreThatCannotBeReportedAffectsNoOther(t *testing.T) {
 			must.OK(t, os.WriteFile(path, b, 0o600))
 		}
 	}
-	real := storetest.Bytes(t)
+	bytes := storetest.Bytes(t)
 	const name = storetest.Real
 	for _, tt := range []struct {
 		what, name string
@@ -171,28 +171,28 @@ func TestStoreThatCannotBeReportedAffectsNoOther(t *testing.T) {
 		reason     string // "" if the file is ignored
 		text       string // of the notice
 	}{
-		{"truncated", name, write(real[:1000]), "invalid", "file has 1000 bytes"},
-		{"other version", name, write(append(append([]byte("NIXLMPS1"), 2), real[9:]...)), "version", "update the reader"},
+		{"truncated", name, write(bytes[:1000]), "invalid", "file has 1000 bytes"},
+		{"other version", name, write(append(append([]byte("NIXLMPS1"), 2), bytes[9:]...)), "version", "update the reader"},
 		{"link", name, func(t *testing.T, path string) {
 			t.Helper()
 			elsewhere := filepath.Join(t.TempDir(), name)
-			write(real)(t, elsewhere)
+			write(bytes)(t, elsewhere)
 			must.OK(t, os.Symlink(elsewhere, path))
 		}, "invalid", "store can't be read"},
 		{"FIFO", name, func(t *testing.T, path string) { t.Helper(); must.OK(t, syscall.Mkfifo(path, 0o600)) }, "invalid", "store can't be read"},
 		{"other owner", name, func(t *testing.T, path string) {
 			t.Helper()
-			write(real)(t, path)
+			write(bytes)(t, path)
 			if err := os.Chown(path, 12345, -1); err != nil {
 				t.Skip(err)
 			}
 		}, "owner", "retrying: the file belongs to uid 12345"},
 		{"directory", name, func(t *testing.T, path string) { t.Helper(); must.OK(t, os.Mkdir(path, 0o700)) }, "", ""},
-		{"no instance", "nixl.1.2.mmap", write(real), "", ""},
-		{"no PID", "nixl.a.2.3.mmap", write(real), "", ""},
-		{"staging", "nixl.1.2.3.mmap.staging", write(real), "", ""},
+		{"no instance", "nixl.1.2.mmap", write(bytes), "", ""},
+		{"no PID", "nixl.a.2.3.mmap", write(bytes), "", ""},
+		{"staging", "nixl.1.2.3.mmap.staging", write(bytes), "", ""},
 		{"lock", "nixl-owner.0.0.0.0:9400.lock", write(nil), "", ""},
-		{"process exited long ago", name, write(real), "", ""},
+		{"process exited long ago", name, write(bytes), "", ""},
 		{"from before the machine was started", name, func(t *testing.T, path string) {
 			t.Helper()
 			w := storetest.Create(t, filepath.Dir(path), storetest.Config{PID: 2})
