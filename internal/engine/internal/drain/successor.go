@@ -22,8 +22,9 @@ import (
 // an agent change, a successor therefore begins at zero. Its predecessor has no ring, is
 // exported once more, and is dropped when that was delivered.
 
-// maxEnded limits the predecessors of an agent. A backend may be down for long.
-const maxEnded = 16
+// maxEnded limits the predecessors of an agent, because a container can restart its agents with
+// other attributes all the time. A backend may be down while a few changes are rolled out.
+const maxEnded = 4
 
 // describe sets what is known about an agent. If it is exported under other attributes from now
 // on, its successor begins with the events in r.
