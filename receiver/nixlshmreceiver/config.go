@@ -6,6 +6,7 @@ package nixlshmreceiver
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -191,6 +192,15 @@ func checkKeys(conf *confmap.Conf) error {
 			if _, ok := value.(map[string]any); !ok {
 				errs.add("%s: %v is not a map: use %s, for example", of[0], value, of[1])
 			}
+		}
+	}
+	ids, _ := conf.Get("allowed_uids").([]any)
+	for _, id := range ids {
+		switch f, ok := id.(float64); {
+		case id == nil: // would be 0, which is root
+			errs.add("allowed_uids: null"+noUser, maxUID)
+		case ok && f != math.Trunc(f):
+			errs.add("allowed_uids: %v"+noUser, f, maxUID)
 		}
 	}
 	return errors.Join(errs...)

@@ -195,6 +195,8 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 		"allowed_uids:":                    nobody,                              // a variable that isn't set
 		"allowed_uids: [1000, 4294967296]": "allowed_uids: 4294967296" + noUser, // would be root
 		"allowed_uids: [4294967295]":       "allowed_uids: 4294967295" + noUser,
+		"allowed_uids: [1000, null]":       "allowed_uids: null" + noUser, // a variable that isn't set; would be root
+		"allowed_uids: [1.5]":              "allowed_uids: 1.5" + noUser,
 		"allowed_uids: [-1]":               "allowed_uids: -1" + noUser,
 
 		"max_rings: 0":                                     "max_rings: 0 must be 1 or more",

@@ -18,6 +18,12 @@ import (
 // leastInterval is the shortest interval that the receiver accepts.
 const leastInterval = time.Millisecond
 
+// maxUID is the largest user ID. The number above it means that there is no user.
+const (
+	maxUID int64 = math.MaxUint32 - 1
+	noUser       = " is not a user ID: it must be from 0 to %d"
+)
+
 // Validate checks the configuration. Each error names the key and its value, and
 // states what to use instead.
 func (c *Config) Validate() error {
@@ -73,8 +79,8 @@ func (c *Config) checkRings() error {
 		errs.add("allowed_uids: an empty list allows nobody: list the agents' user IDs, such as [1000], or remove the key to allow everyone")
 	}
 	for _, id := range c.AllowedUIDs {
-		if id < 0 || id >= math.MaxUint32 { // the largest number means that there is no user
-			errs.add("allowed_uids: %d is not a user ID: it must be from 0 to %d", id, uint32(math.MaxUint32-1))
+		if id < 0 || id > maxUID {
+			errs.add("allowed_uids: %d"+noUser, id, maxUID)
 		}
 	}
 	return errors.Join(errs...)
