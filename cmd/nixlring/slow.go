@@ -102,11 +102,11 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	if f.output.value == "text" {
-		f.line(w.out, "TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "WHY", "AGENT")
+		err = f.line(w.out, "TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "WHY", "AGENT")
 	}
 	say, last := notes(w, f.quiet), &diagnose.Frame{}
-	var end context.CancelFunc
-	for f.count == 0 || f.written < f.count {
+	var end time.Time
+	for err == nil && (f.count == 0 || f.written < f.count) && (end.IsZero() || time.Now().Before(end)) {
 		frame, err := source.Next(ctx)
 		if errors.Is(err, io.EOF) || ctx.Err() != nil {
 			break
@@ -124,13 +124,12 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 		if err := f.print(w.out, frame); err != nil {
 			return err
 		}
-		if f.duration > 0 && end == nil { // after what was already in the rings
-			ctx, end = context.WithTimeout(ctx, f.duration)
-			defer end()
+		if f.duration > 0 && end.IsZero() { // after what was already in the rings
+			end = time.Now().Add(f.duration)
 		}
 	}
 	fmt.Fprintf(say, "Slow transfers printed: %s, of %s\n", units.Count(f.written), plural(len(last.Agents), "agent", "agents"))
-	return nil
+	return err
 }
 
 // slowTransfer is a slow transfer in the JSON output.

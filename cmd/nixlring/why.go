@@ -47,10 +47,13 @@ first: what was measured, what it isn't, and what to do.
 It finds
 
   - agents that are far slower than their peers: the agents in the same directory
-    or, if it is set, with the same OTEL_SERVICE_NAME, and with transfers of a
-    similar size. This requires at least four agents with 20 transfers each, or
-    three if one has less than 22% of their speed. Size and load don't matter;
+    or, if processes are searched, with the same OTEL_SERVICE_NAME, and with
+    transfers of a similar size in the same direction. This requires at least four
+    agents with 20 transfers each, or three if one has less than 22% of their
+    speed. Size and load don't matter;
   - agents that hang while their peers continue, or are idle;
+  - agents that restart again and again, and in a long watch those whose registered
+    memory only grows;
   - agents that spend most of their time posting, and small transfers that wait
     behind large ones;
   - operations that fail, without those that were canceled;
@@ -59,12 +62,15 @@ It finds
   - processes that use NIXL without telemetry, or with NIXL_TELEMETRY_ENABLE=n,
     which breaks vLLM. Examining processes of other users requires root.
 
+Why begins with the transfers that are still in the rings, consumed or not. They
+show which agents transferred before, and how fast.
+
 The alerts have the same definitions, but compare longer times: only they find
 agents that are slower than an hour ago. For a longer watch, use --for.
 
 If it finds nothing, it lists what it couldn't judge. For example, an agent that
 transfers nothing may be spare or hang, and ten seconds don't show whether agents
-are slower than before.
+are slower than an hour ago.
 
 Exit codes: 0 all checks were made and found nothing, 1 problem or error, 2 invalid
 command line, 3 not enough to judge.`,

@@ -66,15 +66,15 @@ func TestShortWatch(t *testing.T) {
 				a.Moved[0].Seconds *= 4
 			}
 		}, []string{"warning straggler decode-7 +0", "warning no_consumer decode-0 +63"}, ""},
-		"rings are full": {2, func(i, second int, a *diagnose.Agent) {
+		"rings are full": {2, func(_, second int, a *diagnose.Agent) {
 			stopped(a)
 			a.Ring.Consumer, a.Ring.Peak, a.Ring.Saturations = nil, 1<<14-1, uint64(second)
 		}, []string{"warning ring_full decode-0 +1"}, "no agent completed a transfer, although 2 did before"},
-		"another program drains rings": {2, func(i, second int, a *diagnose.Agent) {
+		"another program drains rings": {2, func(_, second int, a *diagnose.Agent) {
 			busy(second, a)
 			a.Ring.Consumer = nil
 		}, []string{"warning events_taken decode-0 +1"}, ""},
-		"a consumer hangs": {2, func(i, second int, a *diagnose.Agent) {
+		"a consumer hangs": {2, func(_, second int, a *diagnose.Agent) {
 			busy(second, a)
 			a.Ring.Peak = int(a.Events)
 		}, []string{"warning no_consumer decode-0 +1"}, ""},

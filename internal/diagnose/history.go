@@ -91,28 +91,28 @@ func (t *track) accumulate() Identity {
 	return last.Identity
 }
 
-func (s *totals) add(from, to *Agent) {
+func (t *totals) add(from, to *Agent) {
 	for d := range from.Moved {
 		a, b := &from.Moved[d], &to.Moved[d]
 		step := moved{grown(a.Bytes, b.Bytes), grown(a.Transfers, b.Transfers), grown(a.Seconds, b.Seconds)}
 		for _, w := range []way{way(d), both} {
-			m := &s.moved[w]
+			m := &t.moved[w]
 			m.bytes, m.transfers, m.seconds = m.bytes+step.bytes, m.transfers+step.transfers, m.seconds+step.seconds
 		}
 	}
 	events := grown(from.Events, to.Events)
-	s.events += events
-	s.failed += grown(from.Failed(), to.Failed())
-	s.expected += grown(from.Errors[NotFound], to.Errors[NotFound])
-	s.lost += grown(from.Dropped, to.Dropped)
-	s.post += grown(from.Post, to.Post)
+	t.events += events
+	t.failed += grown(from.Failed(), to.Failed())
+	t.expected += grown(from.Errors[NotFound], to.Errors[NotFound])
+	t.lost += grown(from.Dropped, to.Dropped)
+	t.post += grown(from.Post, to.Post)
 	if a, b := from.Ring, to.Ring; a != nil && b != nil {
-		s.lost += grown(a.Saturations, b.Saturations) + grown(a.Torn, b.Torn)
-		s.foreign += grown(a.Foreign, b.Foreign)
-		s.restarts += grown(a.Restarts, b.Restarts)
+		t.lost += grown(a.Saturations, b.Saturations) + grown(a.Torn, b.Torn)
+		t.foreign += grown(a.Foreign, b.Foreign)
+		t.restarts += grown(a.Restarts, b.Restarts)
 		// Without a consumer, the ring contains the old events and the new ones. A consumer took what is missing.
 		if a.Restarts == b.Restarts {
-			s.taken += max(0, float64(a.Peak)+events-float64(b.Peak))
+			t.taken += max(0, float64(a.Peak)+events-float64(b.Peak))
 		}
 	}
 }

@@ -5,6 +5,7 @@ package diagnose
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -54,7 +55,11 @@ func (h *history) stallsOf(i int, way way) (list []Finding) {
 			if b, ok := begun[a.Job]; !ok || last < b {
 				begun[a.Job] = last
 			}
-			stalled[a.Job] = append(stalled[a.Job], stall(a, way, h.at[last], h.at[i], n/w.Silent.Seconds()))
+			f := stall(a, way, h.at[last], h.at[i], n/w.Silent.Seconds())
+			if t.up(i) == Unknown {
+				f.What, f.Not = strings.Replace(f.What, "runs, but ", "", 1), "It isn't known whether the agent still runs."
+			}
+			stalled[a.Job] = append(stalled[a.Job], f)
 		}
 	}
 	for _, j := range jobs {

@@ -107,11 +107,9 @@ func (d *distribution) lines(width int, window time.Duration) []string {
 		lines = append(lines, facts.String())
 	}
 	for i := first; i <= last; i++ {
-		n, bound := d.h.Counts[i], ""
+		n, bound := d.h.Counts[i], "> "+units.Bare(d.text(d.h.Bounds[max(i, 1)-1]))
 		if i < len(d.h.Bounds) {
 			bound = "≤ " + units.Bare(d.text(d.h.Bounds[i]))
-		} else {
-			bound = "> " + units.Bare(d.text(d.h.Bounds[i-1]))
 		}
 		lines = append(lines, dim.in(fit(bound, label, true))+fit(units.Count(n), count, true)+"  "+
 			note.in(bar(float64(n)/float64(most), max(5, width-label-count-5))))

@@ -29,17 +29,17 @@ SPEED	mean throughput: bytes divided by the sum of the transfer times
 MEMORY	registered minus deregistered; ? if a consumer took registrations before top started
 RING	peak fill of the ring since the last update; if it is full, the agent loses events
 LAST	time since the last event
-READER	program that takes events from the ring; foreign is a program that doesn't lock the ring: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace; unknown means that the kernel's list of locks is too long to read
+READER	program that takes events from the ring; foreign is a program that doesn't lock the ring: NIXL's telemetry_reader, pmdanixl, or a Collector in another PID namespace
 
 NOTES
 straggler	far slower than the agents in the directory with similar sizes, and its transfers take longer; requires four agents
-no transfer	the agent runs, but completed no transfer for some time, although it did so regularly
+no transfer	the agent completed no transfer for some time, although it did before
 posting	posting takes more than half of the transfer time
-+2	two more problems, which don't fit; the agent's page shows them
-full 3×	the ring was full of new events three times; the agent most likely lost events
-torn	transfers with an event missing in the ring
-dropped	events that the agent reports as dropped before they reached the ring
+unread	nothing takes events from the ring; when it is full, the agent loses events
+events lost	how often the ring was full, and events that are missing in it or that the agent dropped
+events taken	another program takes the events of this ring
 missed events	top missed events; the consumer has them
++2	two more problems, which don't fit; the agent's page shows them
 
 LIMITS
 Top doesn't consume events. Totals lack what a consumer took before top started, and rates lack what was in the ring by then. A full ring without a consumer stops changing, so top doesn't see what its agent does. An agent that exits is removed from the list after five minutes.

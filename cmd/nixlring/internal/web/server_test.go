@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -52,16 +51,14 @@ func frameOf(agents int, second uint64) *diagnose.Frame {
 	return f
 }
 
-// ask returns the answer to a request to a page, with its body.
-func ask(t *testing.T, p *Page, method, host, path string) (*http.Response, string) {
+// ask returns the answer to a request to a page.
+func ask(t *testing.T, p *Page, method, host, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 	r.Host = host
 	w := httptest.NewRecorder()
 	p.Handler().ServeHTTP(w, r)
-	body, err := io.ReadAll(w.Body)
-	must.OK(t, err)
-	return w.Result(), string(body)
+	return w
 }
 
 // answer is the state of a page as the browser sees it.
@@ -86,8 +83,7 @@ type answer struct {
 
 func stateOf(t *testing.T, p *Page, agent string) (a answer) {
 	t.Helper()
-	_, body := ask(t, p, http.MethodGet, "localhost", "/state.json?agent="+agent)
-	must.OK(t, json.Unmarshal([]byte(body), &a))
+	must.OK(t, json.Unmarshal(ask(t, p, http.MethodGet, "localhost", "/state.json?agent="+agent).Body.Bytes(), &a))
 	return a
 }
 
@@ -153,10 +149,10 @@ func TestPageAnswersOnlyRequestsOfThisHost(t *testing.T) {
 		{"GET", "localhost.evil.example:9470", "/", 403},
 		{"POST", "localhost", "/state.json", 405},
 	} {
-		r, _ := ask(t, p, tt.method, tt.host, tt.path)
-		if r.StatusCode != tt.want || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") ||
-			r.Header.Get("Cross-Origin-Resource-Policy") != "same-origin" {
-			t.Errorf("%+v: %d %v", tt, r.StatusCode, r.Header)
+		r := ask(t, p, tt.method, tt.host, tt.path)
+		if r.Code != tt.want || !strings.Contains(r.Header().Get("Content-Security-Policy"), "default-src 'none'") ||
+			r.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" {
+			t.Errorf("%+v: %d %v", tt, r.Code, r.Header())
 		}
 	}
 }
