@@ -47,7 +47,7 @@ type Config struct {
 	// read, and an error is logged. The default is 4096.
 	MaxRings int
 	// MaxEventNames is the maximum number of names of custom events per agent. Events
-	// with further names count under otel.metric.overflow = true. The default is 200.
+	// with further names count under otel.metric.overflow = true. The default is 64.
 	MaxEventNames int
 	// StaleAfter is how long after its last event the ring of an exited agent is closed.
 	// The default is 5 minutes.

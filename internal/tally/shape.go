@@ -34,13 +34,13 @@ type Config struct {
 	Size       HistogramConfig // bounds in bytes
 	Throughput HistogramConfig // bounds in bytes per second
 	// MaxNames limits the number of series for names that aren't in the catalog,
-	// per agent. The default is 200.
+	// per agent. The default is 64.
 	MaxNames int
 }
 
 // Defaults of a [Config].
 const (
-	DefaultMaxNames = 200
+	DefaultMaxNames = 64
 	DefaultMaxSize  = 160 // same as in OpenTelemetry's SDKs
 )
 
