@@ -52,7 +52,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	return &Agent{
 		cfg:     cfg,
-		staging: newStaging(cfg.Journal),
+		staging: staging{journal: cfg.Journal},
 		traffic: rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1)),
 		starts:  rand.New(rand.NewPCG(cfg.Seed, cfg.Stream<<1|1)),
 	}, nil
@@ -102,16 +102,14 @@ func (a *Agent) register() error {
 	at := a.stamp(a.cfg.Now(), 0)
 	a.memory = regions(a.starts, a.memory[:0])
 	for _, size := range a.memory {
-		if err := a.staging.record(a.w, staged{kind: kind(ringbuf.TypeMemoryRegistered), value: size, at: at}); err != nil {
+		if err := a.staging.record(a.w, event(ringbuf.TypeMemoryRegistered, size, at)); err != nil {
 			return err
 		}
 	}
 	if a.staging.layout != ringbuf.V1 {
 		return nil
 	}
-	return errors.Join(
-		a.staging.record(a.w, staged{kind: kindAgentStarted, value: 1, at: at}),
-		a.staging.record(a.w, staged{kind: kindPeerConnected, value: 1, at: at}))
+	return a.staging.record(a.w, with(agentStarted, 1, at), with(peerConnected, 1, at))
 }
 
 // stamp returns the time of an event that happened ago before now, in microseconds since the
@@ -132,18 +130,6 @@ func (a *Agent) Restart() error {
 		return err
 	}
 	return a.start()
-}
-
-// Kill ends the agent's life like a signal: memory isn't deregistered and staged events are
-// lost. The next interval begins a new life.
-func (a *Agent) Kill() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.w == nil {
-		return nil
-	}
-	a.staging.discard()
-	return a.closeRing()
 }
 
 // Stop ends the agent permanently. Like a real agent, it doesn't remove its ring. It is
@@ -167,7 +153,7 @@ func (a *Agent) endLife() error {
 	at := a.stamp(a.cfg.Now(), 0)
 	var err error
 	for _, size := range a.memory {
-		err = errors.Join(err, a.staging.record(a.w, staged{kind: kind(ringbuf.TypeMemoryDeregistered), value: size, at: at}))
+		err = errors.Join(err, a.staging.record(a.w, event(ringbuf.TypeMemoryDeregistered, size, at)))
 	}
 	if a.cfg.NoFinalFlush {
 		a.staging.discard()

@@ -97,7 +97,7 @@ func (c *Config) validate() error {
 	if c.Stalled.Every > 0 && c.Stalled.For >= c.Stalled.Every {
 		return fmt.Errorf("an agent that stalls for %v of %v never does anything", c.Stalled.For, c.Stalled.Every)
 	}
-	return errors.Join(c.Stalled.validate(), c.Traffic.validate())
+	return nil
 }
 
 // operationsBy returns the number of operations up to a point on the timeline.

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -64,41 +62,6 @@ func TestEveryEventIsWrittenOrDroppedOnce(t *testing.T) {
 	}
 }
 
-func TestFullRingDropsTheNewest(t *testing.T) {
-	a := small(t, ringbuf.V4, 1024)
-	var first []ringbuf.Event
-	for !a.Done() {
-		must.OK(t, a.Interval())
-		if first == nil {
-			r, err := ringbuf.OpenReader(a.Path(), ringbuf.Observe)
-			must.OK(t, err)
-			_, err = r.Read(10, func(b ringbuf.Batch) {
-				for i := range b.Len() {
-					first = append(first, b.Event(i))
-				}
-			})
-			must.OK(t, err)
-			must.OK(t, r.Close())
-		}
-	}
-	must.OK(t, a.Stop())
-	c := newConsumer(t, a.Path())
-	c.drainAll()
-	if len(c.events) != 1023 {
-		t.Errorf("a ring of 1024 slots held %d events", len(c.events))
-	}
-	if diff := cmp.Diff(first, c.events[:10]); diff != "" {
-		t.Errorf("the oldest events were replaced: %s", diff)
-	}
-	totals := a.Totals()
-	if totals.DroppedStaging != 0 || totals.DroppedRing == 0 {
-		t.Errorf("dropped %d in staging, %d at the ring", totals.DroppedStaging, totals.DroppedRing)
-	}
-	if totals.Pending != 1023 {
-		t.Errorf("%d events pending at the end", totals.Pending)
-	}
-}
-
 func TestV4ReportsDropsOfStaging(t *testing.T) {
 	// The ring is drained after each flush, but can't hold a full batch and a report.
 	a := small(t, ringbuf.V4, 32)
@@ -114,32 +77,6 @@ func TestV4ReportsDropsOfStaging(t *testing.T) {
 		t.Errorf("%d events dropped in staging, %d reported", totals.DroppedStaging, reported)
 	}
 	c.same(a)
-}
-
-// In V3, the last slot of staging can hold a post time without the other events. V4 accepts all
-// events of a transfer or none.
-func TestOnlyV3StagesPostTimesSeparately(t *testing.T) {
-	for layout, separately := range map[ringbuf.Layout]bool{ringbuf.V3: true, ringbuf.V4: false} {
-		a := small(t, layout, 32)
-		c := newConsumer(t, a.Path())
-		posts, times := 0, 0
-		for !a.Done() {
-			must.OK(t, a.Interval())
-			c.drain()
-		}
-		for _, e := range c.events {
-			switch e.Type {
-			case ringbuf.TypeXferPostTime:
-				posts++
-			case ringbuf.TypeXferTime:
-				times++
-			default:
-			}
-		}
-		if posts == 0 || (posts != times) != separately {
-			t.Errorf("%v: %d post times, %d transfer times", layout, posts, times)
-		}
-	}
 }
 
 func TestEventsOfATransferAreNextToEachOther(t *testing.T) {

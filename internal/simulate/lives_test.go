@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -33,70 +31,6 @@ func TestUnreadEventsAreCountedAtARestart(t *testing.T) {
 		if totals.Layout != "v4" || totals.Capacity != 64 || totals.Starts != 2 {
 			t.Errorf("%v: after a restart %s, %d slots, start %d", layout, totals.Layout, totals.Capacity, totals.Starts)
 		}
-	}
-}
-
-func TestAgentIsDownForAnIntervalBetweenLives(t *testing.T) {
-	a := mustNew(t, simulate.Config{Rate: 100, RestartEvery: 200 * time.Millisecond, Seed: 8})
-	var starts []int
-	for range 7 {
-		must.OK(t, a.Interval())
-		starts = append(starts, a.Totals().Starts)
-	}
-	// One interval to start, two intervals of a life, and so on.
-	if diff := cmp.Diff([]int{1, 1, 1, 2, 2, 2, 3}, starts); diff != "" {
-		t.Error(diff)
-	}
-	if n := a.Totals().Operations; n != 40 {
-		t.Errorf("%d operations in two lives of 200 ms at 100/s", n)
-	}
-}
-
-func TestKilledAgentLosesStagedEvents(t *testing.T) {
-	a := mustNew(t, simulate.Config{Rate: 100, Seed: 9})
-	must.OK(t, a.Start())
-	must.OK(t, a.Kill())
-	totals := a.Totals()
-	if totals.Written != 0 || totals.Discarded == 0 {
-		t.Errorf("a killed agent wrote %d events and lost %d", totals.Written, totals.Discarded)
-	}
-	must.OK(t, a.Interval())
-	must.OK(t, a.Interval())
-	must.OK(t, a.Stop())
-	c := newConsumer(t, a.Path())
-	c.drain()
-	c.same(a)
-	if got := a.Totals().Starts; got != 2 {
-		t.Errorf("%d starts", got)
-	}
-}
-
-func TestStoppedAgentKeepsItsRingAndReturnsErrStopped(t *testing.T) {
-	a := mustNew(t, simulate.Config{Rate: 100})
-	must.OK(t, a.Start())
-	if err := a.Remove(); err == nil {
-		t.Error("the ring of a running agent was removed")
-	}
-	must.OK(t, a.Stop())
-	must.OK(t, a.Stop())
-	if !a.Done() {
-		t.Error("a stopped agent isn't done")
-	}
-	for what, err := range map[string]error{"interval": a.Interval(), "restart": a.Restart()} {
-		if !errors.Is(err, simulate.ErrStopped) {
-			t.Errorf("%s of a stopped agent: %v", what, err)
-		}
-	}
-	if err := a.Start(); err == nil {
-		t.Error("a stopped agent started")
-	}
-	if _, err := os.Stat(a.Path()); err != nil {
-		t.Errorf("the ring of a stopped agent is gone: %v", err)
-	}
-	must.OK(t, a.Remove())
-	must.OK(t, a.Remove())
-	if _, err := os.Stat(a.Path()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a removed ring: %v", err)
 	}
 }
 

@@ -4,7 +4,6 @@
 package simulate
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -12,13 +11,6 @@ import (
 // occurs.
 type Phase struct {
 	Every, For time.Duration
-}
-
-func (p Phase) validate() error {
-	if p.Every < 0 || p.For < 0 || p.For > p.Every {
-		return fmt.Errorf("a phase of %v in a period of %v: it must be shorter, and not negative", p.For, p.Every)
-	}
-	return nil
 }
 
 // within returns the phase, scaled down if its first occurrence would end after d, so that it

@@ -8,11 +8,23 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// staged is an event that isn't in the ring yet.
-type staged struct {
-	value uint64
-	at    uint64 // microseconds since the epoch; for layout V1
-	kind  kind
+// Events that backends and applications may write in layout V1. The names are invented.
+var (
+	backendProgress = ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "ucx_progress_calls", 0)
+	backendMessages = ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "ucx_am_messages", 0)
+	peerConnected   = ringbuf.NewNamedEvent(ringbuf.CategoryConnection, "peer_connected", 0)
+	agentStarted    = ringbuf.NewNamedEvent(ringbuf.CategorySystem, "agent_started", 0)
+	blocksReused    = ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "kv_blocks_reused", 0)
+)
+
+// with returns an event with a value and a time, in microseconds since the epoch.
+func with(e ringbuf.Event, value, at uint64) ringbuf.Event {
+	e.Value, e.TimestampMicros = value, at
+	return e
+}
+
+func event(t ringbuf.Type, value, at uint64) ringbuf.Event {
+	return with(ringbuf.NewEvent(t, 0), value, at)
 }
 
 // staging is the queue of events that an agent has recorded since its last flush. It also counts
@@ -20,11 +32,9 @@ type staged struct {
 type staging struct {
 	layout     ringbuf.Layout
 	capacity   int
-	events     []staged
-	backends   []staged // V1: events that backends return at each flush, without staging
-	unreported uint64   // drops since the last flush, which V4 reports
-
-	scratch []ringbuf.Event
+	events     []ringbuf.Event
+	backends   []ringbuf.Event // V1: events that backends return at each flush, without staging
+	unreported uint64          // drops since the last flush, which V4 reports
 
 	journal *oracle.Oracle // of the events that reached the ring; may be nil
 
@@ -34,18 +44,10 @@ type staging struct {
 	discarded   uint64 // number of staged events of lives that ended without a flush
 }
 
-// scratchEvents is the number of events that are pushed at once. They fit in the CPU's first-level
-// cache.
-const scratchEvents = 128
-
-func newStaging(journal *oracle.Oracle) staging {
-	return staging{journal: journal, scratch: make([]ringbuf.Event, scratchEvents)}
-}
-
 func (s *staging) reset(l Life) {
 	s.layout, s.capacity = l.Layout, l.Capacity
 	if cap(s.events) < l.Capacity {
-		s.events = make([]staged, 0, l.Capacity)
+		s.events = make([]ringbuf.Event, 0, l.Capacity)
 	}
 	s.events, s.backends, s.unreported = s.events[:0], s.backends[:0], 0
 }
@@ -62,7 +64,7 @@ func (s *staging) hasRoom() bool {
 // record stages all events or none. In layout V1, whose staging has no limit, it pushes the staged
 // events when staging is full. This makes no visible difference, because the ring holds fewer
 // events than staging.
-func (s *staging) record(w *ringbuf.Writer, events ...staged) error {
+func (s *staging) record(w *ringbuf.Writer, events ...ringbuf.Event) error {
 	if len(s.events)+len(events) > s.capacity {
 		if s.layout != ringbuf.V1 {
 			s.stagingFull += uint64(len(events))
@@ -80,18 +82,18 @@ func (s *staging) record(w *ringbuf.Writer, events ...staged) error {
 // transfer stages the events of an operation, in the order of the layout's release.
 func (s *staging) transfer(w *ringbuf.Writer, op *operation, us uint64) error {
 	if op.failed {
-		return s.record(w, staged{kind: kind(op.err), value: 1, at: us})
+		return s.record(w, event(op.err, 1, us))
 	}
 	bytes, requests := ringbuf.TypeRxBytes, ringbuf.TypeRxRequests
 	if op.write {
 		bytes, requests = ringbuf.TypeTxBytes, ringbuf.TypeTxRequests
 	}
 	later := us + op.extra&3 // V1 records the events at two times
-	group := [4]staged{
-		{kind: kind(ringbuf.TypeXferPostTime), value: op.post, at: us},
-		{kind: kind(ringbuf.TypeXferTime), value: op.xfer, at: later},
-		{kind: kind(bytes), value: op.size, at: later},
-		{kind: kind(requests), value: 1, at: later},
+	group := [4]ringbuf.Event{
+		event(ringbuf.TypeXferPostTime, op.post, us),
+		event(ringbuf.TypeXferTime, op.xfer, later),
+		event(bytes, op.size, later),
+		event(requests, 1, later),
 	}
 	if s.layout >= ringbuf.V4 {
 		return s.record(w, group[:]...)
@@ -110,11 +112,11 @@ func (s *staging) named(w *ringbuf.Writer, op *operation, us uint64) error {
 	value := op.extra >> 40 // 16 bits
 	switch op.extra >> 2 & 127 {
 	case 0:
-		return s.record(w, staged{kind: kindBlocksReused, value: value, at: us})
+		return s.record(w, with(blocksReused, value, us))
 	case 1, 2:
-		s.backends = append(s.backends, staged{kind: kindBackendProgress, value: value, at: us})
+		s.backends = append(s.backends, with(backendProgress, value, us))
 	case 3:
-		s.backends = append(s.backends, staged{kind: kindBackendMessages, value: value, at: us})
+		s.backends = append(s.backends, with(backendMessages, value, us))
 	}
 	return nil
 }
@@ -135,7 +137,7 @@ func (s *staging) flush(w *ringbuf.Writer) error {
 	if unreported == 0 || s.layout < ringbuf.V4 {
 		return nil
 	}
-	return s.push(w, []staged{{kind: kind(ringbuf.TypeEventsDropped), value: unreported}})
+	return s.push(w, []ringbuf.Event{event(ringbuf.TypeEventsDropped, unreported, 0)})
 }
 
 func (s *staging) pushStaged(w *ringbuf.Writer) error {
@@ -145,34 +147,33 @@ func (s *staging) pushStaged(w *ringbuf.Writer) error {
 }
 
 // push tries to push each event once, and drops it if the ring is full.
-func (s *staging) push(w *ringbuf.Writer, events []staged) error {
+func (s *staging) push(w *ringbuf.Writer, events []ringbuf.Event) error {
 	for len(events) > 0 {
-		chunk := s.scratch[:min(len(events), len(s.scratch))]
-		for i := range chunk {
-			e := &events[i]
-			chunk[i] = templates[e.kind]
-			chunk[i].Value, chunk[i].TimestampMicros = e.value, e.at
+		n, err := w.PushBatch(events)
+		s.written += uint64(n)
+		if s.journal != nil {
+			for _, e := range events[:n] {
+				s.journal.Add(s.layout, inRing(s.layout, e))
+			}
 		}
-		for len(chunk) > 0 {
-			n, err := w.PushBatch(chunk)
-			s.written += uint64(n)
-			if s.journal != nil {
-				for _, e := range chunk[:n] {
-					s.journal.Add(s.layout, inRing(s.layout, e))
-				}
-			}
-			events, chunk = events[n:], chunk[n:]
-			if err != nil {
-				s.discarded += uint64(len(events))
-				return err
-			}
-			if len(chunk) > 0 {
-				s.ringFull++
-				events, chunk = events[1:], chunk[1:]
-			}
+		if events = events[n:]; err != nil {
+			s.discarded += uint64(len(events))
+			return err
+		}
+		if len(events) > 0 {
+			s.ringFull++
+			events = events[1:]
 		}
 	}
 	return nil
+}
+
+// inRing returns an event as a reader finds it in a ring of a layout.
+func inRing(l ringbuf.Layout, e ringbuf.Event) ringbuf.Event {
+	if l.Named() && !e.Named {
+		e.Named, e.Name = true, ringbuf.MakeName(e.Type.LegacyName())
+	}
+	return e
 }
 
 // discard discards the staged events without a flush.

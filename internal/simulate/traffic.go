@@ -4,7 +4,6 @@
 package simulate
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -68,27 +67,6 @@ func KVCache() Traffic {
 		PollEvery:   20 * time.Microsecond,
 		HeldUpShare: 0.01, HeldUp: 2 * time.Millisecond,
 	}
-}
-
-func (t *Traffic) validate() error {
-	share := func(s float64) bool { return s >= 0 && s <= 1 }
-	switch {
-	case t.Block == 0 || t.MedianSize == 0 || t.MaxSize < t.Block:
-		return errors.New("traffic needs a block size, a median size, and a maximum size of at least one block")
-	case t.MaxSize > 1<<50:
-		return errors.New("maximum size is above 1 PiB")
-	case !(t.SizeSpread >= 0 && t.SizeSpread < 10):
-		return errors.New("size spread must be from 0 to 10")
-	case !(t.Bandwidth > 0):
-		return errors.New("bandwidth must be above 0")
-	case !share(t.OutageShare) || !share(t.WriteShare) || !share(t.HeldUpShare) || !share(t.ErrorShare) || !share(t.LargeShare):
-		return errors.New("shares must be from 0 to 1")
-	case t.Latency < 0 || t.PollEvery < 0 || t.HeldUp < 0 || t.PostPerBlock < 0:
-		return errors.New("times must not be negative")
-	case t.Degrading != Phase{} && !(t.DegradedTo > 0 && t.DegradedTo <= 1):
-		return errors.New("bandwidth of a degraded link must be above 0 and at most 1 times the normal one")
-	}
-	return errors.Join(t.Outages.validate(), t.Degrading.validate())
 }
 
 const micros = 1e6 // per second

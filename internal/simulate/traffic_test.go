@@ -73,18 +73,14 @@ func share(d oracle.Distribution, bound float64) float64 {
 }
 
 func TestInvalidConfigurationsAreRejected(t *testing.T) {
-	noBandwidth, badShare := simulate.KVCache(), simulate.KVCache()
-	noBandwidth.Bandwidth, badShare.ErrorShare = 0, 1.5
 	for name, cfg := range map[string]simulate.Config{
-		"no path":       {},
-		"negative rate": {Path: "x", Rate: -1},
-		"no number":     {Path: "x", Rate: math.NaN()},
-		"never done":    {Path: "x", Operations: 1},
-		"short life":    {Path: "x", RestartEvery: time.Millisecond},
-		"negative time": {Path: "x", Duration: -1},
-		"no bandwidth":  {Path: "x", Traffic: noBandwidth},
-		"share above 1": {Path: "x", Traffic: badShare},
-		"no block":      {Path: "x", Traffic: simulate.Traffic{Bandwidth: 1}},
+		"no path":        {},
+		"negative rate":  {Path: "x", Rate: -1},
+		"no number":      {Path: "x", Rate: math.NaN()},
+		"never done":     {Path: "x", Operations: 1},
+		"short life":     {Path: "x", RestartEvery: time.Millisecond},
+		"negative time":  {Path: "x", Duration: -1},
+		"always stalled": {Path: "x", Rate: 100, Stalled: simulate.Phase{Every: 2, For: 2}},
 	} {
 		if _, err := simulate.New(cfg); err == nil {
 			t.Errorf("%s: no error", name)
