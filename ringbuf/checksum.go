@@ -10,7 +10,7 @@ import "hash/crc32"
 func (r *Reader) rememberRun() {
 	switch {
 	case r.mode == Observe:
-		r.seen, r.seenTo = r.checksum(0, r.next), r.next
+		r.seen, r.seenTo = r.checksum(r.next), r.next
 	case r.committed == 0:
 		if r.next < r.seenTo {
 			r.seen, r.seenTo = 0, 0
@@ -23,21 +23,21 @@ func (r *Reader) rememberRun() {
 // 0, the positions are the same for a restarted agent that has written as many
 // events as were read. But only a restarted agent can have overwritten those slots.
 func (r *Reader) sameRun() bool {
-	return r.committed != 0 || r.seenTo == 0 || r.checksum(0, r.seenTo) == r.seen
+	return r.committed != 0 || r.seenTo == 0 || r.checksum(r.seenTo) == r.seen
 }
 
-// maxFingerprint limits the number of slots that a checksum covers, where a restart
-// also shows in the positions.
-const maxFingerprint = 64
+// maxObserved limits the number of slots that an observer's checksum covers.
+const maxObserved = 64
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum returns a checksum of the slots between two positions. From position 0, a
-// consumer needs all of them, because nothing else may show a restart: two runs of
-// equal length can also end with the same events. Otherwise, it covers the newest ones.
-func (r *Reader) checksum(from, to uint64) uint32 {
-	if (from != 0 || r.mode == Observe) && r.distance(from, to) > maxFingerprint {
-		from = (to - maxFingerprint) & r.mask
+// checksum returns a checksum of the slots before a position. A consumer needs all of
+// them, because nothing else may show a restart: two runs of equal length can also end
+// with the same events. For an observer, it covers the newest ones.
+func (r *Reader) checksum(to uint64) uint32 {
+	from := uint64(0)
+	if r.mode == Observe && to > maxObserved {
+		from = to - maxObserved
 	}
 	return r.extend(0, from, to)
 }

@@ -4,6 +4,7 @@
 package ringbuf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -202,6 +203,28 @@ func TestEachAmbiguousHeaderLastsForASecond(t *testing.T) {
 	}
 }
 
+// Another consumer takes all events after the header was ambiguous. The header is ambiguous again when
+// the agent restarts.
+func TestSecondBeginsAnewAfterAForeignRead(t *testing.T) {
+	p, w := plainRing(t, V4, 8)
+	r := p.reader(t, Consume)
+	fill(t, w, 0, 5)
+	drain(t, r)
+	p.stands = true
+	fill(t, w, 5, 8)
+	drain(t, r)
+	fill(t, w, 8, 10)
+	binary.LittleEndian.PutUint64(p.mem[8:], 2)
+	if _, err := values(r); !errors.Is(err, ErrForeignRead) {
+		t.Errorf("error %v, want %v", err, ErrForeignRead)
+	}
+	p.now = p.now.Add(settleTime)
+	restartTo(p, 1)
+	if got, err := values(r); len(got) != 0 || err != nil {
+		t.Errorf("read %d of the earlier run (%v)", got, err)
+	}
+}
+
 // An observer knows from the slots whether the agent has wrapped. One that has just opened the ring
 // can't know.
 func TestObserverReadsAWrappedRingAtOnce(t *testing.T) {
@@ -231,7 +254,7 @@ func TestObserverDistinguishesALapFromARestart(t *testing.T) {
 		fill(t, w, 1, 21)
 		drain(t, c)
 		drain(t, o)
-		var want error = ErrLapped
+		want := ErrLapped
 		if restarts {
 			restartTo(p, len(restart(V4)))
 			want = ErrRestarted

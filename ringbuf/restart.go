@@ -57,6 +57,9 @@ func (r *Reader) look() (state, error) {
 	if r.mode == Observe {
 		return s, nil
 	}
+	if s.write != 0 || s.read != r.committed {
+		r.since = time.Time{}
+	}
 	if s.read != r.committed {
 		return state{}, r.followForeign(s)
 	}
@@ -98,11 +101,9 @@ func (r *Reader) verify(s state) (state, error) {
 	switch {
 	case r.mode == Observe:
 		return s, r.checkObserved(s)
+	case s.write != 0 && !r.sameRun():
+		return s, ErrRestarted
 	case s.write != 0:
-		r.since = time.Time{}
-		if !r.sameRun() {
-			return s, ErrRestarted
-		}
 		return s, nil
 	}
 	if r.since.IsZero() {
@@ -114,19 +115,19 @@ func (r *Reader) verify(s state) (state, error) {
 	return s, nil
 }
 
-// stat returns the file's state. A changed size is an error: slots may be missing,
-// or belong to another layout.
-func (r *Reader) stat() (FileState, error) {
+// checkSize returns an error if the file's size has changed: slots may be missing, or
+// belong to another layout.
+func (r *Reader) checkSize() error {
 	s, err := r.backing.Stat()
 	switch size := int64(len(r.mem)); {
 	case err != nil:
-		return s, err
+		return err
 	case s.Size < size:
-		return s, ErrShrunk
+		return ErrShrunk
 	case s.Size > size:
-		return s, ErrRestarted
+		return ErrRestarted
 	}
-	return s, nil
+	return nil
 }
 
 // followForeign adopts a read position that another process has stored, and skips the events
@@ -171,8 +172,7 @@ func (r *Reader) written(slots []byte) error {
 	if fromEnd >= len(r.mem)%os.Getpagesize() && !isZero(last) {
 		return nil
 	}
-	_, err := r.stat()
-	return err
+	return r.checkSize()
 }
 
 func isZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
