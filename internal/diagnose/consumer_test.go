@@ -104,7 +104,7 @@ func TestShortWatch(t *testing.T) {
 		}, []string{"warning stalled decode-3 +0"}, ""},
 		"all became slow before": {4, func(_, second int, a *diagnose.Agent) {
 			transfers(a, 0, 100+20*second, 8)
-			a.Remembered[0] = diagnose.Moved{Bytes: 50 << 22, Transfers: 50, Seconds: 0.05}
+			a.Remembered[0] = diagnose.Moved{Bytes: 100 << 22, Transfers: 100, Seconds: 0.1}
 		}, []string{"warning job_slower decode-0 +3"}, ""},
 		"a loop of crashes": {2, func(i, second int, a *diagnose.Agent) {
 			if busy(second, a); i == 1 {

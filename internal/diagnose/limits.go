@@ -10,9 +10,10 @@ import (
 
 // Limits that the recording rules and alerts have, too.
 const (
-	MinTransfers = 20 // in a window, for an agent to be judged
-	MinPeers     = 4  // agents in a band, including the agent itself
-	FewPeers     = 3  // likewise, for an agent that is far slower
+	MinTransfers  = 20  // in a window, for an agent to be judged
+	MinRemembered = 100 // by a ring, to compare with
+	MinPeers      = 4   // agents in a band, including the agent itself
+	FewPeers      = 3   // likewise, for an agent that is far slower
 
 	StragglerSpeed = 0.65   // of the median of the peers
 	FarSlower      = 0.22   // of the median of the peers: too slow for an older NIC

@@ -18,7 +18,7 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 		known[f.Agents[0]] = true
 	}
 	compared := make(map[Job]int)
-	slower, remembered := make(map[Job][]Finding), make(map[Job]bool)
+	slower, remembered := make(map[Job][]Finding), make(map[string]bool)
 	var jobs []Job
 	for _, a := range h.agents {
 		var worst *Finding
@@ -29,7 +29,7 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 				continue
 			}
 			if f := slowdown(a, now, past); worst == nil || f.Ratio < worst.Ratio {
-				worst, remembered[a.Job] = &f, past.remembered
+				worst, remembered[a.ID] = &f, past.remembered
 			}
 		}
 		if !judged {
@@ -44,11 +44,11 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 	}
 	for _, j := range jobs {
 		if float64(len(slower[j])) > MostSlower*float64(compared[j]) {
-			list = append(list, jobSlowdown(slower[j], compared[j], remembered[j]))
+			list = append(list, jobSlowdown(slower[j], compared[j], remembered[slower[j][0].Agents[0].ID]))
 			continue
 		}
 		for _, f := range slower[j] {
-			if !known[f.Agents[0]] {
+			if !known[f.Agents[0]] && !remembered[f.Agents[0].ID] { // a ring remembers too little about a single agent
 				list = append(list, f)
 			}
 		}
@@ -90,7 +90,9 @@ func (h *history) findPast(t *track, i int, way way) (past pace, ok bool) {
 		}
 	}
 	if len(speeds) < w.Steps {
-		past, ok = t.remembered(way).pace(way)
+		m := t.remembered(way)
+		past, ok = m.pace(way)
+		ok = ok && m.transfers >= MinRemembered
 		past.load, past.remembered = math.Inf(1), true
 		return past, ok
 	}

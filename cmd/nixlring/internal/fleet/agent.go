@@ -148,8 +148,8 @@ type transfers struct {
 	lap    []tally.Transfer // those that were in its ring before
 }
 
-// add adds a transfer that was read at a time.
-func (x *transfers) add(t *tally.Transfer, read time.Time) {
+// add adds a transfer.
+func (x *transfers) add(t *tally.Transfer) {
 	x.took[t.Direction] += t.Duration
 	if !x.framed && len(x.lap) < mostSlow {
 		x.lap = append(x.lap, *t)
@@ -170,7 +170,7 @@ func (x *transfers) add(t *tally.Transfer, read time.Time) {
 		x.list = slices.Delete(x.list, at, at+1)
 	}
 	one := diagnose.Transfer{
-		Time: read, Read: t.Micros == 0, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration), Post: seconds(t.Post),
+		Read: t.Micros == 0, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration), Post: seconds(t.Post),
 		Cause: [...]string{tally.SlowDuration: "slow_transfer", tally.SlowThroughput: "min_throughput"}[t.Cause],
 	}
 	if t.Micros > 0 {
@@ -181,8 +181,13 @@ func (x *transfers) add(t *tally.Transfer, read time.Time) {
 
 // take returns the transfers since the frame before. The first frame of an agent has only slow ones, because
 // those that were in its ring may be old.
-func (x *transfers) take() []diagnose.Transfer {
+func (x *transfers) take(now time.Time) []diagnose.Transfer {
 	list := x.list
+	for i := range list {
+		if list[i].Read {
+			list[i].Time = now
+		}
+	}
 	if x.list = nil; !x.framed && x.slow == nil {
 		list = nil
 	}

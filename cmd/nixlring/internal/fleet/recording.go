@@ -127,7 +127,7 @@ func (s *Recording) frame() *diagnose.Frame {
 		}, &a.seen)
 		one.Attributes = a.about.Attributes
 		identify(&one)
-		one.Ring.ConsumerUnknown, one.Transfers = true, a.seen.take()
+		one.Ring.ConsumerUnknown, one.Transfers = true, a.seen.take(s.at)
 		f.Agents = append(f.Agents, one)
 	}
 	if len(f.Agents) > 0 {
@@ -184,7 +184,7 @@ func (s *Recording) apply(rec *recording.Record) {
 
 func (s *Recording) add(rec *recording.Record) *recorded {
 	a := &recorded{tally: tally.NewAgent(s.shape), seen: transfers{slow: s.cfg.Slow, framed: true}, start: rec.At, excluded: !s.patterns.match(rec.About.Name)}
-	a.tally.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { a.seen.add(t, s.at) }})
+	a.tally.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { a.seen.add(t) }})
 	return a
 }
 

@@ -51,7 +51,7 @@ type Rings struct {
 	mu      sync.Mutex // guards the fields below, which the engine's goroutine sets
 	seen    map[string]*transfers
 	warning string
-	warned  time.Time
+	warned  time.Time // when the warning was first in a frame
 }
 
 // ring is the state of an agent at the frame before.
@@ -223,7 +223,7 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 		identify(&a)
 		if x := s.seen[snap.ID]; x != nil {
 			r.lap = append(r.lap, x.lap...)
-			x.lap, a.Transfers = nil, x.take()
+			x.lap, a.Transfers = nil, x.take(now)
 		}
 		r.remember()
 		a.Before, a.Remembered = r.before, r.remembered
@@ -241,6 +241,9 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 	f.Excluded = s.hidden
 	if s.partial {
 		f.Notes = append(f.Notes, "the processes that consume rings are unknown: the list of locks can't be read, or is too long")
+	}
+	if s.warned.IsZero() {
+		s.warned = now
 	}
 	if s.warning != "" && now.Sub(s.warned) < warnFor {
 		f.Notes = append(f.Notes, s.warning)
@@ -305,7 +308,7 @@ func (s *Rings) transferred(a *engine.Agent, t *tally.Transfer) {
 		x = &transfers{slow: s.cfg.Slow}
 		s.seen[a.ID] = x
 	}
-	x.add(t, s.cfg.Now())
+	x.add(t)
 }
 
 // note keeps a warning for the next frames.
@@ -321,5 +324,5 @@ func (s *Rings) note(n notice.Notice) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.warning, s.warned = n.String(), s.cfg.Now()
+	s.warning, s.warned = n.String(), time.Time{}
 }
