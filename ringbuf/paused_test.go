@@ -315,27 +315,6 @@ func restartTo(p *plain, steps int) {
 	}
 }
 
-// While position 0 is committed, a restarted agent fills the ring, except the last slot.
-func TestCommitFromZeroFailsAfterARunThatFillsTheRing(t *testing.T) {
-	p, w := plainRing(t, V4, 64)
-	r := p.reader(t, Consume)
-	for v := uint64(1); v <= 64; v++ {
-		fill(t, w, v, v+1)
-		drain(t, r)
-	}
-	fill(t, w, 100, 130)
-	_, err := values(r)
-	must.OK(t, err)
-	restartTo(p, 6)
-	fill(t, w, 900, 963)
-	if err := r.Commit(); !errors.Is(err, ErrRestarted) {
-		t.Errorf("error %v", err)
-	}
-	if h := headerOf(w); h.ReadPos != 0 {
-		t.Errorf("read position %d", h.ReadPos)
-	}
-}
-
 // NIXL writes four events per transfer, and the last one is always the same. So the
 // last slot of a ring is the same in each lap.
 func TestObserverFollowsLapsThatEndAlike(t *testing.T) {

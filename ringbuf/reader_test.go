@@ -48,34 +48,6 @@ func TestNextReaderReadsUncommittedEventsAgain(t *testing.T) {
 	equal(t, "events", read(t, open(t, w.Path(), Consume)), samples(V4, 0, 7))
 }
 
-func TestWrappedEventsComeInTwoBatches(t *testing.T) {
-	eachLayout(t, func(t *testing.T, l Layout) {
-		for _, mode := range modes() {
-			w := newRing(t, l, 16)
-			c := open(t, w.Path(), Consume)
-			advance(t, w, c, 11)
-			r := c
-			if mode == Observe {
-				r = open(t, w.Path(), Observe)
-			}
-			push(t, w, 0, 12)
-			var batches []int
-			var got []Event
-			fill, err := r.Read(0, func(b Batch) {
-				batches = append(batches, b.Len())
-				for i := range b.Len() {
-					got = append(got, b.Event(i))
-				}
-			})
-			if err != nil || fill != 12 {
-				t.Errorf("%v: fill %d, error %v", mode, fill, err)
-			}
-			equal(t, mode.String()+": batches", batches, []int{5, 7})
-			equal(t, mode.String()+": events", got, samples(l, 0, 12))
-		}
-	})
-}
-
 func TestReadAtEveryPositionFillAndLimit(t *testing.T) {
 	const capacity = 8
 	from := 0 // events differ from lap to lap, as real ones do
@@ -136,50 +108,6 @@ func TestFillIncludesUncommittedEvents(t *testing.T) {
 	if fill, err := r.Read(0, func(Batch) {}); err != nil || fill != 0 {
 		t.Errorf("fill of an empty ring %d (%v)", fill, err)
 	}
-}
-
-func TestReadReturnsEventsInPieces(t *testing.T) {
-	w := newRing(t, V1, 8)
-	r := open(t, w.Path(), Consume)
-	advance(t, w, r, 6)
-	push(t, w, 0, 5)
-	var got []Event
-	for range 3 {
-		events, err := tryRead(r, 3)
-		must.OK(t, err)
-		if len(events) > 3 {
-			t.Errorf("%d events, want at most 3", len(events))
-		}
-		got = append(got, events...)
-	}
-	equal(t, "events", got, samples(V1, 0, 5))
-}
-
-func TestExactlyOneTypedViewMatchesTheLayout(t *testing.T) {
-	eachLayout(t, func(t *testing.T, l Layout) {
-		w := newRing(t, l, 8)
-		push(t, w, 0, 7)
-		var values, want []uint64
-		_, err := open(t, w.Path(), Consume).Read(0, func(b Batch) {
-			if b.Layout() != l {
-				t.Errorf("a batch of layout %v", b.Layout())
-			}
-			for _, e := range b.Timed() {
-				values = append(values, e.Value)
-			}
-			for _, e := range b.Categorized() {
-				values = append(values, e.Value)
-			}
-			for _, e := range b.Typed() {
-				values = append(values, e.Value)
-			}
-			for i := range b.Len() {
-				want = append(want, b.Event(i).Value)
-			}
-		})
-		must.OK(t, err)
-		equal(t, "values of all views", values, want)
-	})
 }
 
 func TestReadingDoesNotAllocate(t *testing.T) {

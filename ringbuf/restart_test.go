@@ -242,45 +242,6 @@ func TestCommitFromZeroFailsIfTheNextRunHasEqualEvents(t *testing.T) {
 	}
 }
 
-// An agent restarts and fills its ring up to the same position before the events of its last run are
-// committed. It waits for the next free slot. If the commit returned one, even for a moment, the agent
-// would write the last slot, and the ring would look empty.
-func TestCommitFromZeroKeepsTheEventsOfAFullRingAfterARestart(t *testing.T) {
-	const full = 1<<12 - 1
-	for range 10 { // the agent may not run at that moment
-		w := newRing(t, V4, full+1)
-		push(t, w, 0, full)
-		r := open(t, w.Path(), Consume)
-		read(t, r)
-		ok(t, w.Close())
-		w = create(t, w.Path(), V4, full+1)
-		push(t, w, full, 2*full)
-		var stop atomic.Bool
-		waits := make(chan bool)
-		var agent sync.WaitGroup
-		agent.Go(func() {
-			for tries := 0; !stop.Load(); tries++ {
-				if err := w.Push(sample(V4, 0)); !errors.Is(err, ErrFull) {
-					t.Errorf("pushed to a full ring: %v", err)
-					return
-				}
-				if tries == 1000 {
-					close(waits)
-				}
-			}
-		})
-		<-waits
-		err := r.Commit()
-		stop.Store(true)
-		agent.Wait()
-		if !errors.Is(err, ErrRestarted) {
-			t.Errorf("error %v, want %v", err, ErrRestarted)
-		}
-		closeNow(t, r)
-		equal(t, "events of the new run", read(t, open(t, w.Path(), Consume)), samples(V4, full, 2*full))
-	}
-}
-
 // Agents with a larger and with the same capacity start between the loads of a position and of the
 // capacity. The position is beyond the last slot of the ring that was opened, but the ring isn't broken.
 func TestStartsBetweenLoadsBreakNoRing(t *testing.T) {
