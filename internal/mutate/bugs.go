@@ -23,7 +23,7 @@ type bug struct {
 
 // bugs parses bugs.txt. The bugs are separated by empty lines.
 func bugs() (list []bug, err error) {
-	for _, text := range strings.Split(bugsText, "\n\n") {
+	for text := range strings.SplitSeq(bugsText, "\n\n") {
 		var b bug
 		var old, replacement []string
 		for line := range strings.Lines(text) {
