@@ -39,8 +39,6 @@ type (
 	Kubelet = discover.Kubelet
 	// IdentifyBy lists the parts of the identity of agents in pods and containers.
 	IdentifyBy = discover.IdentifyBy
-	// Budget limits what a container or pod may use.
-	Budget = discover.Budget
 )
 
 // Defaults of how agents are found.
@@ -57,10 +55,9 @@ type (
 	Op = drain.Op
 )
 
-// Defaults of an empty [IdentifyBy], of a zero [Budget], and of the attributes that
+// Defaults of an empty [IdentifyBy], and of the attributes that
 // [Processes] take from agents.
 var (
 	DefaultIdentifyBy = discover.DefaultIdentifyBy
-	DefaultBudget     = discover.DefaultBudget
 	DefaultAttributes = discover.DefaultAttributes
 )

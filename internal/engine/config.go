@@ -43,8 +43,7 @@ type Config struct {
 	Observe     bool          // leave the rings unchanged
 	RunInterval time.Duration // the agents' flush interval; a ring is drained at least twice as often
 	MaxRings    int
-	Budget      discover.Budget // of each container or pod; discover.DefaultBudget if zero
-	AllowedUIDs []uint32        // owners whose rings are opened; any if empty
+	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
 	StaleAfter  time.Duration
 	Tally       tally.Config
 	// Stores enables reading the stores of NIXL's prometheus_mp exporter. Include and
@@ -125,7 +124,6 @@ func (c Config) withDefaults() Config {
 	}
 	c.RunInterval = cmp.Or(c.RunInterval, DefaultRunInterval)
 	c.MaxRings = cmp.Or(c.MaxRings, DefaultMaxRings)
-	c.Budget = cmp.Or(c.Budget, DefaultBudget)
 	c.StaleAfter = cmp.Or(c.StaleAfter, DefaultStaleAfter)
 	if c.Report == nil {
 		c.Report = func(notice.Notice) {}

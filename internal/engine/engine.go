@@ -68,18 +68,15 @@ func (e *Engine) Start(storage Storage) error {
 	e.reporter = notice.New(e.cfg.Report, e.cfg.Now)
 	e.loop = drain.NewLoop(drain.LoopConfig{
 		Config: drain.Config{
-			Shape: e.shape, Observe: e.cfg.Observe, RunInterval: e.cfg.RunInterval, StaleAfter: e.cfg.StaleAfter, Handler: e.cfg.Handler,
+			Shape: e.shape, Observe: e.cfg.Observe, RunInterval: e.cfg.RunInterval, MaxRings: e.cfg.MaxRings, StaleAfter: e.cfg.StaleAfter, Handler: e.cfg.Handler,
 			Stream: e.cfg.Stream,
 		},
 		Storage: storage, Report: e.reporter.Report, Now: e.cfg.Now,
 		ObserveLag: e.cfg.Telemetry.Lag, ObserveEvents: e.cfg.Telemetry.Events, ObserveSave: e.cfg.Telemetry.Saved,
 	})
-	rings := discover.NewRings(e.cfg.MaxRings)
-	rings.Budget = e.cfg.Budget
 	common := discover.Config{
 		Include: e.cfg.Include, Exclude: e.cfg.Exclude, Observe: e.cfg.Observe,
-		AllowedUIDs: e.cfg.AllowedUIDs, Resource: e.cfg.Resource, Rings: rings, Now: e.cfg.Now, OpenDir: e.cfg.OpenDir,
-		Stored: e.loop.Stored,
+		AllowedUIDs: e.cfg.AllowedUIDs, Resource: e.cfg.Resource, Now: e.cfg.Now, OpenDir: e.cfg.OpenDir,
 	}
 	if e.cfg.Stores {
 		common.Stores = &discover.StoreConfig{

@@ -162,6 +162,9 @@ func (p *Pages) IDs() (ids []string) {
 	return ids
 }
 
+// Has reports whether there is an entry of an agent.
+func (p *Pages) Has(id string) bool { return p.pages[PageOf(id)][valid(id)] != nil }
+
 // Take returns the entry of an agent that has appeared, or nil if there is none.
 func (p *Pages) Take(id string, now time.Time) (*Entry, error) {
 	p.expire(now)

@@ -32,7 +32,7 @@ func BenchmarkIdleRings(b *testing.B) {
 		names = append(names, filepath.Base(w.Path()))
 	}
 	var rings []*ringbuf.Reader
-	d, err := New(Config{Dir: dir, Rings: NewRings(agents)}, func(m drain.Message) {
+	d, err := New(Config{Dir: dir}, func(m drain.Message) {
 		if m, ok := m.(drain.Opened); ok {
 			rings = append(rings, m.Reader)
 		}

@@ -34,8 +34,7 @@ type Config struct {
 	Exclude     []string
 	Observe     bool         // open rings without locking or changing them
 	AllowedUIDs []uint32     // owners whose rings are opened; any if empty
-	Rings       *Rings       // shared by all sources of one owner; must not be nil
-	Holder      drain.Holder // whose budget the directory uses; Dir itself if empty
+	Holder      drain.Holder // of the rings; Dir itself if empty
 	Resource    Resource     // of all agents
 
 	// Identify identifies agents. If it is nil, the agent's ID is the ring's path.
@@ -59,9 +58,6 @@ type Config struct {
 	// prevents unmounting its volume.
 	CloseExited bool
 
-	// Stored reports whether an earlier process has stored totals of an agent. It may be nil.
-	Stored func(id string) bool
-
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 	// OpenDir opens a directory at or below Dir; files.OpenDir if nil. It returns
@@ -76,9 +72,6 @@ func (c Config) withDefaults() (_ Config, err error) {
 	}
 	if c.Identify == nil {
 		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) { return a, MaybeMapped }
-	}
-	if c.Stored == nil {
-		c.Stored = func(string) bool { return false }
 	}
 	if c.WalkEvery == 0 {
 		c.WalkEvery = ProbeInterval
@@ -97,6 +90,15 @@ func (c Config) withDefaults() (_ Config, err error) {
 		c.Holder = drain.Holder{Place: c.Dir, Shared: true}
 	}
 	return c, err
+}
+
+// maxFiles returns how many files a walk of the directory checks. A directory that containers may
+// share may have the rings of all agents of a host.
+func (c *Config) maxFiles() int {
+	if c.Holder.Shared {
+		return 1 << 16
+	}
+	return 1 << 12
 }
 
 // CheckDirectories checks a list of directories. It rejects a directory that is

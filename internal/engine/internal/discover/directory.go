@@ -32,8 +32,8 @@ type Directory struct {
 	skipped   bool // the current walk has ignored files
 	truncated bool // the last walk had
 
-	held     *files.Dir // the open directory; nil unless cfg.Hold is set and it was found
-	heldAt   time.Time  // when it was opened
+	dir      *files.Dir // the open directory; nil unless cfg.Hold is set and it was found
+	openedAt time.Time  // when it was opened
 	walked   files.Info // the directory before the last walk; zero if it was missing
 	walkDue  time.Time  // when the next walk is due in any case
 	walkRest time.Time  // no walk begins before that
@@ -119,22 +119,23 @@ func (d *Directory) State() State {
 }
 
 // Close implements [drain.Source].
-func (d *Directory) Close(r *ringbuf.Reader) { d.submit(r, func() { d.closed(r) }) }
+func (d *Directory) Close(r *ringbuf.Reader) {
+	if r != nil {
+		d.submit(r, func() { d.returned(r.Path(), r, d.cfg.CloseExited) })
+	}
+}
 
 // Reopen implements [drain.Source].
 func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.submit(r, func() { d.reopen(a, r) }) }
 
 // Retire implements [drain.Source].
 func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
-	if !d.worker.Submit(func() { d.retire(a, r) }) {
-		d.cfg.Rings.Remove(a.ID)
-		go d.closeRing(r)
-	}
+	d.submit(r, func() { d.returned(a.Path, r, true) })
 }
 
 // Refuse implements [drain.Source].
-func (d *Directory) Refuse(a drain.Agent, r *ringbuf.Reader) {
-	d.submit(r, func() { d.refuseRing(a, r) })
+func (d *Directory) Refuse(a drain.Agent, r *ringbuf.Reader, reason error) {
+	d.submit(r, func() { d.refuseRing(a, r, reason) })
 }
 
 // submit runs fn on the directory's goroutine. If that has ended, it only closes
@@ -194,8 +195,8 @@ func (d *Directory) mayRetry(now time.Time) bool {
 
 // describe describes the directory; the result is zero if it doesn't exist.
 func (d *Directory) describe() (info files.Info) {
-	if d.held != nil {
-		info, _ = d.held.Stat()
+	if d.dir != nil {
+		info, _ = d.dir.Stat()
 	} else if !d.cfg.Hold {
 		info, _ = files.Stat(d.cfg.Dir)
 	}
@@ -266,7 +267,6 @@ func (d *Directory) end() {
 	d.stopped = true
 	d.release()
 	d.worker.RunSubmitted(true)
-	d.cfg.Rings.free(d.cfg.Holder, someFiles, int64(len(d.records)))
 	clear(d.records)
 	if d.stores != nil {
 		d.stores.end()

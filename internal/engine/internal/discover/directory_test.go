@@ -104,9 +104,9 @@ func (h *hangingFS) OpenDir(dir, name string) (*files.Dir, error) {
 }
 
 func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
-	x, h, rings := newFixture(t), newHangingFS(), NewRings(10)
-	hung := x.directory(func(c *Config) { c.Now, c.Rings, c.Dir, c.OpenDir = nil, rings, t.TempDir(), h.OpenDir })
-	healthy := x.directory(func(c *Config) { c.Now, c.Rings = nil, rings })
+	x, h := newFixture(t), newHangingFS()
+	hung := x.directory(func(c *Config) { c.Now, c.Dir, c.OpenDir = nil, t.TempDir(), h.OpenDir })
+	healthy := x.directory(func(c *Config) { c.Now = nil })
 	h.begin()
 	hung.Start()
 	<-h.reached
@@ -254,7 +254,7 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 		expect("renamed ring", 1)
 		touch(t, x.path("empty"), "")
 		expect("empty file", 1)
-		x.advance(firstRetryStarting)
+		x.advance(lookInterval)
 		expect("next try", 1)
 		remove(t, x.path("empty"))
 		expect("removed file", 1)
@@ -263,7 +263,7 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 		must.OK(t, os.RemoveAll(x.dir))
 		expect("removed directory", 1)
 		expect("no change", 0)
-		if d.held != nil {
+		if d.dir != nil {
 			t.Error("a removed directory is still open")
 		}
 	}

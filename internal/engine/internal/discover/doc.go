@@ -11,16 +11,14 @@
 // this directory is affected. The goroutine keeps no totals. It sends messages to
 // the owner of the rings, and the owner returns the rings through [drain.Source].
 //
-// The goroutine keeps one record per path. A record has one of these states:
+// The goroutine offers each ring that it has opened to the owner, which keeps it or refuses it
+// with a reason. The goroutine keeps one record per path. A record has one of these states:
 //
-//	state     the path has                    it is checked again
-//	absent    no file                         when a file appears
-//	open      a ring that its owner has       when it changes, and by each walk
-//	refused   a file that can't be opened     with backoff, or when it changes
-//	ignored   a file that isn't a ring, or    when it changes
-//	          the ring of an exited agent
-//	alias     a ring that is open under       by each walk, until that ring is closed
-//	          another path
+//	state     the path has                         it is checked again
+//	absent    no file                              when a file appears
+//	open      a ring that the owner was offered    when it changes, and by each walk
+//	refused   a file that can't be opened, or      at a time that depends on the reason, or
+//	          that the owner doesn't keep          when it changes
 //
 // A record in any state other than open may still have a ring: the file was
 // renamed, removed or replaced, but its agent may continue to write to it. The
@@ -37,9 +35,7 @@
 // A file uses types of earlier files only, except in fields.
 //
 //   - resource.go, config.go: the configuration of a directory
-//   - rings.go, budget.go: what all directories share
-//   - record.go, refuse.go, open.go, check.go, probe.go: single paths, in
-//     whatever directory they are
+//   - path.go, refuse.go, open.go, probe.go: single paths, in whatever directory they are
 //   - stores.go: the stores in a directory
 //   - worker.go, directory.go, walk.go: one directory
 //   - identify.go, watcher.go, processes.go, kubelet.go:

@@ -71,7 +71,7 @@ func (x *fixture) noticesOf(k notice.Kind) (list []notice.Notice) {
 // instead.
 func (x *fixture) directory(change func(*Config)) *Directory {
 	x.t.Helper()
-	cfg := Config{Dir: x.dir, Now: x.clock, Rings: NewRings(1000)}
+	cfg := Config{Dir: x.dir, Now: x.clock}
 	if change != nil {
 		change(&cfg)
 	}
@@ -137,6 +137,8 @@ type owner struct {
 
 	mu       sync.Mutex
 	open     map[string]drain.Opened
+	limit    int    // of open rings; none if zero
+	stored   string // ID of an agent with a checkpoint
 	counts   map[string]int
 	messages []drain.Message
 	arrived  chan drain.Message
@@ -152,6 +154,10 @@ func (o *owner) send(m drain.Message) {
 	defer o.mu.Unlock()
 	o.messages = append(o.messages, m)
 	if m, ok := m.(drain.Opened); ok {
+		if err := o.admit(m); err != nil {
+			m.From.Refuse(m.Agent, m.Reader, err)
+			return
+		}
 		if old, ok := o.open[m.Agent.Path]; ok {
 			o.read(old)
 			old.From.Close(old.Reader)
@@ -163,6 +169,28 @@ func (o *owner) send(m drain.Message) {
 	case o.arrived <- m:
 	default:
 	}
+}
+
+// admit decides whether to keep a ring, in the same way as package drain.
+func (o *owner) admit(m drain.Opened) error {
+	_, known := o.counts[m.Agent.Path]
+	_, has := o.open[m.Agent.Path]
+	for _, other := range o.open {
+		if other.File == m.File {
+			return drain.ErrOpen
+		}
+	}
+	switch {
+	case m.Locked != nil:
+		return m.Locked
+	case m.Exited && !has && m.Agent.ID != o.stored:
+		return drain.ErrUnneeded
+	case known:
+		return nil
+	case o.limit > 0 && len(o.open) >= o.limit:
+		return drain.ErrLimit
+	}
+	return nil
 }
 
 // read counts the events in a ring, and asks to reopen it if its agent restarted.

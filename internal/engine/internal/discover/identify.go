@@ -176,7 +176,7 @@ func (t *tracker) attribute() {
 		case t.ctx.Err() != nil:
 			return
 		case r.seeking && r.ring == nil && r.state == refused:
-			r.wait = 0
+			r.until = t.cfg.Now()
 			t.checkPath(r)
 		case r.seeking && r.ring != nil:
 			agent, err := t.identify(r, r.ring)

@@ -47,11 +47,8 @@ func TestEmptyRingOfExitedAgentIsLookedAtOnce(t *testing.T) {
 	if s := d.State(); s.Open != 0 || len(s.Refused) != 0 || identified != 1 {
 		t.Errorf("state = %+v after %d looks", s, identified)
 	}
-	if n := count[drain.Opened](x.owner); n != 0 {
-		t.Errorf("%d rings were opened", n)
-	}
-	if d.cfg.Rings.has(x.path("agent")) {
-		t.Error("the ring counts against the limit")
+	if n := len(x.owner.open); n != 0 {
+		t.Errorf("the owner has %d rings", n)
 	}
 	push(t, x.ring("agent", ringbuf.V4, 64), 3) // the agent starts again
 	x.round(d)
@@ -74,7 +71,8 @@ func TestRingOfExitedAgentWithCheckpointIsOpened(t *testing.T) {
 	x := newFixture(t)
 	x.leftover("stored", 0)
 	x.leftover("forgotten", 0)
-	d := x.directory(func(c *Config) { c.Stored = func(id string) bool { return id == x.path("stored") } })
+	x.owner.stored = x.path("stored")
+	d := x.directory(nil)
 	x.round(d)
 	if s := d.State(); s.Open != 1 || len(s.Refused) != 0 {
 		t.Errorf("state = %+v, want one open ring", s)
@@ -88,7 +86,8 @@ func TestLeftoverRingsDontKeepLiveOnesFromBeingOpened(t *testing.T) {
 		x.leftover(fmt.Sprintf("agent-%d", i), 0)
 	}
 	push(t, x.ring("live", ringbuf.V4, 64), 7)
-	d := x.directory(func(c *Config) { c.Rings = NewRings(100) })
+	x.owner.limit = 100
+	d := x.directory(nil)
 	x.round(d)
 	if got := x.round(d)["live"]; got != 7 {
 		t.Errorf("counted %d events, want 7", got)
@@ -98,35 +97,12 @@ func TestLeftoverRingsDontKeepLiveOnesFromBeingOpened(t *testing.T) {
 	}
 }
 
-func TestExitedAgentsAreAskedToGiveWayAtTheLimit(t *testing.T) {
-	x := newFixture(t)
-	x.leftover("exited", 1)
-	d := x.directory(func(c *Config) { c.Rings = NewRings(1) })
-	x.round(d)
-	for i := range 3 {
-		push(t, x.ring(fmt.Sprintf("live-%d", i), ringbuf.V4, 64), 1)
-	}
-	x.owner.takeMessages()
-	x.round(d)
-	if n := count[drain.Crowded](x.owner); n != 1 {
-		t.Errorf("%d messages, want one for all rings", n)
-	}
-	if n := len(x.noticesOf(notice.RingLimit)); n != 3 {
-		t.Errorf("%d notices, want 3", n)
-	}
-	x.owner.retire(x.path("exited"))
-	x.advance(limitRetry)
-	d.runSubmitted()
-	d.look()
-	if s := d.State(); s.Open != 1 || len(s.Refused) != 2 {
-		t.Errorf("state = %+v, want one open ring", s)
-	}
-}
-
 func TestFilesThatArentRingsArentRefusedAtTheLimit(t *testing.T) {
 	x := newFixture(t)
 	touch(t, x.path("notes.txt"), "a text that is longer than the header of a ring, which has 40 bytes")
-	d := x.directory(func(c *Config) { c.Rings = NewRings(0) })
+	x.owner.limit = 1
+	x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
 	x.round(d)
 	if s := d.State(); len(s.Refused) != 0 {
 		t.Errorf("refused = %+v", s.Refused)

@@ -40,7 +40,7 @@ func TestRenamedRingKeepsItsAgent(t *testing.T) {
 					t.Errorf("state = %+v", s)
 				}
 				reported := x.noticesOf(notice.RingRenamed)
-				if len(reported) != 1 || reported[0].Path != renamed || !strings.Contains(reported[0].Text, ring.Path()) {
+				if len(reported) != 1 || reported[0].Path != renamed || !strings.Contains(reported[0].String(), ring.Path()) {
 					t.Errorf("notices = %v", reported)
 				}
 			})
@@ -145,16 +145,17 @@ func TestRingWithTwoNamesIsOneAgent(t *testing.T) {
 func TestRingInTwoDirectoriesIsOneAgent(t *testing.T) {
 	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
 		x := newFixture(t)
-		rings := NewRings(10)
 		ring := x.ring("agent", ringbuf.V4, 16)
 		other := t.TempDir()
 		if err := os.Link(ring.Path(), filepath.Join(other, "agent")); err != nil {
 			t.Skip(err)
 		}
-		config := func(c *Config) { c.Observe, c.Rings = mode == ringbuf.Observe, rings }
+		config := func(c *Config) { c.Observe = mode == ringbuf.Observe }
 		first := x.directory(config)
 		second := x.directory(func(c *Config) { config(c); c.Dir = other })
 		x.round(first)
+		x.round(second)
+		x.advance(ProbeInterval) // a lock may be held for a moment
 		x.round(second)
 		push(t, ring, 1)
 		if got := x.round(second); len(x.owner.open) != 1 || got["agent"] != 1 {

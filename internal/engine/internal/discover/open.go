@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
@@ -17,52 +17,37 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// tryOpen opens the file of a path as the path's new ring, unless it is too early to
-// try.
+// tryOpen opens the file of a path and offers the ring to the owner.
 func (t *tracker) tryOpen(f *files.Dir, r *record, info files.Info) {
-	now := t.cfg.Now()
-	holder := t.cfg.Rings.pathOf(info.ID)
-	switch {
-	case holder != "" && holder != r.Path:
-		t.noteAlias(r, holder)
+	if path := t.held[info.ID]; path != "" { // under another name, or it was replaced and is back
+		t.refuse(r, info, fmt.Errorf("%w: %s", drain.ErrOpen, path))
 		return
-	case !r.shouldTry(info, now):
-		if r.state == refused {
-			t.retryLater(r)
-		}
-		return
-	case holder != "": // the path's previous ring is back, and isn't closed yet
-		t.refuse(r, info, errHeld)
-		return
-	case r.limited && r.info.Same(info):
-		if err := t.cfg.Rings.admit(t.cfg.Holder); err != nil {
-			t.refuse(r, info, err)
-			return
-		}
 	}
-	ring, err := t.open(f, r)
-	if err == nil {
-		r.known, r.info = true, info
-		t.cfg.Rings.Add(r.ID, t.cfg.Holder)
+	ring, err := t.openRing(f, r)
+	switch {
+	case err == nil:
+		m := drain.Opened{Agent: r.Agent, Reader: ring, From: t.source, File: idOf(ring)}
+		attended, unknown := ring.Attended()
+		m.Exited = unknown == nil && !attended && ring.Idle()
 		t.setState(r, open)
-		r.ring = ring
-		t.send(drain.Opened{Agent: r.Agent, Reader: ring, From: t.source})
-		t.opened()
-		t.reportDisk(f)
-		t.probe(r) // if another agent has the same ID, the owner needs to know which one runs
-		return
-	}
-	switch {
-	case t.ctx.Err() != nil: // the search was canceled
-	case errors.Is(err, errExited):
-		t.ignore(r, info)
-	case !isAbsent(err): // a file that was just removed isn't refused
+		r.ring, r.info, t.held[m.File] = ring, info, r.Path
+		t.send(m)
+		t.count(1)
+		if !m.Exited {
+			t.reportDisk(f)
+		}
+		t.probe(r)
+	case t.ctx.Err() != nil, isAbsent(err): // the search was canceled, or the file was just removed
+	case errors.Is(err, ringbuf.ErrLocked) && !r.since.IsZero(): // not just for a moment
+		t.postpone(r, info, err)
+		t.send(drain.Opened{Agent: r.Agent, From: t.source, File: info.ID, Locked: err})
+	default:
 		t.refuse(r, info, err)
 	}
 }
 
-// open opens a ring for the owner.
-func (t *tracker) open(f *files.Dir, r *record) (*ringbuf.Reader, error) {
+// openRing opens a ring and identifies its agent.
+func (t *tracker) openRing(f *files.Dir, r *record) (*ringbuf.Reader, error) {
 	mode := ringbuf.Consume
 	if t.cfg.Observe {
 		mode = ringbuf.Observe
@@ -77,64 +62,11 @@ func (t *tracker) open(f *files.Dir, r *record) (*ringbuf.Reader, error) {
 	if err == nil {
 		err = t.ctx.Err()
 	}
-	if err == nil {
-		err = t.admit(r, agent.ID, ring)
-	}
 	if err != nil {
 		return nil, errors.Join(err, ring.Close())
 	}
 	r.Agent = agent
 	return ring, nil
-}
-
-// admit returns an error if the owner must not get a ring.
-func (t *tracker) admit(r *record, id string, ring *ringbuf.Reader) error {
-	switch {
-	case (r.state == alias || r.state == ignored && t.cfg.CloseExited) && exited(ring):
-		return errExited
-	case !r.known && exited(ring):
-		if err := t.needed(id); err != nil {
-			return err
-		}
-	}
-	if !r.known {
-		if err := t.cfg.Rings.admit(t.cfg.Holder); err != nil {
-			return err
-		}
-	}
-	size := ring.Layout().FileSize(uint64(ring.Capacity()))
-	return t.cfg.Rings.claim(idOf(ring), claim{r.Path, t.cfg.Holder, size}) // fails if the file was just replaced
-}
-
-// needed returns an error unless an agent that has exited, and whose ring is empty, must
-// still be reported, because its totals are stored. NIXL never removes a ring, so there
-// may be thousands of such rings.
-func (t *tracker) needed(id string) error {
-	if t.cfg.Rings.has(id) || !t.cfg.Stored(id) { // if it is there, the agent already has another ring
-		return errExited
-	}
-	return nil
-}
-
-// exited reports whether the agent of a ring has exited and all its events are
-// counted: no other process has the ring open, and it is empty.
-func exited(ring *ringbuf.Reader) bool {
-	attended, err := ring.Attended()
-	return err == nil && !attended && ring.Idle()
-}
-
-// noteAlias marks a path as another name of an open ring. A running agent keeps the
-// name under which its ring was discovered, even if the file is renamed: if its
-// totals moved to another name, a sum over all agents would count them twice.
-func (t *tracker) noteAlias(r *record, holder string) {
-	t.setState(r, alias)
-	if t.cfg.Discovered && !strings.HasPrefix(holder, t.cfg.Dir+"/") {
-		return
-	}
-	t.reportOnce(r, notice.Notice{
-		Kind: notice.RingRenamed, Level: slog.LevelInfo,
-		Text: fmt.Sprintf("file is another name of the ring %s; the agent is reported under the original name until it restarts", holder),
-	})
 }
 
 // reportDisk reports once that rings of this directory are on a disk.
@@ -149,78 +81,66 @@ func (t *tracker) reportDisk(f *files.Dir) {
 	})
 }
 
-// closeRing closes a ring that the owner has returned.
-func (t *tracker) closeRing(ring *ringbuf.Reader) {
-	if ring == nil {
-		return
+// take closes a ring that the owner has returned. It returns the record of its path if this
+// is the path's newest ring, and nil otherwise.
+func (t *tracker) take(path string, ring *ringbuf.Reader) *record {
+	r := t.records[path]
+	if ring != nil {
+		delete(t.held, idOf(ring))
+		t.closeRing(ring)
 	}
-	id := idOf(ring)
-	_ = ring.Close() // an error has no consequences: nothing was written
-	t.cfg.Rings.Release(id)
-	t.mu.Lock()
-	t.rings--
-	t.mu.Unlock()
+	if r == nil || r.ring != ring {
+		return nil
+	}
+	r.ring = nil
+	return r
 }
 
-// closed closes a ring. If it is the path's newest ring, the file is ignored until
-// it changes or the owner asks to reopen it.
-func (t *tracker) closed(ring *ringbuf.Reader) {
-	if r := t.records[ring.Path()]; r != nil && r.ring == ring {
-		r.ring = nil
-		switch {
-		case r.state != open:
-		case t.cfg.CloseExited: // an agent that has started since may not change the file again
-			t.ignore(r, r.exitInfo)
-		default:
-			t.ignore(r, r.info)
-		}
+// closeRing closes a ring.
+func (t *tracker) closeRing(ring *ringbuf.Reader) {
+	if ring != nil {
+		_ = ring.Close() // an error has no consequences: nothing was written
+		t.count(-1)
 	}
-	t.closeRing(ring)
+}
+
+// returned closes a ring whose file isn't opened until it differs from what is known about it, or
+// the owner asks to reopen it. If the agent has exited, the next one may already have changed the
+// file.
+func (t *tracker) returned(path string, ring *ringbuf.Reader, exited bool) {
+	r := t.take(path, ring)
+	if r == nil || r.state != open {
+		return
+	}
+	t.setState(r, refused)
+	r.until = time.Time{}
+	r.forget()
+	if exited {
+		r.info = r.exitInfo
+	}
 }
 
 // reopen closes a ring and opens the path's file again, unless the path already has
 // a newer ring.
 func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
-	t.closeRing(ring)
-	r := t.records[a.Path]
-	if r == nil || r.ring != ring {
+	r := t.take(a.Path, ring)
+	if r == nil && ring == nil {
+		r = t.record(a.Name) // it was deleted because there was no file
+	}
+	if r == nil || t.stopped {
 		return
 	}
-	r.ring = nil
-	if r.state == open || r.state == ignored {
+	if r.state == open {
 		t.setState(r, refused)
-		r.info, r.tried = files.Info{}, t.cfg.Now()
 	}
+	r.info = files.Info{}
+	r.forget()
 	t.checkPath(r)
 }
 
-// retire closes the ring of an agent that has exited.
-func (t *tracker) retire(a drain.Agent, ring *ringbuf.Reader) {
-	t.cfg.Rings.Remove(a.ID)
-	t.closeRing(ring)
-	r := t.records[a.Path]
-	if r == nil || r.ring != ring {
-		return // a message about the path's next ring is on its way to the owner
+// refuseRing closes a ring that the owner doesn't keep.
+func (t *tracker) refuseRing(a drain.Agent, ring *ringbuf.Reader, reason error) {
+	if r := t.take(a.Path, ring); r != nil && (ring == nil || r.state == open) {
+		t.refuse(r, r.info, reason)
 	}
-	r.ring, r.known = nil, false
-	if r.state == open {
-		t.ignore(r, r.exitInfo)
-	}
-}
-
-// refuseRing closes a ring whose agent has the ID of another agent. The ring is opened again
-// later.
-func (t *tracker) refuseRing(a drain.Agent, ring *ringbuf.Reader) {
-	t.closeRing(ring)
-	r := t.records[a.Path]
-	if r == nil || r.ring != ring {
-		return
-	}
-	r.ring, r.known = nil, false
-	if r.state != open {
-		return
-	}
-	r.refusedWait = nextBackoff(r.refusedWait, firstRetry)
-	t.refuse(r, r.info, errIdentity)
-	r.wait = r.refusedWait
 }

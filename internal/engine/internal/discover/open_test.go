@@ -187,11 +187,17 @@ func TestRingBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		x.ring(name, ringbuf.V4, 8)
 	}
-	d := x.directory(func(c *Config) { c.Rings = NewRings(2) })
+	x.owner.limit = 2
+	d := x.directory(nil)
 	x.round(d)
 	x.advance(time.Second)
 	x.round(d)
 	s := d.State()
+	for path, r := range s.Refused {
+		if r.Reason != "limit" {
+			t.Errorf("%s is refused: %+v", path, r)
+		}
+	}
 	if reported := x.noticesOf(notice.RingLimit); s.Open != 2 || len(s.Refused) != 1 || len(reported) != 1 {
 		t.Errorf("state = %+v, notices = %v", s, reported)
 	}

@@ -5,7 +5,6 @@ package discover
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"time"
@@ -16,69 +15,56 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Times to wait before a refused file is tried again.
+// Times to wait before a refused file is tried again. The wait doubles up to maxRetry.
 const (
-	firstRetryStarting = 5 * time.Millisecond // an agent creates its ring within microseconds
-	firstRetry         = time.Second
-	limitRetry         = 50 * time.Millisecond // an agent that has exited gives way
-	maxRetry           = 30 * time.Second
+	firstRetry = time.Second
+	maxRetry   = 30 * time.Second
 	// startTimeout is the time after which an agent that isn't ready is reported.
 	startTimeout = 10 * time.Second
-	// settleTimeout is the time after which a header that doesn't match its file is
-	// reported.
-	settleTimeout = time.Second
-	// lockTimeout is the time after which a ring that another consumer has locked is reported. This
-	// consumer may be here: another directory's goroutine has found the ring under another name, and
-	// is opening it.
-	lockTimeout = 100 * time.Millisecond
 )
 
 var (
-	errLimit    = errors.New("the limit on the number of rings and stores is reached; raise max_rings, or narrow include")
-	errIdentity = errors.New("another running agent has the same identity; give agents unique names, or add what distinguishes them to identify_by")
+	errLimit = drain.ErrLimit
 	// errGone means that a directory was removed with its container or pod.
-	errGone    = errors.New("container was removed")
-	errHeld    = fmt.Errorf("%w: its events are still being drained", ringbuf.ErrNotReady)
-	errSeeking = fmt.Errorf("%w: the process that has the ring mapped is being sought", ringbuf.ErrNotReady)
-	errExited  = errors.New("agent has exited and all its events are counted")
+	errGone = errors.New("container was removed")
+	// errSeeking means that the ID of an agent isn't known before the next search.
+	errSeeking = errors.New("the process that has the ring mapped is being sought")
 )
+
+// refusals says what is done about each kind of error, in this order.
+var refusals = []struct {
+	err    error
+	reason string        // value of the metric attribute
+	first  time.Duration // until the next try
+	quiet  time.Duration // how long the error isn't reported
+}{
+	{drain.ErrContainerLimit, "budget", firstRetry, 0},
+	{ringbuf.ErrUnknownVersion, "version", firstRetry, 0},
+	{ringbuf.ErrFileSystem, "file_system", firstRetry, 0},
+	{fs.ErrPermission, "permission", firstRetry, 0},
+	{ringbuf.ErrLocked, "locked", lookInterval, lookInterval / 2},
+	{ringbuf.ErrNotReady, "not_ready", lookInterval, startTimeout}, // an agent creates its ring within microseconds
+	{errSeeking, "not_ready", lookInterval, startTimeout},
+	{ringbuf.ErrHole, "sparse", firstRetry, 0},
+	{ringbuf.ErrInvalid, "invalid", lookInterval, lookInterval / 2}, // its agent may be about to restart
+	{ringbuf.ErrShrunk, "invalid", lookInterval, lookInterval / 2},
+	{drain.ErrLimit, "limit", firstRetry, 0},
+	{drain.ErrIdentity, "identity", firstRetry, 5 * firstRetry}, // it may be known only later that the other agent has exited
+	{nil, "error", firstRetry, 0},
+}
 
 // reason returns the value of the metric attribute reason for an error.
 func reason(err error) string {
 	var owner *files.OwnerError
-	var budget *budgetError
-	switch {
-	case errors.As(err, &budget):
-		return "budget"
-	case errors.Is(err, ringbuf.ErrUnknownVersion):
-		return "version"
-	case errors.As(err, &owner):
+	if errors.As(err, &owner) {
 		return "owner"
-	case errors.Is(err, ringbuf.ErrFileSystem):
-		return "file_system"
-	case errors.Is(err, fs.ErrPermission):
-		return "permission"
-	case errors.Is(err, ringbuf.ErrLocked):
-		return "locked"
-	case errors.Is(err, ringbuf.ErrNotReady):
-		return "not_ready"
-	case errors.Is(err, ringbuf.ErrHole):
-		return "sparse"
-	case errors.Is(err, ringbuf.ErrInvalid), errors.Is(err, ringbuf.ErrShrunk):
-		return "invalid"
-	case errors.Is(err, errLimit):
-		return "limit"
-	case errors.Is(err, errIdentity):
-		return "identity"
-	default:
-		return "error"
 	}
-}
-
-// isAbsent reports whether an error means that a file doesn't exist. A file below a
-// link doesn't count as existing.
-func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrNotDir)
+	for _, k := range refusals {
+		if k.err == nil || errors.Is(err, k.err) {
+			return k.reason
+		}
+	}
+	return ""
 }
 
 // isInert reports whether an error means that a file isn't a ring and can become one
@@ -87,83 +73,74 @@ func isInert(err error) bool {
 	return errors.Is(err, ringbuf.ErrNotRing) || errors.Is(err, ringbuf.ErrNotRegular)
 }
 
-// refuse records that a path can't be opened, and schedules the next try.
+// refuse records that a path can't be opened, and reports why. A file that isn't a ring, and the
+// ring of an exited agent, are tried again only after a change.
 func (t *tracker) refuse(r *record, info files.Info, err error) {
-	now := t.cfg.Now()
-	budget := (*budgetError)(nil)
-	overBudget := errors.As(err, &budget)
-	r.limited = errors.Is(err, errLimit) || overBudget && budget.resource == someRings
-	starting := errors.Is(err, ringbuf.ErrNotReady) && (r.state != refused || now.Sub(r.since) < startTimeout)
-	if isInert(err) && !starting {
-		t.ignore(r, info)
+	quiet := t.postpone(r, info, err)
+	switch {
+	case errors.Is(err, drain.ErrUnneeded):
+		r.until = time.Time{}
+	case errors.Is(err, drain.ErrOpen):
+		// A running agent keeps the name under which its ring was discovered, even if the file is
+		// renamed: if its totals moved to another name, a sum over all agents would count them twice.
+		if !t.cfg.Discovered {
+			t.reportOnce(r, notice.Notice{
+				Kind: notice.RingRenamed, Level: slog.LevelInfo, Err: err,
+				Text: "file is another name of an open ring; the agent is reported under the original name until it restarts",
+			})
+		}
+		t.setRefusal(r.Path, nil)
+		return
+	case quiet:
+	case isInert(err):
+		r.until = time.Time{}
 		t.reportOnce(r, notice.Notice{
 			Kind: notice.NotRing, Level: slog.LevelDebug, Err: err,
 			Text: "file isn't a ring; exclude it, or give agents their own directory",
 		})
-		return
-	}
-	t.setState(r, refused)
-	first, quiet := firstRetry, false
-	switch {
-	case errors.Is(err, ringbuf.ErrNotReady):
-		first, quiet = firstRetryStarting, starting
-	case errors.Is(err, ringbuf.ErrLocked):
-		quiet = now.Sub(r.since) < lockTimeout
-		if quiet {
-			first = firstRetryStarting
+	default:
+		n := notice.Notice{Kind: notice.RingRefused, Level: slog.LevelWarn, Err: err, Text: "ring can't be opened, so its events aren't counted; retrying"}
+		switch {
+		case errors.Is(err, drain.ErrContainerLimit):
+			n.Kind, n.Text = notice.BudgetReached, "not all rings are opened, and the events in the others aren't counted"
+		case errors.Is(err, drain.ErrLimit):
+			n.Kind, n.Level = notice.RingLimit, slog.LevelError
 		}
-	case errors.Is(err, errIdentity): // it may be known only later that the other agent has exited
-		quiet = r.refusedWait < 4*firstRetry
-	case errors.Is(err, ringbuf.ErrInvalid) && changedWithin(settleTimeout, info, now):
-		first, quiet = firstRetryStarting, r.known
-	}
-	if r.limited {
-		first = limitRetry
-	}
-	r.info, r.tried, r.wait = info, now, nextBackoff(r.wait, first)
-	n := notice.Notice{Kind: notice.RingRefused, Level: slog.LevelWarn, Err: err, Text: "ring can't be opened, so its events aren't counted; retrying"}
-	switch {
-	case overBudget:
-		n = notice.Notice{Kind: notice.BudgetReached, Level: slog.LevelWarn, Err: budget, Text: textBudget}
-	case r.limited:
-		n.Kind, n.Level = notice.RingLimit, slog.LevelError
-	}
-	if r.limited {
-		r.wait = min(r.wait, ProbeInterval) // another agent may exit at any time
-		t.crowd(overBudget)
-	}
-	t.retryLater(r)
-	if !quiet {
 		t.setRefusal(r.Path, &Refusal{Reason: reason(err), Err: err})
 		t.reportOnce(r, n)
+		t.retryLater(r)
+		return
 	}
+	t.setRefusal(r.Path, nil)
+	t.retryLater(r)
+}
+
+// postpone sets when a path is tried again. It reports whether the reason isn't reported yet.
+func (t *tracker) postpone(r *record, info files.Info, err error) (quiet bool) {
+	now := t.cfg.Now()
+	t.setState(r, refused)
+	if r.since.IsZero() || r.info.ID != info.ID {
+		r.since, r.wait = now, 0
+	}
+	for _, k := range refusals {
+		if k.err != nil && !errors.Is(err, k.err) {
+			continue
+		}
+		r.wait = min(max(2*r.wait, k.first), maxRetry)
+		if errors.Is(err, drain.ErrOpen) { // each walk tries again
+			r.wait = 0
+		}
+		r.info, r.until = info, now.Add(r.wait)
+		return now.Sub(r.since) < k.quiet
+	}
+	return false
 }
 
 // retryLater makes a walk due when a refused path is to be tried again.
 func (t *tracker) retryLater(r *record) {
-	if at := r.tried.Add(r.wait); t.retryAt.IsZero() || at.Before(t.retryAt) {
-		t.retryAt = at
+	if !r.until.IsZero() && (t.retryAt.IsZero() || r.until.Before(t.retryAt)) {
+		t.retryAt = r.until
 	}
-}
-
-const textBudget = "not all rings are opened, and the events in the others aren't counted"
-
-// crowd asks the owner to retire agents that have exited, of any holder or, if its budget is
-// used up, of this one. Any number of rings may be refused at once, so the owner gets one
-// message for all of them.
-func (t *tracker) crowd(overBudget bool) {
-	t.crowded++
-	if now := t.cfg.Now(); now.Sub(t.crowdedAt) >= limitRetry {
-		t.send(drain.Crowded{Rings: t.crowded, Holder: t.cfg.Holder, OverBudget: overBudget})
-		t.crowded, t.crowdedAt = 0, now
-	}
-}
-
-// ignore ignores a file until it differs from info. With a zero info, the next check
-// tries to open it.
-func (t *tracker) ignore(r *record, info files.Info) {
-	t.setState(r, ignored)
-	r.info = info
 }
 
 // reportOnce reports a notice about a path unless the last one had the same cause.
@@ -172,32 +149,12 @@ func (t *tracker) reportOnce(r *record, n notice.Notice) {
 	if n.Err != nil {
 		cause = n.Err.Error()
 	}
-	if cause == r.cause {
+	if cause == r.reported {
 		return
 	}
-	r.cause, n.Path = cause, r.Path
+	r.reported, n.Path = cause, r.Path
 	if n.Kind == notice.BudgetReached {
 		n.Path = t.cfg.Dir // one line for all files
 	}
 	t.report(n)
-}
-
-// shouldTry reports whether to try to open a file: it has changed, or a retry is due.
-func (r *record) shouldTry(info files.Info, now time.Time) bool {
-	switch r.state {
-	case refused:
-		return !r.info.Same(info) || !now.Before(r.tried.Add(r.wait))
-	case ignored:
-		return !r.info.Same(info)
-	default:
-		return true
-	}
-}
-
-// nextBackoff doubles the time to wait, within limits.
-func nextBackoff(wait, first time.Duration) time.Duration { return min(max(2*wait, first), maxRetry) }
-
-func changedWithin(d time.Duration, info files.Info, now time.Time) bool {
-	age := now.Sub(info.ModTime)
-	return age >= 0 && age < d
 }

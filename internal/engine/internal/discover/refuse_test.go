@@ -53,7 +53,6 @@ func TestRefusalHasReason(t *testing.T) {
 			}
 			must.OK(t, os.Chmod(ring.Path(), 0o400))
 		}},
-		"limit": {change: func(c *Config) { c.Rings = NewRings(0) }},
 	} {
 		t.Run(want, func(t *testing.T) {
 			x := newFixture(t)
@@ -129,7 +128,7 @@ func TestFileThatBecomesARingIsOpened(t *testing.T) {
 		t.Errorf("the ring of a starting agent is refused: %+v", s)
 	}
 	push(t, x.ring("agent", ringbuf.V4, 8), 1)
-	x.advance(firstRetryStarting)
+	x.advance(lookInterval)
 	d.look()
 	if got := x.owner.drain()["agent"]; got != 1 {
 		t.Errorf("counted %d events, want 1", got)
@@ -142,9 +141,9 @@ func TestSecondConsumerOpensRingAfterFirstCloses(t *testing.T) {
 	first := x.directory(nil)
 	first.walk()
 	second := y.directory(func(c *Config) { c.Dir = x.dir })
-	second.walk()
-	y.advance(lockTimeout)
-	second.walk()
+	y.round(second)
+	y.advance(lookInterval)
+	y.round(second)
 	if s := second.State(); s.Refused[x.path("agent")].Reason != "locked" {
 		t.Errorf("state of the second is %+v", s)
 	}
@@ -169,7 +168,7 @@ func TestRingThatIsLockedForAMomentIsNotRefused(t *testing.T) {
 		t.Errorf("refused = %+v, notices = %v", s.Refused, x.noticesOf(notice.RingRefused))
 	}
 	must.OK(t, r.Close())
-	x.advance(firstRetryStarting)
+	x.advance(lookInterval)
 	d.look()
 	if got := x.round(d)["agent"]; got != 1 || len(x.noticesOf(notice.RingRefused)) != 0 {
 		t.Errorf("counted %d events, want 1; notices = %v", got, x.noticesOf(notice.RingRefused))

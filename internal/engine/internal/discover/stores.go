@@ -301,9 +301,7 @@ func (s *stores) drop(f *storeFile) {
 // count adds to the number of stores that are reported.
 func (s *stores) count(n int) {
 	s.open.Add(int64(n))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rings += n
+	s.tracker.count(n)
 }
 
 // refuse records and reports that a file can't be read as a store.

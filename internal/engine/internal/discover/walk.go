@@ -25,9 +25,9 @@ const maxDepth = 16
 func (d *Directory) walk() {
 	d.walks++
 	d.skipped, d.seen, d.included = false, 0, 0
-	left := int(d.cfg.Rings.limitOf(d.cfg.Holder, someFiles))
+	left := d.cfg.maxFiles()
 	d.retryAt, d.walked = time.Time{}, files.Info{}
-	f, err := d.open()
+	f, err := d.openDir()
 	if errors.Is(err, errGone) {
 		return
 	}
@@ -53,23 +53,23 @@ func (d *Directory) walk() {
 }
 
 // open returns the open directory. A directory that is held isn't opened again by each walk.
-func (d *Directory) open() (*files.Dir, error) {
-	if now := d.cfg.Now(); now.Sub(d.heldAt) >= reopenInterval || d.held == nil || d.held.Rewind() != nil {
+func (d *Directory) openDir() (*files.Dir, error) {
+	if now := d.cfg.Now(); now.Sub(d.openedAt) >= reopenInterval || d.dir == nil || d.dir.Rewind() != nil {
 		d.release()
 		f, err := d.cfg.OpenDir(d.cfg.Dir, ".")
 		if err != nil {
 			return nil, err
 		}
-		d.held, d.heldAt = f, now
+		d.dir, d.openedAt = f, now
 	}
-	return d.held, nil
+	return d.dir, nil
 }
 
 // release closes the open directory.
 func (d *Directory) release() {
-	if d.held != nil {
-		_ = d.held.Close() // it was only read
-		d.held = nil
+	if d.dir != nil {
+		_ = d.dir.Close() // it was only read
+		d.dir = nil
 	}
 }
 
@@ -126,13 +126,15 @@ func (d *Directory) enterDir(f *files.Dir, name string, left *int) {
 	_ = d.walkDir(below, name+"/", left)
 }
 
+var errManyFiles = errors.New("directory has too many files")
+
 // reportWalk reports when the directory becomes unreadable, readable again, or too
 // large.
 func (d *Directory) reportWalk(err error) {
-	var over *budgetError
+	var over error
 	if d.skipped {
-		over = &budgetError{d.cfg.Holder, someFiles, d.cfg.Rings.limitOf(d.cfg.Holder, someFiles)}
-		d.setRefusal(d.cfg.Dir, &Refusal{Reason: reason(over), Err: over})
+		over = fmt.Errorf("%w: at most %d are checked", errManyFiles, d.cfg.maxFiles())
+		d.setRefusal(d.cfg.Dir, &Refusal{Reason: "budget", Err: over})
 	} else {
 		d.setRefusal(d.cfg.Dir, nil)
 	}
@@ -147,7 +149,7 @@ func (d *Directory) reportWalk(err error) {
 	case err == nil && before != nil:
 		n.Kind, n.Level, n.Text = notice.DirectoryFound, slog.LevelInfo, "telemetry directory can be read now"
 	case d.skipped && !d.truncated:
-		n.Kind, n.Err, n.Text = notice.DirectoryCut, over, "directory has too many files, and some are ignored; give agents their own directory"
+		n.Kind, n.Err, n.Text = notice.DirectoryCut, over, "some files in this directory are ignored; give agents their own directory"
 	case d.seen > 0 && d.included == 0 && !d.cfg.Discovered && !d.unmatched:
 		d.unmatched = true
 		n.Kind, n.Level = notice.PatternsUnmatched, slog.LevelInfo

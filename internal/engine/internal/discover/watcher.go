@@ -78,7 +78,7 @@ type Watcher struct {
 	watched map[string]*Directory // by the finder's key
 	closing []*Directory          // removed directories whose rings aren't closed yet
 	missing error
-	refused map[string]Refusal // directories that exceed a budget
+	refused map[string]Refusal // directories that exceed the limit
 }
 
 // NewWatcher returns a Watcher. It passes messages to send. Nothing is opened before
@@ -153,24 +153,28 @@ func (w *Watcher) update(found map[string]Location) {
 			w.closing = append(w.closing, d)
 		}
 	}
-	w.closing = slices.DeleteFunc(w.closing, func(d *Directory) bool {
-		if !d.worker.Stopped() {
-			return false
-		}
-		w.cfg.Rings.free(d.cfg.Holder, someDirectories, 1)
-		return true
-	})
+	w.closing = slices.DeleteFunc(w.closing, func(d *Directory) bool { return d.worker.Stopped() })
 }
 
-// admit starts to watch a directory if its holder has budget for it.
+// maxDirectories limits the directories of a container or pod that are watched.
+const maxDirectories = 16
+
+var errManyDirectories = fmt.Errorf("has more than %d directories of rings; remove what its agents don't need", maxDirectories)
+
+// admit starts to watch a directory, unless its container already has too many.
 func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
-	h := l.Holder()
-	err := w.cfg.Rings.use(h, someDirectories, 1)
-	if err == nil {
+	h, same := l.Holder(), 0
+	for _, d := range slices.AppendSeq(slices.Clone(w.closing), maps.Values(w.watched)) {
+		if d.cfg.Holder == h {
+			same++
+		}
+	}
+	if !h.Isolated() || same < maxDirectories {
 		w.add(key, l)
 		return
 	}
-	w.refused[l.Path()] = Refusal{Reason: reason(err), Err: err}
+	err := fmt.Errorf("%v %w", h, errManyDirectories)
+	w.refused[l.Path()] = Refusal{Reason: "budget", Err: err}
 	if _, reported := before[l.Path()]; !reported {
 		w.notices.Report(notice.Notice{
 			Kind: notice.BudgetReached, Level: slog.LevelWarn, Path: w.cfg.Finder.Name(), Pod: h.Pod, Container: h.Container, Err: err,
@@ -192,7 +196,6 @@ func (w *Watcher) add(key string, l Location) {
 	d, err := New(cfg, w.send, w.notices)
 	if err != nil { // the path isn't absolute, and there is no working directory
 		w.missing = err
-		w.cfg.Rings.free(cfg.Holder, someDirectories, 1)
 		return
 	}
 	d.Start()

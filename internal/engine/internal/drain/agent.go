@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -18,7 +19,8 @@ import (
 type agent struct {
 	Agent
 	source Source
-	page   int // see [checkpoint.PageOf]
+	file   files.ID // of reader
+	page   int      // see [checkpoint.PageOf]
 
 	reader   *ringbuf.Reader // nil while the agent has no open ring
 	reopenAt time.Time       // when to open a broken ring again; zero if there is none

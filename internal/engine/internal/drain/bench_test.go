@@ -176,10 +176,10 @@ type ownRing struct {
 	reader *ringbuf.Reader
 }
 
-func (ownRing) Close(r *ringbuf.Reader)           { _ = r.Close() }
-func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader) {}
-func (ownRing) Retire(_ Agent, _ *ringbuf.Reader) {}
-func (ownRing) Refuse(_ Agent, _ *ringbuf.Reader) {}
+func (ownRing) Close(r *ringbuf.Reader)              { _ = r.Close() }
+func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader)    {}
+func (ownRing) Retire(_ Agent, _ *ringbuf.Reader)    {}
+func (ownRing) Refuse(Agent, *ringbuf.Reader, error) {}
 
 func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
 	b.Helper()

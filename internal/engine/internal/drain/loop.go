@@ -65,8 +65,6 @@ type Loop struct {
 	mail  *mailbox.Mailbox[Message]
 	ended chan struct{}
 
-	stored map[string]bool // IDs of the agents with a checkpoint when the loop started
-
 	// busy is the start of the current step in nanoseconds since started, or 0
 	// between steps.
 	busy    atomic.Int64
@@ -80,16 +78,13 @@ func NewLoop(cfg LoopConfig) *Loop {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	l := &Loop{cfg: cfg, mail: mailbox.New[Message](), ended: make(chan struct{}), started: cfg.Now(), stored: make(map[string]bool)}
+	l := &Loop{cfg: cfg, mail: mailbox.New[Message](), ended: make(chan struct{}), started: cfg.Now()}
 	saves := cfg.Storage != nil && !cfg.Observe // an observer has no position to resume
 	l.owner = newOwner(&l.cfg.Config, l, saves)
 	if saves {
 		l.saver = checkpoint.NewSaver(cfg.Storage, l.cfg.observeSave)
 		values, err := l.saver.Load()
 		l.owner.load(values, err, cfg.Now())
-		for _, id := range l.owner.pages.IDs() {
-			l.stored[id] = true
-		}
 	}
 	go l.run()
 	return l
@@ -248,9 +243,6 @@ func (l *Loop) StopSaving(ctx context.Context) error {
 	}
 	return l.saver.Stop(ctx)
 }
-
-// Stored reports whether an earlier process has stored a checkpoint of an agent.
-func (l *Loop) Stored(id string) bool { return l.stored[id] }
 
 // hungAfter is the duration of a step after which the loop counts as hanging.
 const hungAfter = time.Second

@@ -138,7 +138,7 @@ func (d *loopHarness) Retire(a Agent, r *ringbuf.Reader) {
 
 // Probe implements Source.
 // Refuse implements Source.
-func (d *loopHarness) Refuse(_ Agent, r *ringbuf.Reader) { d.Close(r) }
+func (d *loopHarness) Refuse(_ Agent, r *ringbuf.Reader, _ error) { d.Close(r) }
 
 func (d *loopHarness) isClosed(r *ringbuf.Reader) bool {
 	d.mu.Lock()

@@ -16,19 +16,9 @@ type Source interface {
 	// Retire closes r, unless it is nil. The agent has exited, so the source opens
 	// the file again only when it changes.
 	Retire(a Agent, r *ringbuf.Reader)
-	// Refuse closes a ring whose agent has the same ID as another agent, which is running
-	// as far as its source knows. The source opens the ring again later, because the other
-	// agent may exit.
-	Refuse(a Agent, r *ringbuf.Reader)
-}
-
-// Opened reports that a ring was opened and locked. It passes the reader to the owner. If
-// the agent already has a ring, either another file has replaced it, or the agent has
-// restarted with a ring at another path.
-type Opened struct {
-	Agent  Agent
-	Reader *ringbuf.Reader
-	From   Source
+	// Refuse closes r, unless it is nil, because the owner doesn't keep it. The source offers
+	// the ring again later, depending on the reason.
+	Refuse(a Agent, r *ringbuf.Reader, reason error)
 }
 
 // Attributed reports what is known about an agent that was opened without attributes of its
@@ -52,14 +42,6 @@ type Touched struct{ ID string }
 type Gone struct {
 	ID     string
 	Reader *ringbuf.Reader
-}
-
-// Crowded reports that a number of rings were refused because of the limit on agents, or
-// because of the budget of their holder. Agents that have exited give way to them.
-type Crowded struct {
-	Rings      int
-	Holder     Holder
-	OverBudget bool // only agents of the holder can give way
 }
 
 // Attended reports whether another process has the ring open.

@@ -34,11 +34,8 @@ func (o *owner) load(values [][]byte, err error, now time.Time) {
 	}
 }
 
-func (m Opened) apply(o *owner, now time.Time) {
-	if o.stopped {
-		m.From.Close(m.Reader)
-		return
-	}
+// keep makes a ring that of its agent.
+func (o *owner) keep(m *Opened, now time.Time) {
 	a := o.agents[m.Agent.ID]
 	switch {
 	case a == nil:
@@ -47,15 +44,12 @@ func (m Opened) apply(o *owner, now time.Time) {
 			a.tally.Opened(m.Reader.Committed() == 0)
 			a.dirty = o.saves // the start time of the totals
 		}
-	case m.Agent.Path != a.Path && a.busy():
-		m.From.Refuse(m.Agent, m.Reader)
-		return
 	case a.reader != nil:
 		o.replaced(a, now)
 	case m.Agent.Path != a.Path:
 		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring")
 	}
-	a.source = m.From
+	a.source, a.file = m.From, m.File
 	o.attach(a, m.Agent, m.Reader, now)
 }
 

@@ -186,7 +186,7 @@ func (b *harness) count(k notice.Kind) (n int) {
 func (b *harness) Close(r *ringbuf.Reader)       { b.call(func() { _ = r.Close() }) }
 func (b *harness) Reopen(Agent, *ringbuf.Reader) { b.call(func() { b.reopen = true }) }
 func (b *harness) Retire(Agent, *ringbuf.Reader) { b.call(func() { b.retired = true }) }
-func (b *harness) Refuse(_ Agent, r *ringbuf.Reader) {
+func (b *harness) Refuse(_ Agent, r *ringbuf.Reader, _ error) {
 	b.call(func() { b.refused = append(b.refused, r) })
 }
 
@@ -337,7 +337,7 @@ func TestSilentAgentIsKeptUntilItsLastEventsAreCounted(t *testing.T) {
 	b.push(5)
 	b.fresh = true
 	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
-	if b.step(Crowded{Rings: 1}); b.retired {
+	if b.step(crowded{1}); b.retired {
 		t.Fatal("the agent is retired before its last events can be read")
 	}
 	if n := b.counted(); n != 3 {
@@ -552,26 +552,35 @@ func TestExitedAgentGivesWayAtTheLimit(t *testing.T) {
 			b.push(3)
 			b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 			b.collect()
-			if b.step(Crowded{Rings: 1}); b.retired {
+			if b.step(crowded{1}); b.retired {
 				t.Fatal("a running agent was retired")
 			}
 			b.push(1)
 			b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
-			if b.step(Crowded{Rings: 1}); b.retired {
+			if b.step(crowded{1}); b.retired {
 				t.Fatal("the agent was retired before its last events were delivered")
 			}
 			b.collect()
 			b.step()
 			b.push(1)
-			if b.step(Attended{ID: agentPath, Reader: b.reader, Known: true}, Crowded{Rings: 1}); b.retired {
+			if b.step(Attended{ID: agentPath, Reader: b.reader, Known: true}, crowded{1}); b.retired {
 				t.Fatal("the agent was retired with an event of another one, which has also exited, in its ring")
 			}
 			b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
 			b.collect()
 			b.step()
-			if b.step(Crowded{Rings: 1}); !b.retired || b.count(notice.RingRetired) != 1 {
+			if b.step(crowded{1}); !b.retired || b.count(notice.RingRetired) != 1 {
 				t.Errorf("retired %v, notices %v", b.retired, b.notices)
 			}
 		})
+	}
+}
+
+// crowded is a message that there are too many rings.
+type crowded struct{ rings int }
+
+func (m crowded) apply(o *owner, _ time.Time) {
+	for range m.rings {
+		o.giveWay(func(*agent) bool { return true })
 	}
 }

@@ -72,25 +72,6 @@ func (o *owner) retireStale(now time.Time) {
 	}
 }
 
-func (m Crowded) apply(o *owner, _ time.Time) {
-	var exited []*agent
-	for _, a := range o.order {
-		stored := a.held() == 0 && (!o.saves || !a.dirty)
-		if !a.ended.IsZero() || m.OverBudget && a.Holder != m.Holder {
-			continue
-		}
-		// Another agent may have written events since, and have exited, too.
-		empty := a.reader == nil || a.reader.Idle()
-		if a.exit.complete() && empty && stored && a.delivered == a.news {
-			exited = append(exited, a)
-		}
-	}
-	slices.SortStableFunc(exited, func(a, b *agent) int { return a.lastEvent.Compare(b.lastEvent) })
-	for _, a := range exited[:min(m.Rings, len(exited))] {
-		o.retire(a, "agent exited and gives way to another one, because the limit on rings is reached; raise max_rings")
-	}
-}
-
 // closeGone closes a ring that no process needs; see [Gone]. It may be impossible to open
 // the ring again, so all its events must be counted and stored first.
 func (o *owner) closeGone(a *agent, now time.Time) {

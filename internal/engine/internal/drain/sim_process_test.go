@@ -172,7 +172,7 @@ func (p *process) step() {
 		return
 	}
 	if p.crowded > 0 {
-		p.inbox = append(p.inbox, Crowded{Rings: p.crowded})
+		p.inbox = append(p.inbox, crowded{p.crowded})
 		p.crowded = 0
 	}
 	in := p.inbox
@@ -335,11 +335,11 @@ func (p *process) sendGone() {
 
 // process implements Source and env.
 
-func (p *process) Close(r *ringbuf.Reader)           { p.call(func() { p.close(r) }) }
-func (p *process) Reopen(a Agent, r *ringbuf.Reader) { p.call(func() { p.reopenBy(a, r) }) }
-func (p *process) Retire(a Agent, r *ringbuf.Reader) { p.call(func() { p.retire(a, r) }) }
-func (p *process) Refuse(a Agent, r *ringbuf.Reader) { p.call(func() { p.refuse(a, r) }) }
-func (p *process) reply(c *collect)                  { p.call(func() { c.done(c.collected) }) }
+func (p *process) Close(r *ringbuf.Reader)                    { p.call(func() { p.close(r) }) }
+func (p *process) Reopen(a Agent, r *ringbuf.Reader)          { p.call(func() { p.reopenBy(a, r) }) }
+func (p *process) Retire(a Agent, r *ringbuf.Reader)          { p.call(func() { p.retire(a, r) }) }
+func (p *process) Refuse(a Agent, r *ringbuf.Reader, _ error) { p.call(func() { p.refuse(a, r) }) }
+func (p *process) reply(c *collect)                           { p.call(func() { c.done(c.collected) }) }
 
 func (p *process) report(n notice.Notice) {
 	p.notices = append(p.notices, n)

@@ -1,0 +1,126 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// Why the owner doesn't keep a ring.
+var (
+	ErrLimit          = errors.New("the limit on the number of rings and stores is reached; raise max_rings, or narrow include")
+	ErrContainerLimit = fmt.Errorf("has %d rings, the most that are allowed; remove what its agents don't need", maxHolderRings)
+	ErrIdentity       = errors.New("another running agent has the same identity; give agents unique names, or add what distinguishes them to identify_by")
+	// ErrOpen means that the ring is open under another path.
+	ErrOpen = errors.New("ring is open under another name")
+	// ErrUnneeded means that nothing is left to count or to report.
+	ErrUnneeded = errors.New("agent has exited and all its events are counted")
+)
+
+// maxHolderRings limits the agents of a container, or of a pod if the container isn't known.
+const maxHolderRings = 256
+
+// Opened offers an open ring to the owner. If the owner keeps it and the agent already has a
+// ring, either another file has replaced that, or the agent has restarted with a ring at another
+// path. Otherwise, the owner calls [Source.Refuse].
+type Opened struct {
+	Agent  Agent
+	Reader *ringbuf.Reader // nil if the ring is locked
+	From   Source
+	File   files.ID // of the ring
+	Exited bool     // no process has the ring open, and it is empty
+	Locked error    // why the ring can't be opened: another consumer, here or elsewhere, has locked it
+}
+
+func (m Opened) apply(o *owner, now time.Time) {
+	if o.stopped {
+		m.From.Close(m.Reader)
+		return
+	}
+	if err := o.admit(&m); err != nil {
+		m.From.Refuse(m.Agent, m.Reader, err)
+		return
+	}
+	o.keep(&m, now)
+}
+
+// admit decides whether the owner keeps a ring. The error is why it doesn't.
+func (o *owner) admit(m *Opened) error {
+	a := o.agents[m.Agent.ID]
+	switch {
+	case o.holder(m.File) != nil:
+		return fmt.Errorf("%w: %s", ErrOpen, o.holder(m.File).Path)
+	case m.Locked != nil:
+		return m.Locked
+	case a == nil && m.Exited && (!o.saves || !o.pages.Has(m.Agent.ID)):
+		return ErrUnneeded // NIXL never removes a ring, so there may be thousands
+	case a == nil:
+		return o.makeRoom(m.Agent.Holder)
+	case a.Path != m.Agent.Path && m.Exited:
+		return ErrUnneeded
+	case a.Path != m.Agent.Path && a.busy():
+		return ErrIdentity
+	case a.reader == nil && a.exit.up == UpNo && m.Exited: // it was closed because of that
+		return ErrUnneeded
+	}
+	return nil
+}
+
+// holder returns the agent that has a file as its ring, or nil.
+func (o *owner) holder(id files.ID) *agent {
+	for _, a := range o.agents {
+		if a.reader != nil && a.file == id && id != (files.ID{}) {
+			return a
+		}
+	}
+	return nil
+}
+
+// makeRoom makes room for an agent of a holder. If a limit is reached, the agent that exited
+// first gives way.
+func (o *owner) makeRoom(h Holder) error {
+	same := 0
+	for _, a := range o.agents {
+		if a.Holder == h {
+			same++
+		}
+	}
+	switch {
+	case h.Isolated() && same >= maxHolderRings:
+		if !o.giveWay(func(a *agent) bool { return a.Holder == h }) {
+			return fmt.Errorf("%v %w", h, ErrContainerLimit)
+		}
+	case o.cfg.MaxRings > 0 && len(o.agents) >= o.cfg.MaxRings:
+		if !o.giveWay(func(*agent) bool { return true }) {
+			return ErrLimit
+		}
+	}
+	return nil
+}
+
+// giveWay retires the agent that has been silent longest of those that have exited and of which
+// everything was counted, stored and delivered. It reports false if there is none.
+func (o *owner) giveWay(may func(*agent) bool) bool {
+	var first *agent
+	for _, a := range o.order {
+		stored := a.held() == 0 && (!o.saves || !a.dirty)
+		// Another agent may have written events since, and have exited, too.
+		empty := a.reader == nil || a.reader.Idle()
+		if !a.ended.IsZero() || !a.exit.complete() || !empty || !stored || a.delivered != a.news || !may(a) {
+			continue
+		}
+		if first == nil || a.lastEvent.Before(first.lastEvent) {
+			first = a
+		}
+	}
+	if first != nil {
+		o.retire(first, "agent exited and gives way to another one, because the limit on rings is reached; raise max_rings")
+	}
+	return first != nil
+}

@@ -1,0 +1,103 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package drain
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+func TestOwnerKeepsWhatItNeeds(t *testing.T) {
+	one, two := files.ID{Dev: 1, Ino: 1}, files.ID{Dev: 1, Ino: 2}
+	pod := Holder{Pod: "uid-1"}
+	running := agent{Agent: Agent{ID: "a", Path: "/1/a"}, file: one, reader: &ringbuf.Reader{}, exit: exit{up: UpYes}}
+	maybe, closed := running, running
+	maybe.exit.up = UpUnknown
+	closed.reader, closed.exit.up = nil, UpNo
+	offer := func(id, path string) Opened { return Opened{Agent: Agent{ID: id, Path: path}, File: two} }
+	with := func(m Opened, change func(*Opened)) Opened { change(&m); return m }
+	exited := func(m *Opened) { m.Exited = true }
+	for name, tc := range map[string]struct {
+		agent *agent // that the owner has
+		pod   int    // number of other agents in the pod
+		limit int
+		offer Opened
+		want  error
+	}{
+		"new agent":                         {offer: offer("a", "/1/a")},
+		"new agent that has exited":         {offer: with(offer("a", "/1/a"), exited), want: ErrUnneeded},
+		"same file":                         {agent: &running, offer: with(offer("b", "/1/b"), func(m *Opened) { m.File = one }), want: ErrOpen},
+		"same file, locked by this process": {agent: &running, offer: with(offer("b", "/1/b"), func(m *Opened) { m.File, m.Locked = one, ringbuf.ErrLocked }), want: ErrOpen},
+		"locked by another":                 {agent: &running, offer: with(offer("b", "/1/b"), func(m *Opened) { m.Locked = ringbuf.ErrLocked }), want: ringbuf.ErrLocked},
+		"file of the same path":             {agent: &running, offer: offer("a", "/1/a")},
+		"same ID while it runs":             {agent: &running, offer: offer("a", "/2/a"), want: ErrIdentity},
+		"same ID while it may run":          {agent: &maybe, offer: offer("a", "/2/a")},
+		"same ID, has exited":               {agent: &maybe, offer: with(offer("a", "/2/a"), exited), want: ErrUnneeded},
+		"closed, not restarted":             {agent: &closed, offer: with(offer("a", "/1/a"), exited), want: ErrUnneeded},
+		"closed, restarted":                 {agent: &closed, offer: offer("a", "/1/a")},
+		"at the limit":                      {agent: &running, limit: 1, offer: offer("b", "/1/b"), want: ErrLimit},
+		"below the limit":                   {agent: &running, limit: 2, offer: offer("b", "/1/b")},
+		"at the limit, known":               {agent: &maybe, limit: 1, offer: offer("a", "/1/a")},
+		"full pod":                          {pod: maxHolderRings, offer: with(offer("b", "/1/b"), func(m *Opened) { m.Agent.Holder = pod }), want: ErrContainerLimit},
+		"almost full pod":                   {pod: maxHolderRings - 1, offer: with(offer("b", "/1/b"), func(m *Opened) { m.Agent.Holder = pod })},
+		"beside a full pod":                 {pod: maxHolderRings, offer: offer("b", "/1/b")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOwner(&Config{MaxRings: tc.limit}, nil, false)
+			if tc.agent != nil {
+				o.agents[tc.agent.ID] = tc.agent
+			}
+			for i := range tc.pod {
+				id := fmt.Sprint("pod-", i)
+				o.agents[id] = &agent{Agent: Agent{ID: id, Holder: pod}}
+			}
+			if err := o.admit(&tc.offer); !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
+				t.Errorf("error = %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+// A ring with a checkpoint is needed although its agent has exited.
+func TestRingWithACheckpointIsKept(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.push(3)
+	b.step()
+	if !b.owner.pages.Has(agentPath) {
+		t.Fatal("there is no checkpoint")
+	}
+	delete(b.owner.agents, agentPath)
+	m := Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Exited: true}
+	if err := b.owner.admit(&m); err != nil {
+		t.Error(err)
+	}
+	m.Agent.ID = "/another"
+	if err := b.owner.admit(&m); !errors.Is(err, ErrUnneeded) {
+		t.Errorf("error = %v for an agent without a checkpoint", err)
+	}
+}
+
+// The agent of a full pod gives way, but not one of another pod.
+func TestAgentsGiveWayToThoseOfTheirPod(t *testing.T) {
+	o := newOwner(&Config{}, nil, false)
+	pod := Holder{Pod: "uid-1"}
+	for i := range maxHolderRings {
+		a := &agent{Agent: Agent{ID: fmt.Sprint("pod-", i), Holder: pod}, source: &harness{}}
+		o.agents[a.ID] = a
+	}
+	other := &agent{Agent: Agent{ID: "other"}, exit: exit{up: UpNo, empty: time.Unix(1, 0)}}
+	o.agents["other"], o.order = other, []*agent{other}
+	m := Opened{Agent: Agent{ID: "new", Holder: pod}}
+	if err := o.admit(&m); !errors.Is(err, ErrContainerLimit) {
+		t.Errorf("error = %v", err)
+	}
+}
