@@ -104,8 +104,8 @@ func (o *owner) makeRoom(h Holder) error {
 	return nil
 }
 
-// giveWay retires the agent that has been silent longest of those that have exited and of which
-// everything was counted, stored and delivered. It reports false if there is none.
+// giveWay retires an exited agent whose events were all counted, stored and delivered: the one that
+// has been silent longest. It reports false if there is none.
 func (o *owner) giveWay(may func(*agent) bool) bool {
 	var first *agent
 	for _, a := range o.order {
