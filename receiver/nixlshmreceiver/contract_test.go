@@ -119,7 +119,7 @@ func checkContract(t *testing.T, of signal.Signal, g *generator, wrap func(recei
 	h.cfg.InitialDelay, h.cfg.CollectionInterval = 0, 5*time.Millisecond
 	h.cfg.Logs.Rate = 1e6
 	receivertest.CheckConsumeContract(receivertest.CheckConsumeContractParams{
-		T: t, Factory: wrap(newFactory(h.on)), Signal: of, Config: h.cfg, Generator: g, GenerateCount: 190, // the limit on names is 200
+		T: t, Factory: wrap(newFactory(h.on)), Signal: of, Config: h.cfg, Generator: g, GenerateCount: 60, // the limit on names is 64
 	})
 }
 
