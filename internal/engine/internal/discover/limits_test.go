@@ -1,0 +1,65 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && (amd64 || arm64)
+
+package discover
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+)
+
+// overLimit returns the number of paths that are refused because of a limit of their container.
+func (p *pods) overLimit() (n int) {
+	for _, r := range p.watcher.State().Refused {
+		if r.Reason == "budget" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestDirectoriesBeyondTheLimitOfAPodAreNotWatched(t *testing.T) {
+	x := newPods(t, nil)
+	for i := range maxDirectories + 3 {
+		x.agent("uid-1", fmt.Sprint("volume-", i), "agent")
+	}
+	x.agent("uid-2", "shm", "decode")
+	x.look()
+	opened := make(map[string]int)
+	for _, a := range x.opened() {
+		opened[a.Holder.Pod]++
+	}
+	if opened["uid-1"] != maxDirectories || opened["uid-2"] != 1 || x.overLimit() != 3 {
+		t.Errorf("opened %v, %d directories refused", opened, x.overLimit())
+	}
+	if reported := x.noticesOf(notice.BudgetReached); len(reported) == 0 || !strings.Contains(reported[0].String(), "pod uid-1 has more than 16 directories") {
+		t.Errorf("reported %v", reported)
+	}
+}
+
+// A file beyond the limit costs neither memory nor a log line of its own.
+func TestFilesBeyondTheLimitOfADirectoryAreNotRemembered(t *testing.T) {
+	x := newPods(t, nil)
+	volume := filepath.Dir(x.agent("uid-1", "shm", "decode").Path())
+	x.look()
+	most := (&Config{}).maxFiles()
+	for i := range most + 10 {
+		touch(t, filepath.Join(volume, fmt.Sprint("file-", i)), "no ring")
+	}
+	x.look()
+	x.look()
+	for _, d := range x.watcher.directories(true) {
+		if n := len(d.tracker.records); n != most {
+			t.Errorf("%d records, want %d", n, most)
+		}
+	}
+	if x.overLimit() != 1 || len(x.noticesOf(notice.DirectoryCut)) != 1 {
+		t.Errorf("%d paths refused, notices %v", x.overLimit(), x.noticesOf(notice.DirectoryCut))
+	}
+}
