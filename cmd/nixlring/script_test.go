@@ -79,7 +79,9 @@ func scripted() {
 }
 
 func runScripted(ctx context.Context, out, errs io.Writer, env func(string) (string, bool), args []string) int {
-	w := world{out: normalizer{out}, err: normalizer{errs}, env: env, now: time.Now, proc: "/proc"}
+	// A minute ago, so that the files of a script are 0 s old, however busy the machine is.
+	now := func() time.Time { return time.Now().Add(-time.Minute) }
+	w := world{out: normalizer{out}, err: normalizer{errs}, env: env, now: now, proc: "/proc"}
 	if proc, ok := env("PROC"); ok {
 		w.proc = proc
 	}
@@ -173,7 +175,6 @@ var variable = []struct {
 	{regexp.MustCompile(`[0-9.]+ s of the recording`), "0.1 s of the recording"},
 	{regexp.MustCompile(`uid \d+`), "uid 1000"},
 	{regexp.MustCompile(`gid \d+`), "gid 1000"},
-	{regexp.MustCompile(`\d+s ago, acc`), "0s ago, acc"},
 	{regexp.MustCompile(`process \d+ \(nixlring\.test\)`), "process 4711 (agent)"},
 }
 

@@ -35,7 +35,7 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	if !r.notRing() {
 		f := &r.File
 		t.line("File", "%d bytes, %s, uid %d, gid %d, inode %d on device %s", f.Size, f.Mode, r.Owner, f.Group, f.Inode, f.Device)
-		t.line("Modified", "%v ago, according to the file system", now.Sub(r.Modified).Round(time.Second))
+		t.line("Modified", "%v ago, according to the file system", max(0, now.Sub(r.Modified)).Round(time.Second))
 	}
 	t.header(r)
 	if r.Ring {
