@@ -56,9 +56,8 @@ func fill(t *testing.T, kind string, backends ...backend) {
 
 	otlp := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	startCollector(t, dir, host, otlp, kind, backends)
-	ringkernel, session := []string{"-listen", "", "-bad", "0.05", "-pause-every", "2s", "-pause", "500ms"}, []string{"-dir", t.TempDir(), "-tokens", "1000000"}
-	example(t, "ringkernel", otlp, kind, ringkernel...)
-	example(t, "session", otlp, kind, session...)
+	example(t, "ringkernel", otlp, kind)
+	example(t, "session", otlp, kind, "-dir", t.TempDir(), "-tokens", "1000000")
 
 	other := t.TempDir()
 	run(t, agents(other, "unwatched", simulate.KVCache()))
