@@ -142,8 +142,8 @@ func TestOpenDuringRestartReadsNoStaleEvents(t *testing.T) {
 }
 
 // A restarting agent makes its next store at once, unless it is paused. So the reader waits until
-// the header has stayed the same for a second, or has changed.
-func TestRingThatWrapsToZeroIsReadAfterASecond(t *testing.T) {
+// the header has stayed the same for a moment, or has changed.
+func TestRingThatWrapsToZeroIsReadAfterAMoment(t *testing.T) {
 	for _, burst := range []uint64{1, 14, 63} {
 		for _, opens := range []bool{false, true} {
 			for _, changes := range []bool{false, true} {
@@ -181,8 +181,8 @@ func TestRingThatWrapsToZeroIsReadAfterASecond(t *testing.T) {
 	}
 }
 
-// A second that began before the header changed doesn't count.
-func TestEachAmbiguousHeaderLastsForASecond(t *testing.T) {
+// A wait that began before the header changed doesn't count.
+func TestEachAmbiguousHeaderLastsForAMoment(t *testing.T) {
 	p, w := plainRing(t, V4, 8)
 	r := p.reader(t, Consume)
 	fill(t, w, 0, 5)
@@ -205,7 +205,7 @@ func TestEachAmbiguousHeaderLastsForASecond(t *testing.T) {
 
 // Another consumer takes all events after the header was ambiguous. The header is ambiguous again when
 // the agent restarts.
-func TestSecondBeginsAnewAfterAForeignRead(t *testing.T) {
+func TestWaitBeginsAgainAfterAForeignRead(t *testing.T) {
 	p, w := plainRing(t, V4, 8)
 	r := p.reader(t, Consume)
 	fill(t, w, 0, 5)

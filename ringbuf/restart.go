@@ -35,10 +35,12 @@ import (
 // Only writePos = 0 with c ≠ 0 is ambiguous. One rule is enough for it: a surprising header
 // isn't believed until it has stayed the same for a moment. A restarting agent makes its next
 // store within nanoseconds, unless it is preempted. So nothing is pending until a consumer has
-// seen this header for a second. For an observer, the slots decide; see checkObserved.
+// seen this header for 20 ms. For an observer, the slots decide; see checkObserved.
 
-// settleTime is how long a consumer sees an ambiguous header before it believes it.
-const settleTime = time.Second
+// settleTime is how long a consumer sees an ambiguous header before it believes it. An agent's two
+// stores are adjacent instructions, so it is stopped between them less often than once in a million
+// starts. A longer time would let a full ring overflow.
+const settleTime = 20 * time.Millisecond
 
 // state is the checked result of one look at a ring.
 type state struct {

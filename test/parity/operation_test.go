@@ -122,7 +122,7 @@ func stream(seed uint64, n int) []operation {
 // ownEvents returns application events.
 func ownEvents() []operation {
 	var ops []operation
-	for i := range 150 {
+	for i := range 60 { // below the receiver's limit on names
 		c := categories[i%len(categories)]
 		ops = append(ops, event(c, fmt.Sprint("metric_", i), uint64(i)), event(c, fmt.Sprint("metric_", i), 3))
 	}

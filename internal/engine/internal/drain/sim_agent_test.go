@@ -6,23 +6,25 @@ package drain
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // simAgent is a process that writes a ring, one memory store at a time.
 type simAgent struct {
-	world  *world
-	path   string
-	file   *simFile // the mapped file
-	lay    simLayout
-	slots  uint64
-	next   uint64    // its own copy of the position, which advances before the event is stored
-	write  uint64    // the position in the header
-	pushed int       // number of events that it has pushed
-	steps  []simStep // that remain; the first isn't done
-	alive  bool
-	paused int // number of steps for which it doesn't run
+	world   *world
+	path    string
+	file    *simFile // the mapped file
+	lay     simLayout
+	slots   uint64
+	next    uint64    // its own copy of the position, which advances before the event is stored
+	write   uint64    // the position in the header
+	pushed  int       // number of events that it has pushed
+	steps   []simStep // that remain; the first isn't done
+	alive   bool
+	paused  int           // number of steps for which it doesn't run
+	halfway time.Duration // for which it has been between its first two stores in the header
 
 	resized  bool     // the file has a new size, but still the old header
 	starting bool     // the header isn't complete

@@ -642,7 +642,7 @@ func (w *world) backward(a *simAgent, read, write uint64) bool {
 
 // step performs a random event.
 func (w *world) step() {
-	w.now = w.now.Add(time.Duration(w.IntN(2_000_000)))
+	w.wait(time.Duration(w.IntN(2_000_000)))
 	p := w.plan
 	a := w.agents[w.IntN(len(w.agents))]
 	switch n := w.IntN(1000); {
@@ -693,9 +693,23 @@ func (w *world) step() {
 	}
 }
 
-// halfway reports whether an agent has called ftruncate, but hasn't stored both positions. If
-// it stays there for more than a second, a process can't distinguish it from one that has
-// wrapped.
+// stopped is the longest time that an agent stops between its first two stores in the header. If it
+// stops for longer, a process can't distinguish it from one that has wrapped.
+const stopped = 10 * time.Millisecond
+
+// wait lets time pass.
+func (w *world) wait(d time.Duration) {
+	for _, a := range w.agents {
+		if a.file == nil || !a.file.half {
+			a.halfway = 0
+		} else if a.halfway += d; a.halfway > stopped {
+			a.finishReset()
+		}
+	}
+	w.now = w.now.Add(d)
+}
+
+// halfway reports whether an agent has called ftruncate, but hasn't stored both positions.
 func (w *world) halfway() bool {
 	return slices.ContainsFunc(w.agents, func(a *simAgent) bool { return a.file.half || a.file.resets })
 }
@@ -720,7 +734,7 @@ func (w *world) quiet() {
 		if w.halfway() {
 			return
 		}
-		w.now = w.now.Add(step)
+		w.wait(step)
 		if w.IntN(4) == 0 {
 			w.agents[w.IntN(len(w.agents))].step()
 		}
@@ -756,7 +770,7 @@ func (w *world) lastWords(a *simAgent) {
 		return
 	}
 	// The end is read after a second. The next run also writes up to it, and a second later, more.
-	w.now = w.now.Add(time.Second)
+	w.wait(time.Second)
 	w.pass(3)
 	a.start(a.lay, a.slots)
 	for i := range a.slots + 1 {
@@ -764,7 +778,7 @@ func (w *world) lastWords(a *simAgent) {
 		case w.halfway():
 			return
 		case i == a.slots:
-			w.now = w.now.Add(time.Second)
+			w.wait(time.Second)
 			w.pass(2)
 		}
 		a.push()
@@ -779,7 +793,7 @@ func (w *world) lastWords(a *simAgent) {
 func (w *world) pass(steps int) {
 	for range steps {
 		if w.process != nil {
-			w.now = w.now.Add(30 * time.Millisecond)
+			w.wait(30 * time.Millisecond)
 			w.process.step()
 		}
 	}
@@ -802,7 +816,7 @@ func (w *world) breakHeader(a *simAgent) {
 		for len(a.steps) > 0 {
 			a.do(0)
 		}
-		w.now = w.now.Add(time.Duration(w.IntN(60)) * time.Millisecond)
+		w.wait(time.Duration(w.IntN(60)) * time.Millisecond)
 		w.process.step()
 	}
 	write := f.load(f.lay.writePos)
@@ -817,7 +831,7 @@ func (w *world) breakHeader(a *simAgent) {
 	f.store(f.lay.writePos, f.slots+write)
 	wait := func(most time.Duration) {
 		for range 1 + w.IntN(20) {
-			if w.now = w.now.Add(time.Duration(w.Int64N(int64(most)))); w.process != nil {
+			if w.wait(time.Duration(w.Int64N(int64(most)))); w.process != nil {
 				w.process.step()
 			}
 			for _, a := range w.agents { // another agent may have begun to start
@@ -1005,11 +1019,11 @@ func (w *world) settle() {
 	}
 	w.process.saver.stall = 0
 	for w.process.saver.current != nil {
-		w.now = w.now.Add(100 * time.Millisecond)
+		w.wait(100 * time.Millisecond)
 		w.process.step()
 	}
 	for range 400 {
-		w.now = w.now.Add(20 * time.Millisecond)
+		w.wait(20 * time.Millisecond)
 		w.process.step()
 	}
 }
