@@ -55,8 +55,7 @@ var refusals = []struct {
 
 // reason returns the value of the metric attribute reason for an error.
 func reason(err error) string {
-	var owner *files.OwnerError
-	if errors.As(err, &owner) {
+	if _, ok := errors.AsType[*files.OwnerError](err); ok {
 		return "owner"
 	}
 	for _, k := range refusals {

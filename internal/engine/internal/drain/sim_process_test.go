@@ -335,7 +335,8 @@ func (p *process) sendGone() {
 
 // process implements Source and env.
 
-func (p *process) Close(r *ringbuf.Reader)                    { p.call(func() { p.close(r) }) }
+func (p *process) Close(r *ringbuf.Reader) { p.call(func() { p.close(r) }) }
+
 func (p *process) Reopen(a Agent, r *ringbuf.Reader)          { p.call(func() { p.reopenBy(a, r) }) }
 func (p *process) Retire(a Agent, r *ringbuf.Reader)          { p.call(func() { p.retire(a, r) }) }
 func (p *process) Refuse(a Agent, r *ringbuf.Reader, _ error) { p.call(func() { p.refuse(a, r) }) }
