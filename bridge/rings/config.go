@@ -40,7 +40,7 @@ type Config struct {
 	Mode ringbuf.Mode
 	// RunInterval is the interval at which agents write events to their rings, at least
 	// 1 ms. It is only an initial value: the Producer adapts to how often and how much
-	// each agent writes. Rings are drained at least twice per interval. The default is
+	// each agent writes. Rings are drained at least four times per interval. The default is
 	// $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
 	RunInterval time.Duration
 	// MaxRings is the maximum number of rings, and of stores. Further ones are not

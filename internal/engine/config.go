@@ -41,7 +41,7 @@ type Config struct {
 	Include     []string            // doublestar patterns, relative to the directory; * if empty
 	Exclude     []string
 	Observe     bool          // leave the rings unchanged
-	RunInterval time.Duration // the agents' flush interval; a ring is drained at least twice as often
+	RunInterval time.Duration // the agents' flush interval; a ring is drained at least four times as often, by an observer twice
 	MaxRings    int
 	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
 	StaleAfter  time.Duration

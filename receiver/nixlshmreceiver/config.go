@@ -45,7 +45,7 @@ type Config struct {
 	Include []string `mapstructure:"include"`
 	Exclude []string `mapstructure:"exclude"`
 
-	// RunInterval is the agents' run interval. Each ring is drained at least twice
+	// RunInterval is the agents' run interval. Each ring is drained at least four times
 	// per interval.
 	RunInterval time.Duration `mapstructure:"run_interval"`
 

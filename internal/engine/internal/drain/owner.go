@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Shape       *tally.Shape
 	Observe     bool          // leave the rings unchanged
-	RunInterval time.Duration // the agents' flush interval; a ring is drained at least twice as often
+	RunInterval time.Duration // the agents' flush interval; see longestWait
 	MaxRings    int           // maximum number of agents; no limit if zero
 	StaleAfter  time.Duration // how long an agent that has exited is still reported
 	// Stream returns the attributes under which a backend sees an agent's totals. It gets

@@ -473,7 +473,7 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 	if dropped > 0 {
 		t.Errorf("%d events didn't fit", dropped)
 	}
-	if wakes > 60 { // every 25 ms, and some at the start of a burst
+	if wakes > 120 { // every 12.5 ms, and some at the start of a burst
 		t.Errorf("%d wakes in a second", wakes)
 	}
 }

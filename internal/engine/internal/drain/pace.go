@@ -15,14 +15,23 @@ const (
 
 // nextWait returns the time until the next drain of a ring, given the time before the last one
 // and the number of events that it found. It doubles while a drain finds less than an eighth of
-// the ring, and is a quarter as long when one finds more than a quarter. It is at most half of
-// the configured run interval.
-func nextWait(wait time.Duration, events, capacity int, runInterval time.Duration) time.Duration {
+// the ring, and is a quarter as long when one finds more than a quarter. It is at most longest.
+func nextWait(wait time.Duration, events, capacity int, longest time.Duration) time.Duration {
 	switch {
 	case events < capacity/8:
 		wait *= 2
 	case events > capacity/4:
 		wait /= 4
 	}
-	return max(min(wait, runInterval/2), leastWait)
+	return max(min(wait, longest), leastWait)
+}
+
+// longestWait returns the longest wait: half of the configured run interval, so that an observer sees each
+// flush. A consumer has less time: a flush that fills the ring must be counted, stored and committed
+// before the next one.
+func (c *Config) longestWait() time.Duration {
+	if c.Observe {
+		return c.RunInterval / 2
+	}
+	return c.RunInterval / 4
 }

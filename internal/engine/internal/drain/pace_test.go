@@ -12,16 +12,17 @@ import (
 // An agent flushes a burst of events per interval, after a pause. Its ring has 4,096 slots, and the
 // configured run interval is 100 ms.
 func TestRingIsDrainedAsOftenAsItsAgentRequires(t *testing.T) {
-	const capacity, configured, length = 4096, 100 * time.Millisecond, 20 * time.Second
+	const capacity, length = 4096, 20 * time.Second
+	cfg := Config{RunInterval: 100 * time.Millisecond}
 	for _, tc := range []struct {
 		interval time.Duration
 		burst    int
 		dropped  int     // at most, when the agent begins to write after a pause
 		drains   float64 // per second, at most
 	}{
-		{time.Hour, 1, 0, 20.5},
-		{100 * time.Millisecond, 4, 0, 20.5},
-		{100 * time.Millisecond, 500, 0, 20.5},
+		{time.Hour, 1, 0, 41},
+		{100 * time.Millisecond, 4, 0, 41},
+		{100 * time.Millisecond, 500, 0, 41},
 		{100 * time.Millisecond, 4095, 0, 60},
 		{time.Millisecond, 16, 0, 60},
 		{time.Millisecond, 400, 50 * 400, 500},
@@ -39,7 +40,7 @@ func TestRingIsDrainedAsOftenAsItsAgentRequires(t *testing.T) {
 						inRing += fits
 						dropped += tc.burst - fits
 					}
-					wait = nextWait(wait, inRing, capacity, configured)
+					wait = nextWait(wait, inRing, capacity, cfg.longestWait())
 					inRing = 0
 					drains++
 				}

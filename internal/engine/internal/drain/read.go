@@ -134,7 +134,7 @@ func (o *owner) count(a *agent, b ringbuf.Batch) {
 
 // next schedules the next drain.
 func (o *owner) next(a *agent, now time.Time) {
-	a.wait = nextWait(a.wait, a.fresh, a.reader.Capacity(), o.cfg.RunInterval)
+	a.wait = nextWait(a.wait, a.fresh, a.reader.Capacity(), o.cfg.longestWait())
 	a.due = now.Add(a.wait)
 	if a.fresh == maxPass {
 		a.due = now // there are more events
