@@ -77,7 +77,9 @@ func (p *pods) opened() map[string]drain.Agent {
 	for _, m := range p.owner.takeMessages() {
 		switch m := m.(type) {
 		case drain.Opened:
-			agents[m.Agent.ID] = m.Agent
+			if m.Reader != nil { // else the ring is locked, and only the owner knows whether by this process
+				agents[m.Agent.ID] = m.Agent
+			}
 		case drain.Attributed:
 			agents[m.Agent.ID] = m.Agent
 		}
