@@ -103,6 +103,7 @@ func Keys() []string {
 
 // PageOf returns the number of an agent's page, which is the index of its key.
 func PageOf(id string) int {
+	id = valid(id) // as in the entry
 	id, _, _ = strings.Cut(id, Separator)
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
@@ -174,8 +175,11 @@ func (p *Pages) Take(id string, now time.Time) (*Entry, error) {
 	}
 	l.waits = false
 	e := &Entry{Totals: new(tally.State)}
-	if err := json.Unmarshal(l.text, e); err != nil || e.Totals == nil {
+	if err := json.Unmarshal(l.text, e); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if e.Totals == nil {
+		return nil, fmt.Errorf("%w: it has no totals", ErrInvalid)
 	}
 	return e, nil
 }

@@ -157,3 +157,17 @@ func FuzzPages(f *testing.F) {
 		must.OK(t, errors.Join(errs...))
 	})
 }
+
+func TestEntryOfAnIDThatIsNotValidUTF8IsFoundAndRemoved(t *testing.T) {
+	p, _ := NewPages(nil, started)
+	for i := range 100 {
+		id := fmt.Sprintf("\xff%d", i)
+		p.Put(&Entry{ID: id, Totals: new(tally.State)})
+		if !p.Has(id) {
+			t.Fatalf("%q isn't found", id)
+		}
+		if p.Remove(id); p.Has(id) {
+			t.Fatalf("%q isn't removed", id)
+		}
+	}
+}

@@ -18,9 +18,9 @@ const (
 // the ring, and is a quarter as long when one finds more than a quarter. It is at most longest.
 func nextWait(wait time.Duration, events, capacity int, longest time.Duration) time.Duration {
 	switch {
-	case events < capacity/8:
+	case 8*events < capacity:
 		wait *= 2
-	case events > capacity/4:
+	case 4*events > capacity:
 		wait /= 4
 	}
 	return max(min(wait, longest), leastWait)
