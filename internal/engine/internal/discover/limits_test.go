@@ -63,3 +63,15 @@ func TestFilesBeyondTheLimitOfADirectoryAreNotRemembered(t *testing.T) {
 		t.Errorf("%d paths refused, notices %v", x.overLimit(), x.noticesOf(notice.DirectoryCut))
 	}
 }
+
+// The owner answers offers after the walk.
+func TestOneWalkOpensNoMoreRingsThanTheOwnerKeeps(t *testing.T) {
+	x := newPods(t, nil)
+	for i := range maxOffered + 20 {
+		x.agent("uid-1", "shm", fmt.Sprint("agent-", i))
+	}
+	x.look()
+	if n := len(x.opened()); n != maxOffered || x.overLimit() != 20 {
+		t.Errorf("%d rings opened, %d refused", n, x.overLimit())
+	}
+}

@@ -17,10 +17,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
+// maxOffered limits the rings of a container that one directory has open. The owner answers offers only after
+// a walk, so thousands of rings would be mapped until then. It keeps no more of a container.
+const maxOffered = 256
+
 // tryOpen opens the file of a path and offers the ring to the owner.
 func (t *tracker) tryOpen(f *files.Dir, r *record, info files.Info) {
 	if path := t.held[info.ID]; path != "" { // under another name, or it was replaced and is back
 		t.refuse(r, info, fmt.Errorf("%w: %s", drain.ErrOpen, path))
+		return
+	}
+	if h := t.cfg.Holder; h.Isolated() && len(t.held) >= maxOffered {
+		t.refuse(r, info, fmt.Errorf("%v %w", h, drain.ErrContainerLimit))
 		return
 	}
 	ring, err := t.openRing(f, r)
