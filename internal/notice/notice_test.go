@@ -71,6 +71,12 @@ func TestLinesPerMinuteAreLimited(t *testing.T) {
 		t.Errorf("%d lines, want %d", len(x.lines), maxInfo)
 	}
 	for i := range 500 {
+		x.Report(Notice{Level: slog.LevelWarn, Path: fmt.Sprint("/d/", i), Text: "ring was full"})
+	}
+	if len(x.lines) != maxWarn {
+		t.Errorf("%d lines, want %d", len(x.lines), maxWarn)
+	}
+	for i := range 500 {
 		x.Report(Notice{Level: slog.LevelError, Path: fmt.Sprint("/d/", i), Text: "ring refused"})
 	}
 	if len(x.lines) != maxLines || len(x.seen) != maxLines {
@@ -78,7 +84,7 @@ func TestLinesPerMinuteAreLimited(t *testing.T) {
 	}
 	x.lines = nil
 	x.Close()
-	x.check(t, "1400 suppressed: repetitions, or too many lines in a minute")
+	x.check(t, "1900 suppressed: repetitions, or too many lines in a minute")
 }
 
 func TestReporterIsSafeForConcurrentUse(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 // must leave room for warnings.
 const (
 	maxLines = 100 // per minute
+	maxWarn  = 90  // lines after which only errors are reported: a container can cause any number of warnings
 	maxInfo  = 60  // lines after which only warnings and errors are reported
 	maxDebug = 20  // lines after which nothing about debugging is reported
 )
@@ -52,6 +53,8 @@ func (r *Reporter) Report(n Notice) {
 		limit = maxDebug
 	} else if n.Level < slog.LevelWarn {
 		limit = maxInfo
+	} else if n.Level < slog.LevelError {
+		limit = maxWarn
 	}
 	key := line{n.Path, n.Text}
 	admitted := !r.seen[key] && len(r.seen) < limit
