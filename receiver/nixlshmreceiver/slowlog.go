@@ -38,6 +38,7 @@ type slowLog struct {
 	queue    chan record
 	batch    []record // that is exported
 
+	tooMany    string // why records of an agent are dropped
 	retryAfter time.Duration
 	ending     chan struct{}      // stop closes it
 	ended      chan struct{}      // closed when the goroutine ends; nil before start
@@ -70,9 +71,11 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 			resources:   newResources(r.cfg, forLogs(r.cfg.ResourceAttributes), r.builder.hostname),
 			cfg:         &r.cfg.Logs,
 		},
-		dropped:    r.telemetry.ReceiverNixlShmLogsDropped,
-		limiters:   make(map[string]*rate.Limiter),
-		queue:      make(chan record, maxQueued),
+		dropped:  r.telemetry.ReceiverNixlShmLogsDropped,
+		limiters: make(map[string]*rate.Limiter),
+		queue:    make(chan record, maxQueued),
+		tooMany: fmt.Sprintf("more than %v log records per second, so some were dropped; raise logs::slow_transfer or logs::rate",
+			r.cfg.Logs.Rate),
 		retryAfter: on.retryAfter,
 		ending:     make(chan struct{}),
 	}
@@ -84,28 +87,39 @@ func (s *slowLog) watch(report func(notice.Notice)) (transfer func(*engine.Agent
 	s.dropped.Add(context.Background(), 0) // rate() misses the first value of a series
 	slow := s.cfg.slow()
 	transfer = func(a *engine.Agent, t *tally.Transfer) {
-		if slow.Check(t) {
-			s.add(record{Agent: *a, read: s.now(), transfer: *t})
+		if !slow.Check(t) {
+			return
+		}
+		if now := s.now(); s.allow(a, now) {
+			s.add(record{Agent: *a, read: now, transfer: *t})
 		}
 	}
 	if s.cfg.Errors {
 		failure = func(a *engine.Agent, e tally.Error) {
-			s.add(record{Agent: *a, read: s.now(), failure: e})
+			if now := s.now(); s.allow(a, now) {
+				s.add(record{Agent: *a, read: now, failure: e})
+			}
 		}
 	}
 	return transfer, failure
 }
 
+// allow reports whether an agent may log a record. It is called for each error of an agent that writes
+// nothing else, so it does little.
+func (s *slowLog) allow(a *engine.Agent, now time.Time) bool {
+	if s.limiter(a.ID).AllowN(now, 1) {
+		return true
+	}
+	s.drop(a, s.tooMany)
+	return false
+}
+
 // add queues a record, or drops it.
 func (s *slowLog) add(r record) {
-	if !s.limiter(r.ID).AllowN(r.read, 1) {
-		s.drop(&r, fmt.Sprintf("more than %v log records per second, so some were dropped; raise logs::slow_transfer or logs::rate", s.cfg.Rate))
-		return
-	}
 	select {
 	case s.queue <- r:
 	default:
-		s.drop(&r, "log records were dropped because the next consumer is slower than the agents write; check the exporter")
+		s.drop(&r.Agent, "log records were dropped because the next consumer is slower than the agents write; check the exporter")
 	}
 }
 
@@ -121,10 +135,10 @@ func (s *slowLog) limiter(id string) *rate.Limiter {
 	return l
 }
 
-func (s *slowLog) drop(r *record, why string) {
+func (s *slowLog) drop(a *engine.Agent, why string) {
 	s.dropped.Add(context.Background(), 1)
 	s.report(notice.Notice{
-		Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: r.Path, Pod: r.Holder.Pod, Container: r.Holder.Container, Text: why,
+		Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: a.Path, Pod: a.Holder.Pod, Container: a.Holder.Container, Text: why,
 	})
 }
 
