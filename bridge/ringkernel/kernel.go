@@ -154,16 +154,27 @@ func (l *latencies) restart() {
 }
 
 // widen extends the range of latencies. Few latencies do, so it isn't part of
-// Kernel.Processed.
+// Kernel.Processed. It raises the longest first: a snapshot that sees a shortest
+// latency then sees one that is at least as long.
 func (l *latencies) widen(d int64) {
-	for least := l.shortest.Load(); d < least; least = l.shortest.Load() {
-		if l.shortest.CompareAndSwap(least, d) {
-			break
-		}
-	}
 	for most := l.longest.Load(); d > most; most = l.longest.Load() {
 		if l.longest.CompareAndSwap(most, d) {
 			break
 		}
 	}
+	for least := l.shortest.Load(); d < least; least = l.shortest.Load() {
+		if l.shortest.CompareAndSwap(least, d) {
+			break
+		}
+	}
+}
+
+// read returns the shortest and the longest latency, if there is any. A reset may come
+// between the two loads, so the longest is at least the shortest.
+func (l *latencies) read() (shortest, longest time.Duration, ok bool) {
+	least := l.shortest.Load()
+	if least == math.MaxInt64 {
+		return 0, 0, false
+	}
+	return time.Duration(least), time.Duration(max(least, l.longest.Load())), true
 }

@@ -6,7 +6,6 @@ package ringkernel
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -155,8 +154,8 @@ func (k *Kernel) telemetry(now time.Time) Telemetry {
 	t.InputSize, t.InputCapacity, _ = k.queues[InputQueue].read()
 	t.OutputSize, t.OutputCapacity, _ = k.queues[OutputQueue].read()
 	t.MessagesDropped = t.InputDropped + t.OutputDropped
-	if shortest := k.latency.shortest.Load(); t.MessagesProcessed > 0 && shortest != math.MaxInt64 {
-		t.MinLatency, t.MaxLatency = time.Duration(shortest), time.Duration(k.latency.longest.Load())
+	if shortest, longest, ok := k.latency.read(); ok && t.MessagesProcessed > 0 {
+		t.MinLatency, t.MaxLatency = shortest, longest
 	}
 	return t
 }
