@@ -6,19 +6,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"time"
 )
-
-// mutant is a mutation of a package.
-type mutant struct {
-	mutation
-
-	src []byte
-	pkg goPackage
-}
 
 type verdict int
 
@@ -29,53 +22,132 @@ const (
 	invalid // doesn't compile
 )
 
-// judge runs the tests of mutants.
+// suite is the tests of a package.
+type suite struct {
+	goPackage
+
+	limit time.Duration // of a run
+}
+
+// judge runs the tests that may find the mutants of a package.
 type judge struct {
 	root, scratch string
-	all           []goPackage
+	pkg           goPackage
+	own           []suite
+	// Their tests run only if own don't find a mutant.
+	importers []suite
+}
+
+// newJudge runs all tests without a mutation. Those that fail then don't judge.
+func newJudge(ctx context.Context, root, scratch string, p goPackage, all []goPackage, importers bool) (*judge, error) {
+	j := &judge{root: root, scratch: scratch, pkg: p}
+	if err := j.overlay("", nil); err != nil {
+		return nil, err
+	}
+	if s, ok := j.suite(ctx, p); ok {
+		j.own = append(j.own, s)
+	}
+	if importers || len(j.own) == 0 {
+		for _, importer := range all {
+			if !importer.imports(p.ImportPath) {
+				continue
+			}
+			if s, ok := j.suite(ctx, importer); ok {
+				j.importers = append(j.importers, s)
+			}
+		}
+	}
+	return j, ctx.Err()
+}
+
+// suite returns the tests of a package if it has tests that pass.
+func (j *judge) suite(ctx context.Context, p goPackage) (suite, bool) {
+	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+		return suite{}, false
+	}
+	s := suite{p, 10 * time.Minute}
+	if !j.compile(ctx, p) {
+		fmt.Fprintf(os.Stderr, "the tests of %s don't compile\n", p.ImportPath)
+		return suite{}, false
+	}
+	start := time.Now()
+	if text, ok := j.run(ctx, s); !ok {
+		fmt.Fprintf(os.Stderr, "the tests of %s fail without a mutation:\n%s", p.ImportPath, text)
+		return suite{}, false
+	}
+	s.limit = 20*time.Second + 3*time.Since(start) // a mutant may never return
+	return s, true
 }
 
 // judge returns what finds a mutant. It returns an error only if ctx is done, or if files
 // can't be written.
-func (j judge) judge(ctx context.Context, m mutant) (verdict, error) {
-	mutated := filepath.Join(j.scratch, "mutated.go")
-	if err := os.WriteFile(mutated, m.apply(m.src), 0o600); err != nil {
+func (j *judge) judge(ctx context.Context, m mutant) (verdict, error) {
+	if err := j.overlay(m.file, m.apply(m.src)); err != nil {
 		return 0, err
 	}
-	replace := map[string]string{filepath.Join(j.root, filepath.FromSlash(m.file)): mutated}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return 0, err
-	}
-	if err := os.WriteFile(j.overlay(), overlay, 0o600); err != nil {
-		return 0, err
-	}
-	if !passes(ctx, m.pkg.Module.Dir, "build", "-overlay="+j.overlay(), "-o", os.DevNull, m.pkg.ImportPath) {
+	if len(j.own) == 0 && !j.do(ctx, j.pkg, "build", "-o", os.DevNull) {
 		return invalid, ctx.Err()
 	}
-	if m.pkg.tested() && !j.tests(ctx, m.pkg) {
-		return foundByPackage, ctx.Err()
+	for _, s := range j.own {
+		if !j.compile(ctx, s.goPackage) {
+			return invalid, ctx.Err()
+		}
+		if _, ok := j.run(ctx, s); !ok {
+			return foundByPackage, ctx.Err()
+		}
 	}
-	for _, p := range j.all {
-		if p.tested() && p.imports(m.pkg.ImportPath) && !j.tests(ctx, p) {
+	for _, s := range j.importers {
+		if !j.compile(ctx, s.goPackage) {
+			return foundByImporter, ctx.Err()
+		}
+		if _, ok := j.run(ctx, s); !ok {
 			return foundByImporter, ctx.Err()
 		}
 	}
 	return missed, ctx.Err()
 }
 
-func (j judge) overlay() string { return filepath.Join(j.scratch, "overlay.json") }
-
-// tests reports whether the tests of a package pass, or fail without the mutation, too.
-func (j judge) tests(ctx context.Context, p goPackage) bool {
-	return passes(ctx, p.Module.Dir, "test", "-overlay="+j.overlay(), "-vet=off", "-timeout=3m", p.ImportPath) ||
-		!passes(ctx, p.Module.Dir, "test", "-vet=off", p.ImportPath)
+// overlay makes the following builds use src as a file, unless name is empty.
+func (j *judge) overlay(name string, src []byte) error {
+	replace := map[string]string{}
+	if name != "" {
+		mutated := filepath.Join(j.scratch, "mutated.go")
+		if err := os.WriteFile(mutated, src, 0o600); err != nil {
+			return err
+		}
+		replace[filepath.Join(j.root, filepath.FromSlash(name))] = mutated
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(j.scratch, "overlay.json"), text, 0o600)
 }
 
-func passes(ctx context.Context, module string, args ...string) bool {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = module
+func (j *judge) program() string { return filepath.Join(j.scratch, "program.test") }
+
+func (j *judge) compile(ctx context.Context, p goPackage) bool {
+	return j.do(ctx, p, "test", "-c", "-vet=off", "-o", j.program())
+}
+
+// do runs a command of go for a package, and reports whether it succeeds.
+func (j *judge) do(ctx context.Context, p goPackage, args ...string) bool {
+	cmd := exec.CommandContext(ctx, "go",
+		append(args, "-overlay="+filepath.Join(j.scratch, "overlay.json"), "-ldflags=-s -w", p.ImportPath)...)
+	cmd.Dir = p.Module.Dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
+	return cmd.Run() == nil
+}
+
+// run runs compiled tests until the first one fails, and reports whether all pass. A
+// mutant that needs a lot of memory fails, too.
+func (j *judge) run(ctx context.Context, s suite) (text []byte, passed bool) {
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", `ulimit -v 8000000; exec "$@"`, "bash",
+		j.program(), "-test.failfast", "-test.short", "-test.timeout="+(s.limit-10*time.Second).String())
+	cmd.Dir = s.Dir
+	cmd.WaitDelay = time.Second // for its children
 	text, err := cmd.CombinedOutput()
-	return err == nil && !strings.Contains(string(text), "FAIL")
+	return text, err == nil
 }

@@ -1,15 +1,15 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command random applies random bugs, one at a time, to the packages of this repository,
-// and prints those that no test finds. A missed bug shows a missing test. It runs in the
-// root of the repository, which must not change meanwhile:
+// Command random applies random bugs, one at a time, to packages of this repository, and
+// prints those that no test finds, and a table. A missed bug shows a missing test. It runs
+// in the root of the repository, which must not change meanwhile:
 //
-//	go run ./internal/mutate/random -pkg=bridge/session -n=30 -seed=1
+//	go run ./internal/mutate/random -n=30 -seed=1 bridge/session internal/tally
 //
-// A bug is judged by the tests of its package, and then by those of all packages that
-// import it, with the flags that CI uses, apart from the race detector. Mutants that don't
-// compile don't count, and neither do those in equivalent.txt.
+// A bug is judged by the tests of its package, in short mode. With -importers, and for a
+// package without tests, it is then judged by those of all packages that import it. Mutants
+// that don't compile don't count, and neither do those in equivalent.txt.
 package main
 
 import (
@@ -36,16 +36,23 @@ import (
 var equivalents string
 
 func main() {
-	pkg := flag.String("pkg", "", "`directory` of the package (default: all packages)")
-	n := flag.Int("n", 30, "number of mutants")
+	n := flag.Int("n", 30, "number of mutants of each package")
 	seed := flag.Uint64("seed", 1, "of the random choice")
+	importers := flag.Bool("importers", false, "run the tests of packages that import it, too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, *pkg, *n, *seed); err != nil {
+	if err := run(ctx, os.Stdout, flag.Args(), *n, *seed, *importers); err != nil {
 		fmt.Fprintln(os.Stderr, "random:", err)
 		os.Exit(1)
 	}
+}
+
+// mutant is a mutation of a package.
+type mutant struct {
+	mutation
+
+	src []byte
 }
 
 // goPackage is a part of what go list prints.
@@ -62,9 +69,9 @@ func (p goPackage) imports(path string) bool {
 	return slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports), path)
 }
 
-func (p goPackage) tested() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
-
-func run(ctx context.Context, out io.Writer, pkg string, n int, seed uint64) error {
+// run prints the missed mutants of the packages in directories, and a table. Without
+// directories, it takes all packages.
+func run(ctx context.Context, out io.Writer, dirs []string, n int, seed uint64, importers bool) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -74,34 +81,56 @@ func run(ctx context.Context, out io.Writer, pkg string, n int, seed uint64) err
 		return err
 	}
 	targets := all
-	if pkg != "" {
-		dir := filepath.Join(root, filepath.FromSlash(pkg))
-		targets = slices.DeleteFunc(slices.Clone(all), func(p goPackage) bool { return p.Dir != dir })
-		if len(targets) == 0 {
-			return fmt.Errorf("-pkg %s: no such package; specify its directory, such as bridge/session", pkg)
+	if len(dirs) > 0 {
+		targets = nil
+	}
+	for _, dir := range dirs {
+		i := slices.IndexFunc(all, func(p goPackage) bool { return p.Dir == filepath.Join(root, filepath.FromSlash(dir)) })
+		if i < 0 {
+			return fmt.Errorf("no package in %s; specify a directory, such as bridge/session", dir)
 		}
+		targets = append(targets, all[i])
 	}
-	mutants, err := mutantsOf(root, targets)
-	if err != nil {
-		return err
-	}
-	r := rand.New(rand.NewPCG(seed, 0))
-	r.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
-
 	scratch, err := os.MkdirTemp("", "mutate-random")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	j := judge{root, scratch, all}
-	counts := map[verdict]int{}
+	table := "| package | found | by its own tests | mutants |\n|---|---|---|---|\n"
+	for _, p := range targets {
+		mutants, err := mutantsOf(root, p)
+		if err != nil {
+			return err
+		}
+		if len(mutants) == 0 {
+			continue
+		}
+		j, err := newJudge(ctx, root, scratch, p, all, importers)
+		if err != nil {
+			return err
+		}
+		counts, err := j.judgeSome(ctx, out, mutants, n, rand.New(rand.NewPCG(seed, 0)))
+		if err != nil {
+			return err
+		}
+		judged := counts[foundByPackage] + counts[foundByImporter] + counts[missed]
+		table += fmt.Sprintf("| %s | %d%% | %d | %d |\n", strings.TrimPrefix(p.Dir, root+string(filepath.Separator)),
+			100*(judged-counts[missed])/max(judged, 1), counts[foundByPackage], judged)
+	}
+	_, err = fmt.Fprintf(out, "\n%s", table)
+	return err
+}
+
+// judgeSome judges n mutants that compile, and prints those that are missed.
+func (j *judge) judgeSome(ctx context.Context, out io.Writer, mutants []mutant, n int, r *rand.Rand) (counts [invalid + 1]int, err error) {
+	r.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
 	for _, m := range mutants {
 		if counts[foundByPackage]+counts[foundByImporter]+counts[missed] == n {
 			break
 		}
 		v, err := j.judge(ctx, m)
 		if err != nil {
-			return err
+			return counts, err
 		}
 		counts[v]++
 		if v == missed {
@@ -109,34 +138,28 @@ func run(ctx context.Context, out io.Writer, pkg string, n int, seed uint64) err
 			fmt.Fprintf(out, "%s:%d: %s\n- %s\n+ %s\n", m.file, line, m.what, before, after)
 		}
 	}
-	judged := counts[foundByPackage] + counts[foundByImporter] + counts[missed]
-	fmt.Fprintf(out, "%d of %d found: %d by the tests of the package, %d by those of packages that import it; %d others didn't compile (seed %d)\n",
-		judged-counts[missed], judged, counts[foundByPackage], counts[foundByImporter], counts[invalid], seed)
-	return nil
+	return counts, nil
 }
 
-// mutantsOf returns the mutants of packages that may behave differently.
-func mutantsOf(root string, targets []goPackage) (mutants []mutant, err error) {
+// mutantsOf returns the mutants of a package that may behave differently.
+func mutantsOf(root string, p goPackage) (mutants []mutant, err error) {
 	known := equivalentMutants(equivalents)
-	for _, p := range targets {
-		for _, name := range p.GoFiles {
-			src, err := os.ReadFile(filepath.Join(p.Dir, name))
-			if err != nil {
-				return nil, err
-			}
-			rel, err := filepath.Rel(root, filepath.Join(p.Dir, name))
-			if err != nil {
-				return nil, err
-			}
-			list, err := mutationsOf(filepath.ToSlash(rel), src)
-			if err != nil {
-				return nil, err
-			}
-			for _, m := range list {
-				_, before, after := m.lines(src)
-				if !known[[3]string{m.file, before, after}] {
-					mutants = append(mutants, mutant{m, src, p})
-				}
+	for _, name := range p.GoFiles {
+		src, err := os.ReadFile(filepath.Join(p.Dir, name))
+		if err != nil {
+			return nil, err
+		}
+		rel, err := filepath.Rel(root, filepath.Join(p.Dir, name))
+		if err != nil {
+			return nil, err
+		}
+		list, err := mutationsOf(filepath.ToSlash(rel), src)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range list {
+			if _, before, after := m.lines(src); !known[[3]string{m.file, before, after}] {
+				mutants = append(mutants, mutant{m, src})
 			}
 		}
 	}

@@ -96,11 +96,14 @@ func TestMissedMutantsArePrinted(t *testing.T) {
 	}
 	t.Chdir(root)
 	var out strings.Builder
-	must.OK(t, run(t.Context(), &out, "p", 30, 7))
+	must.OK(t, run(t.Context(), &out, []string{"p"}, 30, 7, true))
 	want := `p/p.go:7: constant changed
 - func C() int { return 3 }
 + func C() int { return 4 }
-2 of 3 found: 1 by the tests of the package, 1 by those of packages that import it; 3 others didn't compile (seed 7)
+
+| package | found | by its own tests | mutants |
+|---|---|---|---|
+| p | 66% | 1 | 3 |
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
