@@ -8,6 +8,7 @@ package kube
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -20,15 +21,18 @@ func (c *chart) showsAgents(t *testing.T, workloads ...*workload) {
 			"--field-selector", "spec.nodeName="+w.pod.node, "-o", "jsonpath={.items[0].metadata.name}")
 		text := kubectl(t, "-n", c.namespace, "exec", collector, "-c", "otelcol-nixl", "--",
 			"nixlring", "top", "--once", "--window", "1s", "--output", "json")
-		var agents []struct {
-			Path       string            `json:"path"`
-			Attributes map[string]string `json:"attributes"`
+		var frame struct {
+			Agents []struct {
+				Path       string            `json:"path"`
+				Attributes map[string]string `json:"attributes"`
+			} `json:"agents"`
 		}
-		if err := json.Unmarshal([]byte(text), &agents); err != nil {
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &frame); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		found := make(map[string]bool)
-		for _, a := range agents {
+		for _, a := range frame.Agents {
 			if a.Attributes["k8s.pod.uid"] != w.pod.uid {
 				continue
 			}
