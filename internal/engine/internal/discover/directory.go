@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/mailbox"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -38,8 +39,9 @@ type Directory struct {
 	walkDue  time.Time  // when the next walk is due in any case
 	walkRest time.Time  // no walk begins before that
 
-	worker *Worker
-	cancel context.CancelFunc // of ctx
+	worker  *Worker
+	answers *mailbox.Mailbox[func()] // of the owner
+	cancel  context.CancelFunc       // of ctx
 }
 
 // New returns a Directory. It passes messages to send, on the directory's goroutine.
@@ -50,7 +52,7 @@ func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Direc
 	if err != nil {
 		return nil, err
 	}
-	d := &Directory{}
+	d := &Directory{answers: mailbox.New[func()]()}
 	d.worker = NewWorker(cfg.Now, d.reportHang)
 	d.tracker = newTracker(cfg, send, notices, d)
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -133,15 +135,15 @@ func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
 	d.submit(r, func() { d.returned(a.Path, r, true) })
 }
 
-// Refuse implements [drain.Source].
-func (d *Directory) Refuse(a drain.Agent, r *ringbuf.Reader, reason error) {
-	d.submit(r, func() { d.refuseRing(a, r, reason) })
+// Answer implements [drain.Source].
+func (d *Directory) Answer(a drain.Agent, r *ringbuf.Reader, refused error) {
+	d.submit(r, func() { d.answered(a, r, refused) })
 }
 
 // submit runs fn on the directory's goroutine. If that has ended, it only closes
 // the ring.
 func (d *Directory) submit(r *ringbuf.Reader, fn func()) {
-	if !d.worker.Submit(fn) {
+	if !d.answers.Put(fn) {
 		go d.closeRing(r)
 	}
 }
@@ -165,6 +167,8 @@ func (d *Directory) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
+		case <-d.answers.Arrived():
+			d.worker.Do(d.runSubmitted)
 		case <-d.worker.Submitted():
 			d.worker.Do(d.runSubmitted)
 		case <-look.C:
@@ -237,9 +241,28 @@ func (d *Directory) probeStores() {
 	}
 }
 
+// runAnswers runs what the owner has submitted.
+func (d *Directory) runAnswers() {
+	for _, fn := range d.answers.Take(nil) {
+		fn()
+	}
+}
+
+// awaitAnswers waits until another ring may be offered to the owner.
+func (d *Directory) awaitAnswers() {
+	for len(d.offered) >= maxOffered && d.ctx.Err() == nil {
+		select {
+		case <-d.ctx.Done():
+		case <-d.answers.Arrived():
+			d.runAnswers()
+		}
+	}
+}
+
 // runSubmitted runs the submitted functions. An abandoned directory ends once its
 // rings are closed.
 func (d *Directory) runSubmitted() {
+	d.runAnswers()
 	d.worker.RunSubmitted(false)
 	if d.stopped && d.State().Open == 0 {
 		d.worker.Cancel()
@@ -266,6 +289,9 @@ func (d *Directory) abandon() {
 func (d *Directory) end() {
 	d.stopped = true
 	d.release()
+	for _, fn := range d.answers.Close() {
+		fn()
+	}
 	d.worker.RunSubmitted(true)
 	clear(d.records)
 	if d.stores != nil {

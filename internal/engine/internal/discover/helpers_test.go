@@ -138,6 +138,7 @@ type owner struct {
 	mu       sync.Mutex
 	open     map[string]drain.Opened
 	limit    int    // of open rings; none if zero
+	silent   bool   // rings that it keeps aren't answered
 	stored   string // ID of an agent with a checkpoint
 	counts   map[string]int
 	messages []drain.Message
@@ -155,8 +156,11 @@ func (o *owner) send(m drain.Message) {
 	o.messages = append(o.messages, m)
 	if m, ok := m.(drain.Opened); ok {
 		if err := o.admit(m); err != nil {
-			m.From.Refuse(m.Agent, m.Reader, err)
+			m.From.Answer(m.Agent, m.Reader, err)
 			return
+		}
+		if !o.silent {
+			m.From.Answer(m.Agent, m.Reader, nil)
 		}
 		if old, ok := o.open[m.Agent.Path]; ok {
 			o.read(old)

@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // overLimit returns the number of paths that are refused because of a limit of their container.
@@ -64,14 +67,18 @@ func TestFilesBeyondTheLimitOfADirectoryAreNotRemembered(t *testing.T) {
 	}
 }
 
-// The owner answers offers after the walk.
-func TestOneWalkOpensNoMoreRingsThanTheOwnerKeeps(t *testing.T) {
-	x := newPods(t, nil)
+// A process has a limited number of mappings, so rings are opened only as fast as the owner answers.
+func TestWalkWaitsForTheOwnerToAnswer(t *testing.T) {
+	x := newFixture(t)
 	for i := range maxOffered + 20 {
-		x.agent("uid-1", "shm", fmt.Sprint("agent-", i))
+		x.ring(fmt.Sprint("agent-", i), ringbuf.V4, 8)
 	}
-	x.look()
-	if n := len(x.opened()); n != maxOffered || x.overLimit() != 20 {
-		t.Errorf("%d rings opened, %d refused", n, x.overLimit())
+	x.owner.silent = true
+	d := x.directory(nil)
+	timeout := time.AfterFunc(100*time.Millisecond, d.Cancel)
+	defer timeout.Stop()
+	d.walk()
+	if n := count[drain.Opened](x.owner); n != maxOffered || len(d.offered) != maxOffered {
+		t.Errorf("%d rings were opened, and %d wait for an answer, want %d", n, len(d.offered), maxOffered)
 	}
 }

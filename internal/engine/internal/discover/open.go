@@ -17,8 +17,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// maxOffered limits the rings of a container that one directory has open. The owner answers offers only after
-// a walk, so thousands of rings would be mapped until then. It keeps no more of a container.
+// maxOffered limits the rings of a directory that are open and that the owner hasn't answered yet: a process has
+// at most 65,530 mappings by default, and a directory may have as many rings.
 const maxOffered = 256
 
 // tryOpen opens the file of a path and offers the ring to the owner.
@@ -27,8 +27,8 @@ func (t *tracker) tryOpen(f *files.Dir, r *record, info files.Info) {
 		t.refuse(r, info, fmt.Errorf("%w: %s", drain.ErrOpen, path))
 		return
 	}
-	if h := t.cfg.Holder; h.Isolated() && len(t.held) >= maxOffered {
-		t.refuse(r, info, fmt.Errorf("%v %w", h, drain.ErrContainerLimit))
+	if len(t.offered) >= maxOffered {
+		t.retryAt = t.cfg.Now()
 		return
 	}
 	ring, err := t.openRing(f, r)
@@ -39,6 +39,7 @@ func (t *tracker) tryOpen(f *files.Dir, r *record, info files.Info) {
 		m.Exited = unknown == nil && !attended && ring.Idle()
 		t.setState(r, open)
 		r.ring, r.info, t.held[m.File] = ring, info, r.Path
+		t.offered[ring] = true
 		t.send(m)
 		t.count(1)
 		if !m.Exited {
@@ -95,6 +96,7 @@ func (t *tracker) take(path string, ring *ringbuf.Reader) *record {
 	r := t.records[path]
 	if ring != nil {
 		delete(t.held, idOf(ring))
+		delete(t.offered, ring)
 		t.closeRing(ring)
 	}
 	if r == nil || r.ring != ring {
@@ -146,8 +148,12 @@ func (t *tracker) reopen(a drain.Agent, ring *ringbuf.Reader) {
 	t.checkPath(r)
 }
 
-// refuseRing closes a ring that the owner doesn't keep.
-func (t *tracker) refuseRing(a drain.Agent, ring *ringbuf.Reader, reason error) {
+// answered closes a ring that the owner refused.
+func (t *tracker) answered(a drain.Agent, ring *ringbuf.Reader, reason error) {
+	if reason == nil {
+		delete(t.offered, ring)
+		return
+	}
 	if r := t.take(a.Path, ring); r != nil && (ring == nil || r.state == open) {
 		t.refuse(r, r.info, reason)
 	}

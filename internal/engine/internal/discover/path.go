@@ -61,13 +61,14 @@ type tracker struct {
 	notices *notice.Reporter
 	source  drain.Source // the owner returns rings to it
 
-	records map[string]*record  // by path
-	held    map[files.ID]string // the paths of all open rings, by file
-	seeking bool                // the process of an agent is sought
-	retryAt time.Time           // when the first refused path is tried again
-	stopped bool                // nothing is opened from now on
-	onDisk  bool                // it was reported that rings are on a disk
-	ctx     context.Context     // ends with the directory's goroutine
+	records map[string]*record       // by path
+	held    map[files.ID]string      // the paths of all open rings, by file
+	offered map[*ringbuf.Reader]bool // rings that the owner hasn't answered; at most maxOffered
+	seeking bool                     // the process of an agent is sought
+	retryAt time.Time                // when the first refused path is tried again
+	stopped bool                     // nothing is opened from now on
+	onDisk  bool                     // it was reported that rings are on a disk
+	ctx     context.Context          // ends with the directory's goroutine
 
 	mu      sync.Mutex // guards the fields below; never held during a call that may block
 	missing error
@@ -78,7 +79,7 @@ type tracker struct {
 func newTracker(cfg Config, send func(drain.Message), notices *notice.Reporter, source drain.Source) tracker {
 	return tracker{
 		cfg: cfg, send: send, notices: notices, source: source, ctx: context.Background(),
-		records: make(map[string]*record), held: make(map[files.ID]string), refused: make(map[string]Refusal),
+		records: make(map[string]*record), held: make(map[files.ID]string), offered: make(map[*ringbuf.Reader]bool), refused: make(map[string]Refusal),
 	}
 }
 

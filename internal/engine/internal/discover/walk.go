@@ -100,6 +100,7 @@ func (d *Directory) walkDir(f *files.Dir, prefix string, left *int) error {
 			case d.cfg.matches(name):
 				if r := d.record(name); r != nil {
 					r.walk = d.walks
+					d.awaitAnswers()
 					d.checkEntry(f, r)
 				} else {
 					d.skipped = true

@@ -28,7 +28,7 @@ const maxHolderRings = 256
 
 // Opened offers an open ring to the owner. If the owner keeps it and the agent already has a
 // ring, either another file has replaced that, or the agent has restarted with a ring at another
-// path. Otherwise, the owner calls [Source.Refuse].
+// path. The owner calls [Source.Answer] in any case.
 type Opened struct {
 	Agent  Agent
 	Reader *ringbuf.Reader // nil if the ring is locked
@@ -43,11 +43,11 @@ func (m Opened) apply(o *owner, now time.Time) {
 		m.From.Close(m.Reader)
 		return
 	}
-	if err := o.admit(&m); err != nil {
-		m.From.Refuse(m.Agent, m.Reader, err)
-		return
+	err := o.admit(&m)
+	m.From.Answer(m.Agent, m.Reader, err)
+	if err == nil {
+		o.keep(&m, now)
 	}
-	o.keep(&m, now)
 }
 
 // admit decides whether the owner keeps a ring. The error is why it doesn't.

@@ -179,7 +179,7 @@ type ownRing struct {
 func (ownRing) Close(r *ringbuf.Reader)              { _ = r.Close() }
 func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader)    {}
 func (ownRing) Retire(_ Agent, _ *ringbuf.Reader)    {}
-func (ownRing) Refuse(Agent, *ringbuf.Reader, error) {}
+func (ownRing) Answer(Agent, *ringbuf.Reader, error) {}
 
 func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
 	b.Helper()

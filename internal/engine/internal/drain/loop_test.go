@@ -136,9 +136,12 @@ func (d *loopHarness) Retire(a Agent, r *ringbuf.Reader) {
 	d.retired = append(d.retired, a.Path)
 }
 
-// Probe implements Source.
-// Refuse implements Source.
-func (d *loopHarness) Refuse(_ Agent, r *ringbuf.Reader, _ error) { d.Close(r) }
+// Answer implements Source.
+func (d *loopHarness) Answer(_ Agent, r *ringbuf.Reader, refused error) {
+	if refused != nil {
+		d.Close(r)
+	}
+}
 
 func (d *loopHarness) isClosed(r *ringbuf.Reader) bool {
 	d.mu.Lock()

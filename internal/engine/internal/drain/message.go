@@ -16,9 +16,9 @@ type Source interface {
 	// Retire closes r, unless it is nil. The agent has exited, so the source opens
 	// the file again only when it changes.
 	Retire(a Agent, r *ringbuf.Reader)
-	// Refuse closes r, unless it is nil, because the owner doesn't keep it. The source offers
-	// the ring again later, depending on the reason.
-	Refuse(a Agent, r *ringbuf.Reader, reason error)
+	// Answer answers an offer; see [Opened]. If refused isn't nil, the owner doesn't keep r, so the
+	// source closes it, unless it is nil, and offers the ring again later, depending on the reason.
+	Answer(a Agent, r *ringbuf.Reader, refused error)
 }
 
 // Attributed reports what is known about an agent that was opened without attributes of its

@@ -186,8 +186,10 @@ func (b *harness) count(k notice.Kind) (n int) {
 func (b *harness) Close(r *ringbuf.Reader)       { b.call(func() { _ = r.Close() }) }
 func (b *harness) Reopen(Agent, *ringbuf.Reader) { b.call(func() { b.reopen = true }) }
 func (b *harness) Retire(Agent, *ringbuf.Reader) { b.call(func() { b.retired = true }) }
-func (b *harness) Refuse(_ Agent, r *ringbuf.Reader, _ error) {
-	b.call(func() { b.refused = append(b.refused, r) })
+func (b *harness) Answer(_ Agent, r *ringbuf.Reader, refused error) {
+	if refused != nil {
+		b.call(func() { b.refused = append(b.refused, r) })
+	}
 }
 
 // harness implements env.

@@ -337,10 +337,15 @@ func (p *process) sendGone() {
 
 func (p *process) Close(r *ringbuf.Reader) { p.call(func() { p.close(r) }) }
 
-func (p *process) Reopen(a Agent, r *ringbuf.Reader)          { p.call(func() { p.reopenBy(a, r) }) }
-func (p *process) Retire(a Agent, r *ringbuf.Reader)          { p.call(func() { p.retire(a, r) }) }
-func (p *process) Refuse(a Agent, r *ringbuf.Reader, _ error) { p.call(func() { p.refuse(a, r) }) }
-func (p *process) reply(c *collect)                           { p.call(func() { c.done(c.collected) }) }
+func (p *process) Reopen(a Agent, r *ringbuf.Reader) { p.call(func() { p.reopenBy(a, r) }) }
+func (p *process) Retire(a Agent, r *ringbuf.Reader) { p.call(func() { p.retire(a, r) }) }
+func (p *process) reply(c *collect)                  { p.call(func() { c.done(c.collected) }) }
+
+func (p *process) Answer(a Agent, r *ringbuf.Reader, refused error) {
+	if refused != nil {
+		p.call(func() { p.refuse(a, r) })
+	}
+}
 
 func (p *process) report(n notice.Notice) {
 	p.notices = append(p.notices, n)
