@@ -43,5 +43,4 @@
 //   - attributes.go, cgroup.go, environ.go, lines.go, maps.go, mountinfo.go, stat.go,
 //     usage.go: the files of /proc, one by one
 //   - list_linux.go, open_linux.go, examine_linux.go, scan_linux.go: the search
-//   - users.go, users_linux.go: the processes that use a file
 package process

@@ -6,10 +6,8 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
@@ -35,19 +33,4 @@ func Runs(string, Process) bool { return false }
 // OpenDir returns [errors.ErrUnsupported].
 func OpenDir(_ Process, _, dir, _ string) (*files.Dir, error) {
 	return nil, fmt.Errorf("open %s of a process: %w: requires Linux", dir, errors.ErrUnsupported)
-}
-
-// FindUsers returns [errors.ErrUnsupported].
-func FindUsers(context.Context, string, map[files.ID]string) (Users, error) {
-	return Users{}, fmt.Errorf("find the users of rings: %w: requires Linux", errors.ErrUnsupported)
-}
-
-// List returns [errors.ErrUnsupported].
-func List(string) ([]int, error) {
-	return nil, fmt.Errorf("list processes: %w: requires Linux", errors.ErrUnsupported)
-}
-
-// SharedMappings returns nothing.
-func SharedMappings(string, int) iter.Seq2[Mapping, error] {
-	return func(func(Mapping, error) bool) {}
 }
