@@ -55,14 +55,13 @@ if [[ -n $agents$scenario ]]; then
   temporary=$(mktemp -d "${TMPDIR:-$memory}/nixl-simulate.XXXXXX")
   dir=$temporary/rings
   mkdir "$dir"
-  simulate=(bin/nixlring simulate "$dir" --quiet ${agents:+--agents "$agents"})
+  simulate=(bin/nixlring simulate "$dir" ${agents:+--agents "$agents"})
   if [[ -n $scenario ]]; then simulate+=(--scenario "$scenario"); else simulate+=(--rate 1000); fi
-  echo "simulating ${agents:+$agents }agents in $dir"
 fi
 
 if [[ $target == demo ]]; then
   start "${simulate[@]}" --name worker >"$temporary/totals"
-  start bin/nixlring web "$dir" --listen "127.0.0.1:$port" --quiet >"$temporary/address"
+  start bin/nixlring web "$dir" --listen "127.0.0.1:$port" >"$temporary/address"
   await test -s "$temporary/address"
   printf '\n%s\n' "Page: $(<"$temporary/address")   (Ctrl-C stops everything)" \
     "It names the cause within seconds; incidents that begin during a run, within two minutes."

@@ -32,23 +32,8 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // errNoRing selects exitNoRing. The command has already printed the reason.
 var errNoRing = errors.New("no ring")
 
-// usage wraps errors about the number of arguments in a usageError.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		err := check(cmd, args)
-		switch {
-		case err == nil:
-			return nil
-		case strings.HasPrefix(err.Error(), "accepts "): // cobra's text about the number of arguments
-			return usagef("got %s; usage: %s", plural(len(args), "argument", "arguments"), cmd.UseLine())
-		default:
-			return usageError{err}
-		}
-	}
-}
-
-// exit prints err and returns the exit code.
-func exit(w io.Writer, cmd *cobra.Command, err error) int {
+// exit prints err and returns the exit code. Errors before a command has started are about the command line.
+func exit(w io.Writer, cmd *cobra.Command, started bool, err error) int {
 	var wrong usageError
 	switch {
 	case err == nil:
@@ -57,7 +42,7 @@ func exit(w io.Writer, cmd *cobra.Command, err error) int {
 		return exitNoRing
 	case errors.Is(err, errProblems):
 		return exitError
-	case errors.As(err, &wrong):
+	case !started || errors.As(err, &wrong):
 		complain(w, fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 		return exitUsage
 	default:

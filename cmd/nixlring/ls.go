@@ -24,7 +24,6 @@ import (
 
 // lsFlags is the command line of nixlring ls.
 type lsFlags struct {
-	all       bool
 	recursive bool
 	require   bool
 	output    *output
@@ -53,7 +52,7 @@ store has no capacity, and any number of consumers can read it. NOTES names the
 agent, the host and the local rank. A Collector doesn't look for stores in
 subdirectories.
 
-Without --all, files that are unrelated to telemetry are only counted.
+Files that are unrelated to telemetry are only counted.
 
 The default directory is NIXL_TELEMETRY_MULTIPROC_DIR if NIXL_TELEMETRY_EXPORTER
 is prometheus_mp.
@@ -72,8 +71,7 @@ With --require: 3 no ring and no store found.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also list files that are neither rings nor stores")
-	cmd.Flags().BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
+	cmd.Flags().BoolVarP(&f.recursive, "recursive", "r", false, "include subdirectories, for agents whose names contain a slash")
 	cmd.Flags().BoolVar(&f.require, "require", false, "exit with code 3 if there is no ring and no store")
 	f.output = addOutput(cmd, "text", "json")
 	return cmd
@@ -89,7 +87,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 			found++
 		case e.Given:
 			wrong = append(wrong, notRing(e))
-		case !f.all:
+		default:
 			hidden++
 			return
 		}
@@ -100,7 +98,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 	} else {
 		err = errors.Join(err, writeList(w.out, list, w.now()), errors.Join(wrong...))
 		if hidden > 0 {
-			fmt.Fprintf(w.err, "%s (--all lists them)\n", plural(hidden, "other file is neither a ring nor a store", "other files are neither rings nor stores"))
+			fmt.Fprintf(w.err, "%s\n", plural(hidden, "other file is neither a ring nor a store", "other files are neither rings nor stores"))
 		}
 		if found == 0 && err == nil {
 			fmt.Fprintf(w.err, "no ring in %s\n%s", strings.Join(dirs, ", "), howToStart(dirs[0]))

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
@@ -34,8 +36,9 @@ type world struct {
 
 // run runs the program and returns its exit code.
 func run(ctx context.Context, w world, args []string) int {
-	root := newRoot(w)
+	root, started := newRoot(w), false
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	root.SetArgs(append([]string{}, args...)) // never nil, which means os.Args
 	cmd, err := root.ExecuteContextC(ctx)
-	return exit(w.err, cmd, err)
+	return exit(w.err, cmd, started, err)
 }

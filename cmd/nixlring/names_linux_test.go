@@ -51,7 +51,7 @@ func TestNamesThatAreNotValidUTF8AreShownByAllCommands(t *testing.T) {
 	}{
 		{exitOK, []string{"ls", dir}, []string{`agent\xfe`, `agent\xff`}},
 		{exitOK, []string{"ls", dir, "-o", "json"}, []string{`agent\\xfe`, `agent\\xff`}},
-		{exitOK, []string{"read", first, filepath.Join(dir, names[1]), "-o", "line"}, []string{`agent\xfe`, `agent\xff`}},
+		{exitOK, []string{"read", first, filepath.Join(dir, names[1])}, []string{`agent\xfe`, `agent\xff`}},
 		{exitOK, []string{"read", first, filepath.Join(dir, names[1]), "-o", "json"}, []string{`agent\\xfe`, `agent\\xff`}},
 		{exitOK, []string{"inspect", first}, []string{`agent\xfe`}},
 		{exitOK, []string{"inspect", first, "-o", "json"}, []string{`agent\\xfe`}},

@@ -28,7 +28,7 @@ func (o *output) Type() string { return "" }
 
 func (o *output) Set(s string) error {
 	if !slices.Contains(o.formats, s) {
-		return usagef("must be one of %s", strings.Join(o.formats, ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(o.formats, ", "))
 	}
 	o.value = s
 	return nil
@@ -124,12 +124,4 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// notes returns the writer for messages that aren't part of the result.
-func notes(w world, quiet bool) io.Writer {
-	if quiet {
-		return io.Discard
-	}
-	return w.err
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +21,8 @@ type readFlags struct {
 	follow     bool
 	consume    bool
 	count      uint64
-	interval   time.Duration
 	categories []string
 	names      []string
-	quiet      bool
 	compatible string // --telemetry_path
 	output     *output
 }
@@ -45,7 +42,7 @@ this project. Events that a filter excludes are removed, too.
 
 With --follow, read continues until interrupted, even if an agent restarts. An
 observer misses events that a consumer takes and the agent overwrites between two
-polls (--interval), and can't always detect it. A full ring without a consumer
+polls, and can't always detect it. A full ring without a consumer
 stops changing.
 
 If a ring can't be read, read continues with the others, prints the error at the
@@ -57,18 +54,14 @@ it prints the time when it read the event.
 Events go to standard output, everything else to standard error. The formats are:
 
   text  what NIXL's readers print, six lines per event
-  line  one line per event: time, category, name, value, and with several rings
-        the path
   json  one object per line, with the time in microseconds since the Unix epoch
+        and the category of the metrics
   csv   the columns timestamp_us, category (a number), event_name and value; one
         ring only
 
-In line and json, the categories are those of the metrics; in text and csv, they
-are NIXL's.
-
 ` + exitCodes,
 		Example: `  nixlring read /tmp/agent
-  nixlring read /tmp/agent --follow --category transfer,error --output line
+  nixlring read /tmp/agent --follow --category transfer,error
   nixlring read /run/nixl/* --name 'agent_err_*' --output json
   nixlring read /tmp/agent --consume --output csv >events.csv`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,8 +83,6 @@ func (f *readFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.categories, "category", nil, "print only events of these `CATEGORIES`, such as transfer,error")
 	flags.StringSliceVar(&f.names, "name", nil, "print only events with these `NAMES`; * and ? are wildcards")
 	flags.BoolVar(&f.consume, "consume", false, "remove the events from the rings")
-	flags.DurationVar(&f.interval, "interval", 50*time.Millisecond, "time between two polls with --follow")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print events only")
 	flags.StringVar(&f.compatible, "telemetry_path", "", "another `PATH`; a flag of NIXL's Python reader")
 	if err := flags.MarkHidden("telemetry_path"); err != nil {
 		panic(err) // the flag doesn't exist
@@ -102,8 +93,8 @@ func (f *readFlags) register(cmd *cobra.Command) {
 
 func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 	cfg := events.Config{
-		Paths: paths, Mode: ringbuf.Observe, Follow: f.follow, Interval: f.interval, Count: f.count, Format: f.output.value,
-		Out: w.out, Notes: notes(w, f.quiet), Now: w.now,
+		Paths: paths, Mode: ringbuf.Observe, Follow: f.follow, Count: f.count, Format: f.output.value,
+		Out: w.out, Notes: w.err, Now: w.now,
 		Explain: func(path string, err error) error { return explainRing(w.proc, path, err) },
 	}
 	if f.consume {
@@ -116,8 +107,6 @@ func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 	switch {
 	case len(paths) == 0:
 		return usagef("missing PATH of a ring; nixlring ls lists rings")
-	case f.interval <= 0:
-		return usagef("--interval %v: must be positive", f.interval)
 	case f.output.value == "csv" && len(paths) > 1:
 		return usagef("--output csv supports one ring only, because its rows don't contain the path; use --output json")
 	}

@@ -65,9 +65,9 @@ func TestReadPrintsTheEventsThatNIXLWrote(t *testing.T) {
 		before := readFile(t, c.File)
 		for format, events := range want {
 			// It only observes, so there is no need to copy the fixture.
-			r := nixlringAt(t.Context(), reading, "read", c.File, "--quiet", "--output", format)
-			if diff := cmp.Diff(result{out: events}, r, cmp.AllowUnexported(result{})); diff != "" {
-				t.Errorf("%s: %s", c.Name, diff)
+			r := nixlringAt(t.Context(), reading, "read", c.File, "--output", format)
+			if diff := cmp.Diff(events, r.out); diff != "" || r.code != exitOK {
+				t.Errorf("%s: exit code %d: %s", c.Name, r.code, diff)
 			}
 		}
 		if !bytes.Equal(before, readFile(t, c.File)) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
@@ -24,11 +23,9 @@ import (
 
 // recordFlags is the command line of nixlring record.
 type recordFlags struct {
-	duration  time.Duration
-	interval  time.Duration
-	recursive bool
-	force     bool
-	quiet     bool
+	duration time.Duration
+	interval time.Duration
+	include  []string
 }
 
 func newRecord(w world) *cobra.Command {
@@ -68,14 +65,14 @@ If record crashes, the file is readable up to the last second.
 ` + exitCodes,
 		Example: `  nixlring record bug.jsonl.zst
   nixlring record busy.jsonl.zst /run/nixl --duration 1m`,
-		Args: usage(recordArgs),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := w.env.Dir()
 			if len(args) > 1 {
 				dir = args[1]
 			}
-			if err := f.check(); err != nil {
-				return err
+			if f.interval <= 0 {
+				return usagef("--interval %v: must be positive", f.interval)
 			}
 			return f.run(cmd.Context(), w, args[0], dir)
 		},
@@ -84,41 +81,21 @@ If record crashes, the file is readable up to the last second.
 	flags.SortFlags = false
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 for no limit")
 	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "maximum time between two polls of a ring")
-	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
-	flags.BoolVar(&f.force, "force", false, "overwrite FILE if it exists")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	addInclude(flags, &f.include, "record")
 	return cmd
-}
-
-func recordArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return errors.New("missing FILE to record to")
-	}
-	return cobra.MaximumNArgs(2)(cmd, args)
-}
-
-func (f *recordFlags) check() error {
-	switch {
-	case f.duration < 0:
-		return usagef("--duration %v: must be 0 or more", f.duration)
-	case f.interval <= 0:
-		return usagef("--interval %v: must be positive", f.interval)
-	}
-	return nil
 }
 
 func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error {
 	if err := patherr.Directory(patherr.Rings, dir); err != nil {
 		return err
 	}
-	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if f.force {
-		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if err := checkInclude(f.include); err != nil {
+		return err
 	}
-	out, err := os.OpenFile(file, how, 0o644)
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	switch {
 	case errors.Is(err, os.ErrExist):
-		return fmt.Errorf("record to %s: the file exists; specify another file, or overwrite it with --force", file)
+		return fmt.Errorf("record to %s: the file exists; specify another file", file)
 	case errors.Is(err, os.ErrNotExist):
 		return patherr.Explain(patherr.Parent, filepath.Dir(file), err)
 	case err != nil:
@@ -128,13 +105,12 @@ func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error 
 }
 
 func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.File) error {
-	say := notes(w, f.quiet)
-	fmt.Fprintf(say, "Recording the rings of %s to %s; press Ctrl-C to stop\n", dir, out.Name())
+	fmt.Fprintf(w.err, "Recording the rings of %s to %s; press Ctrl-C to stop\n", dir, out.Name())
 	r, err := recording.NewRecorder(recording.RecorderConfig{
-		Dir: dir, Tool: "nixlring " + programVersion(), Include: fleet.Patterns(nil, f.recursive), Interval: f.interval, Out: out, Now: w.now,
+		Dir: dir, Tool: "nixlring " + programVersion(), Include: f.include, Interval: f.interval, Out: out, Now: w.now,
 		Report: func(n notice.Notice) {
 			if n.Kind != notice.RingLapped { // reported at the end
-				sayWarning(say, n)
+				sayWarning(w.err, n)
 			}
 		},
 	})
@@ -149,7 +125,7 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 	}
 	err = errors.Join(r.Run(ctx), r.Close())
 	s := r.Stats()
-	fmt.Fprintf(say, "Recorded %s events of %s (%s) in %v\n", units.Count(s.Events), plural(s.Rings, "ring", "rings"),
+	fmt.Fprintf(w.err, "Recorded %s events of %s (%s) in %v\n", units.Count(s.Events), plural(s.Rings, "ring", "rings"),
 		plural(int(s.Opened), "start of an agent", "starts of agents"), w.now().Sub(start).Round(100*time.Millisecond))
 	if s.Omitted > 0 {
 		fmt.Fprintf(w.err, "Not recorded: %s, because a recording has at most %d rings; record a subdirectory\n",

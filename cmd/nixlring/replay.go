@@ -19,9 +19,6 @@ import (
 // replayFlags is the command line of nixlring replay.
 type replayFlags struct {
 	speed  float64
-	remove bool
-	force  bool
-	quiet  bool
 	output *output
 }
 
@@ -37,10 +34,10 @@ same restarts. The timestamps of layout v1 stay those of the recording.
 If a ring is full, replay waits for its reader, so readers that keep up miss
 nothing, at any speed. If nobody reads from the ring for a second, replay drops
 the events that don't fit, as an agent does, and counts them. At the end it leaves
-the rings, as agents do, unless --remove is set.
+the rings, as agents do.
 
 Replay takes over existing rings of the same names. It exits when it gets to one
-whose agent is still running (see --force).
+whose agent is still running.
 
 DIR is required: NIXL_TELEMETRY_DIR may be the directory of real agents.
 
@@ -49,7 +46,7 @@ end; the exit code is 1.
 
 ` + exitCodes,
 		Example: `  nixlring replay bug.jsonl.zst /tmp/replay
-  nixlring replay busy.jsonl.zst /tmp/replay --speed 10 --remove`,
+  nixlring replay busy.jsonl.zst /tmp/replay --speed 10`,
 		Args: createsRings(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(f.speed > 0) {
@@ -61,9 +58,6 @@ end; the exit code is 1.
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Float64Var(&f.speed, "speed", 1, "replay at `NUMBER` times the original speed")
-	flags.BoolVar(&f.force, "force", false, forceUsage)
-	flags.BoolVar(&f.remove, "remove", false, "remove the rings at the end")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	f.output = addOutput(cmd, "text", "json")
 	return cmd
 }
@@ -82,11 +76,8 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 		return fmt.Errorf("replay %s: %w", file, err)
 	}
 	defer rec.Close()
-	p := recording.Player{Dir: dir, Speed: f.speed, Now: w.now}
-	if !f.force {
-		p.Check = func(path string) error { return checkTakeover(w.proc, path) }
-	}
-	fmt.Fprintf(notes(w, f.quiet), "Replaying %s in %s at %v times the original speed; press Ctrl-C to stop\n", file, dir, f.speed)
+	p := recording.Player{Dir: dir, Speed: f.speed, Now: w.now, Check: func(path string) error { return checkTakeover(w.proc, path) }}
+	fmt.Fprintf(w.err, "Replaying %s in %s at %v times the original speed; press Ctrl-C to stop\n", file, dir, f.speed)
 	err = p.Run(ctx, rec)
 	if errors.Is(err, context.Canceled) {
 		err = nil // interrupted by the user
@@ -94,11 +85,7 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 	if err != nil {
 		err = fmt.Errorf("replay %s: %w", file, err)
 	}
-	end := p.Close
-	if f.remove {
-		end = p.Remove
-	}
-	err = errors.Join(err, end())
+	err = errors.Join(err, p.Close())
 	if err != nil && p.Played.Rings == 0 {
 		return err
 	}

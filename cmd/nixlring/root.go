@@ -36,28 +36,14 @@ NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
 		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          usage(unknownCommand),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          cobra.NoArgs, // the first argument of the root is the name of an unknown command
 	}
 	root.SetOut(w.out)
 	root.SetErr(w.err)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newWhy(w), newWeb(w), newSlow(w), newRecord(w), newReplay(w), newSimulate(w), newSession(w))
 	return root
-}
-
-// unknownCommand returns an error if there are arguments: the root command has none, so
-// the first one is the name of a command that doesn't exist.
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	cmd.SuggestionsMinimumDistance = min(2, len(args[0])/3) // foo isn't like top
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		return usagef("unknown command %q (did you mean %s?)", args[0], like[0])
-	}
-	return usagef("unknown command %q", args[0])
 }
 
 func programVersion() string {

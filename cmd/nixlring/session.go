@@ -24,7 +24,7 @@ func newSession(w world) *cobra.Command {
 		Short: "Analyze and recover sessions of split inference",
 		Long: `Session reads the files that a split-inference pipeline writes through package
 bridge/session: a CSV with a row per work packet, and a JSON summary.`,
-		Args: usage(cobra.NoArgs),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newAnalyze(w), newRecover(w))
@@ -53,7 +53,7 @@ wrote.
 		Example: `  nixlring session analyze
   nixlring session analyze telemetry/run1.csv
   nixlring session analyze --output json`,
-		Args: usage(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return runAnalyze(w, path(args), format.value)
 		},
@@ -83,7 +83,7 @@ summary.
 `, session.DefaultDir) + exitCodes,
 		Example: `  nixlring session recover
   nixlring session recover telemetry/run1.csv`,
-		Args: usage(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return runRecover(w, path(args), force)
 		},

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -28,9 +27,6 @@ type simulateFlags struct {
 	scenario  string
 	layout    string
 	errorRate float64
-	remove    bool
-	force     bool
-	quiet     bool
 	unread    bool
 	output    *output
 }
@@ -48,7 +44,7 @@ that a reader of its ring must report.
 Simulated agents behave like real ones: they register memory, flush their staged
 events once per run interval in one burst, drop events if staging or the ring is
 full, leave their rings behind, and take over an existing ring of the same name
-unless its agent is still running (see --force).
+unless its agent is still running.
 
 The simulator also consumes the events, so that the rings don't fill up. It leaves a
 ring to a Collector that opens it within two seconds. To start a Collector later, or
@@ -105,9 +101,6 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.Uint64Var(&agent.Seed, "seed", 0, "`NUMBER` that determines the traffic; 0 for a random one")
 	flags.BoolVar(&agent.NoFinalFlush, "no-final-flush", false, "lose the last run interval, as agents of NIXL 0.9.0 and later do")
 	flags.BoolVar(&f.unread, "no-consumer", false, "don't consume the events")
-	flags.BoolVar(&f.force, "force", false, forceUsage)
-	flags.BoolVar(&f.remove, "remove", false, "remove the rings at the end")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	f.output = addOutput(cmd, "text", "json")
 	complete(cmd, "layout", append(layouts(), "mixed"))
 	complete(cmd, "scenario", scenarioNames())
@@ -220,9 +213,6 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 		return err
 	}
 	for _, path := range paths(fleet) {
-		if f.force {
-			break
-		}
 		if err := checkTakeover(w.proc, path); err != nil {
 			return fmt.Errorf("simulate: %w", err)
 		}
@@ -236,20 +226,26 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 		consuming.Go(func() { consume(ended, paths(fleet), f.fleet.Agent.RunInterval, takeOverAfter) })
 	}
 	start := time.Now()
-	err = f.watch(ctx, fleet, notes(w, f.quiet))
+	about := fmt.Sprintf("%v transfers/s each", f.fleet.Agent.Rate)
+	if f.scenario != "" {
+		about = "scenario " + f.scenario
+	}
+	fmt.Fprintf(w.err, "%s in %s, %s, layout %s, seed %d; press Ctrl-C to stop\n",
+		plural(f.fleet.Agents, "agent", "agents"), f.fleet.Dir, about, f.layout, f.fleet.Agent.Seed)
+	err = fleet.Run(ctx)
 	end()
 	consuming.Wait()
-	if f.remove {
-		err = errors.Join(err, fleet.Remove())
-	}
 	report := fleet.Report()
 	if f.output.value == "json" {
 		return errors.Join(err, writeJSON(w.out, report))
 	}
 	elapsed := time.Since(start)
 	rate := float64(report.Sum.Operations) / elapsed.Seconds() / float64(f.fleet.Agents)
-	fmt.Fprintf(w.out, "%s\n%s transfers/s of each agent over %v, seed %d\n",
-		progress(&report.Sum), units.Count(uint64(rate)), elapsed.Round(100*time.Millisecond), report.Seed)
+	t := &report.Sum
+	fmt.Fprintf(w.out, "%s transfers (%s failed), %s events written (%s unread), %s dropped in staging, %s dropped because a ring was full\n"+
+		"%s transfers/s of each agent over %v, seed %d\n",
+		units.Count(t.Operations), units.Count(t.Failed), units.Count(t.Written), units.Count(uint64(t.Pending)),
+		units.Count(t.DroppedStaging), units.Count(t.DroppedRing), units.Count(uint64(rate)), elapsed.Round(100*time.Millisecond), report.Seed)
 	return err
 }
 
@@ -259,35 +255,4 @@ func paths(fleet *simulate.Fleet) (list []string) {
 		list = append(list, a.Path())
 	}
 	return list
-}
-
-// progress describes what agents did.
-func progress(t *simulate.Totals) string {
-	return fmt.Sprintf("%s transfers (%s failed), %s events written (%s unread), %s dropped in staging, %s dropped because a ring was full",
-		units.Count(t.Operations), units.Count(t.Failed), units.Count(t.Written), units.Count(uint64(t.Pending)),
-		units.Count(t.DroppedStaging), units.Count(t.DroppedRing))
-}
-
-// watch runs the fleet and prints its progress.
-func (f *simulateFlags) watch(ctx context.Context, fleet *simulate.Fleet, say io.Writer) error {
-	const every = 10 * time.Second
-	about := fmt.Sprintf("%v transfers/s each", f.fleet.Agent.Rate)
-	if f.scenario != "" {
-		about = "scenario " + f.scenario
-	}
-	fmt.Fprintf(say, "%s in %s, %s, layout %s, seed %d; press Ctrl-C to stop\n",
-		plural(len(fleet.Agents()), "agent", "agents"), f.fleet.Dir, about, f.layout, f.fleet.Agent.Seed)
-	done := make(chan error, 1)
-	go func() { done <- fleet.Run(ctx) }()
-	start, ticker := time.Now(), time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-ticker.C:
-			sum := fleet.Report().Sum
-			fmt.Fprintf(say, "%5s  %s\n", units.Age(time.Since(start)), progress(&sum))
-		}
-	}
 }

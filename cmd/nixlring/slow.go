@@ -26,8 +26,6 @@ type slowFlags struct {
 	slowTransfer  time.Duration
 	minThroughput float64
 	duration      time.Duration
-	count         uint64
-	quiet         bool
 	output        *output
 	written       uint64
 }
@@ -64,7 +62,7 @@ The receiver can log slow transfers by the same conditions; see its setting logs
 		Example: `  nixlring slow
   nixlring slow /run/nixl --slow-transfer 50ms
   nixlring slow --slow-transfer 0 --min-throughput 1e9 --include 'decode-*' --output json`,
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeSources,
 		RunE:              watching(&f, w),
 	}
@@ -72,10 +70,8 @@ The receiver can log slow transfers by the same conditions; see its setting logs
 	flags.SortFlags = false
 	flags.DurationVar(&f.slowTransfer, "slow-transfer", time.Second, "print transfers that took longer than this; 0 for no limit")
 	flags.Float64Var(&f.minThroughput, "min-throughput", 0, "print transfers of 1 MiB or more with fewer `BYTES` per second; 0 for no limit")
-	flags.Uint64VarP(&f.count, "count", "c", 0, "stop after `NUMBER` slow transfers; 0 for no limit")
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to observe; 0 for no limit")
 	f.watchFlags.register(cmd, "observe")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print slow transfers only")
 	f.output = addOutput(cmd, "text", "json")
 	return cmd
 }
@@ -88,15 +84,13 @@ func (f *slowFlags) complete(cmd *cobra.Command, w world, args []string) error {
 		return usagef("--min-throughput %v: must be 0 or more", f.minThroughput)
 	case f.slowTransfer == 0 && f.minThroughput == 0:
 		return usagef("no condition for slow transfers; set --slow-transfer or --min-throughput")
-	case f.duration < 0:
-		return usagef("--duration %v: must be 0 or more", f.duration)
 	}
 	return f.watchFlags.complete(cmd, w, args)
 }
 
 func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 	const interval = 250 * time.Millisecond
-	source, err := f.open(w, interval, false, false, &tally.Slow{Duration: f.slowTransfer, MinThroughput: uint64(math.Ceil(f.minThroughput))})
+	source, err := f.open(w, interval, false, &tally.Slow{Duration: f.slowTransfer, MinThroughput: uint64(math.Ceil(f.minThroughput))})
 	if err != nil {
 		return err
 	}
@@ -104,20 +98,20 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 	if f.output.value == "text" {
 		err = f.line(w.out, "TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "WHY", "AGENT")
 	}
-	say, last := notes(w, f.quiet), &diagnose.Frame{}
+	last := &diagnose.Frame{}
 	var end time.Time
-	for err == nil && (f.count == 0 || f.written < f.count) && (end.IsZero() || time.Now().Before(end)) {
+	for err == nil && (end.IsZero() || time.Now().Before(end)) {
 		frame, err := source.Next(ctx)
 		if errors.Is(err, io.EOF) || ctx.Err() != nil {
 			break
 		}
 		if err != nil { // temporary
-			fmt.Fprintln(say, err)
+			fmt.Fprintln(w.err, err)
 			continue
 		}
 		for _, note := range frame.Notes {
 			if !slices.Contains(last.Notes, note) {
-				fmt.Fprintln(say, units.Printable(note))
+				fmt.Fprintln(w.err, units.Printable(note))
 			}
 		}
 		last = frame
@@ -128,7 +122,7 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 			end = time.Now().Add(f.duration)
 		}
 	}
-	fmt.Fprintf(say, "Slow transfers printed: %s, of %s\n", units.Count(f.written), plural(len(last.Agents), "agent", "agents"))
+	fmt.Fprintf(w.err, "Slow transfers printed: %s, of %s\n", units.Count(f.written), plural(len(last.Agents), "agent", "agents"))
 	return err
 }
 
@@ -144,7 +138,7 @@ func (f *slowFlags) print(out io.Writer, frame *diagnose.Frame) (err error) {
 	for i := range frame.Agents {
 		a := &frame.Agents[i]
 		for _, t := range a.Transfers {
-			if f.count > 0 && f.written == f.count || err != nil {
+			if err != nil {
 				return err
 			}
 			f.written++

@@ -75,7 +75,7 @@ func slowRings(t *testing.T) (dir string) {
 func TestSlowPrintsALineForEachSlowTransfer(t *testing.T) {
 	dir := slowRings(t)
 	before := contents(t, dir)
-	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--min-throughput", "1e9", "--count", "3")
+	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--min-throughput", "1e9", "--duration", "1ms")
 	want := `TIME                        DIRECTION      SIZE      TOOK      POST  THROUGHPUT  WHY             AGENT
 2024-02-03 04:05:06.000789  receive     67.1 MB    2.10 s   70.0 µs   32.0 MB/s  slow_transfer   decode
 2025-01-15 14:30:25.123456  transmit        7 B     130 s    3.00 s       0 B/s  slow_transfer   prefill
@@ -111,14 +111,14 @@ func contents(t *testing.T, dir string) map[string]string {
 
 func TestSlowPrintsJSON(t *testing.T) {
 	dir := slowRings(t)
-	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--include", "decode", "-c", "1", "-o", "json", "-q")
+	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--include", "decode", "-d", "1ms", "-o", "json")
 	var got slowTransfer
 	must.OK(t, json.Unmarshal([]byte(r.out), &got))
 	want := slowTransfer{
 		Path: filepath.Join(dir, "decode"), Agent: "decode", Speed: 31956601,
 		Transfer: diagnose.Transfer{Time: slowRecorded, Receive: true, Bytes: 64 << 20, Took: 2.1, Post: 70e-6, Cause: "slow_transfer"},
 	}
-	if d := cmp.Diff(want, got); r.code != exitOK || r.err != "" || d != "" {
+	if d := cmp.Diff(want, got); r.code != exitOK || d != "" {
 		t.Errorf("%d, %q: %s", r.code, r.err, d)
 	}
 }
@@ -148,7 +148,7 @@ func TestSlowFollowsNewAgentsUntilASignal(t *testing.T) {
 	out, done := make(lines, 100), make(chan int)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		done <- run(ctx, world{out: out, err: io.Discard, now: time.Now}, []string{"slow", dir, "--slow-transfer", "10ms", "-r"})
+		done <- run(ctx, world{out: out, err: io.Discard, now: time.Now}, []string{"slow", dir, "--slow-transfer", "10ms", "--include", "**"})
 	}()
 	out.next(t) // the head
 	slow := transferred(false, 1000, 11*time.Millisecond, 0, time.Now())
@@ -168,20 +168,5 @@ func TestSlowFollowsNewAgentsUntilASignal(t *testing.T) {
 	cancel()
 	if code := <-done; code != exitOK {
 		t.Errorf("exit code %d", code)
-	}
-}
-
-func TestSlowExitsAfterItsDuration(t *testing.T) {
-	dir := slowRings(t)
-	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--duration", "1ms", "-o", "json")
-	if r.code != exitOK || strings.Count(r.out, "\n") != 2 || !strings.Contains(r.err, "Slow transfers printed: 2, of 2 agents") {
-		t.Errorf("%+v", r)
-	}
-}
-
-func TestSlowRejectsAMissingDirectory(t *testing.T) {
-	r := nixlring(t.Context(), nil, "slow", filepath.Join(t.TempDir(), "none"))
-	if r.code != exitError || !strings.Contains(r.err, "no such directory") {
-		t.Errorf("%+v", r)
 	}
 }

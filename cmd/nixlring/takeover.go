@@ -19,18 +19,15 @@ import (
 // Commands that create rings take over an existing ring of the same name, as agents do. If
 // the existing ring has a running agent, two writers would corrupt it.
 
-// forceUsage describes the flag that skips the check for running agents.
-const forceUsage = "take over rings even if an agent may still be writing to them"
-
 // createsRings requires a directory as the last of n arguments. It doesn't default to the
 // directory of the environment, because real agents may use it.
 func createsRings(n int) cobra.PositionalArgs {
-	return usage(func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == n-1 {
 			return fmt.Errorf("missing DIR to create rings in; it doesn't default to %s, because real agents may use that directory", process.EnvDir)
 		}
 		return cobra.ExactArgs(n)(cmd, args)
-	})
+	}
 }
 
 // checkTakeover returns an error if a ring can't be created, or an agent may be writing to it. It doesn't change
@@ -53,5 +50,5 @@ func checkTakeover(proc, path string) error {
 	if writers := users.Writers(); len(writers) > 0 {
 		who = fmt.Sprintf("%v has it open for writing", writers[0])
 	}
-	return fmt.Errorf("ring %s: %s; two writers corrupt a ring: use another directory, or see --force", path, who)
+	return fmt.Errorf("ring %s: %s; two writers corrupt a ring: use another directory", path, who)
 }

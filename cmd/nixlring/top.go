@@ -29,11 +29,10 @@ import (
 // topFlags is the command line of nixlring top.
 type topFlags struct {
 	watchFlags
-	interval time.Duration
-	window   time.Duration
-	sort     string
-	once     bool
-	output   *output
+	window time.Duration
+	sort   string
+	once   bool
+	output *output
 }
 
 func newTop(w world) *cobra.Command {
@@ -96,7 +95,7 @@ To turn off colors, set NO_COLOR=1.
   nixlring top /run/nixl --include 'prefill-*' --sort p99
   nixlring top --once --window 1s --output json
   kubectl exec -it ds/nixl-otel -- nixlring top`,
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeSources,
 		RunE:              watching(&f, w),
 	}
@@ -107,7 +106,6 @@ To turn off colors, set NO_COLOR=1.
 func (f *topFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time between updates of the screen")
 	flags.DurationVarP(&f.window, "window", "w", fleet.DefaultWindow, "time over which rates and quantiles are measured")
 	f.watchFlags.register(cmd, "show")
 	flags.StringVarP(&f.sort, "sort", "s", string(fleet.ByProblems), "sort by `COLUMN`; see above")
@@ -125,8 +123,6 @@ func (f *topFlags) complete(cmd *cobra.Command, w world, args []string) error {
 		return err
 	}
 	switch {
-	case f.interval < shortest:
-		return usagef("--interval %v: must be %v or more", f.interval, shortest)
 	case f.window < shortest:
 		return usagef("--window %v: must be %v or more", f.window, shortest)
 	}
@@ -147,11 +143,11 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	if !f.once && !isTerminal(w.out) {
 		return usagef("standard output is not a terminal; use --once, or list the rings with nixlring ls")
 	}
-	interval := f.interval
+	interval := time.Second
 	if f.once {
 		interval = f.window
 	}
-	source, err := f.open(w, interval, !f.once, true, nil)
+	source, err := f.open(w, interval, !f.once, nil)
 	if err != nil {
 		return err
 	}
@@ -162,18 +158,16 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	return f.show(ctx, w, source)
 }
 
-// empty explains why no agent is shown, given the number of agents that --include excludes.
-func (f *topFlags) empty(name string, excluded int) string {
+// empty explains why no agent is shown.
+func (f *topFlags) empty(name string) string {
+	text := fmt.Sprintf("no agent %s is running\n", f.where(name))
 	switch {
-	case excluded > 0:
-		return fmt.Sprintf("none of %s matches --include %s\n", plural(excluded, "agent", "agents"), strings.Join(f.include, ","))
-	default:
-		text := fmt.Sprintf("no agent %s is running\n", f.where(name))
-		if f.dir == "" {
-			return text + "Agents need " + process.EnvEnable + "=y; see docs/deploy.md for the other variables.\n"
-		}
-		return text + howToStart(f.dir)
+	case f.include != nil:
+		return fmt.Sprintf("no agent %s matches --include %s\n", f.where(name), strings.Join(f.include, ","))
+	case f.dir == "":
+		return text + "Agents need " + process.EnvEnable + "=y; see docs/deploy.md for the other variables.\n"
 	}
+	return text + howToStart(f.dir)
 }
 
 // show runs the screen until the user quits, or ctx is done.
@@ -184,13 +178,13 @@ func (f *topFlags) show(ctx context.Context, w world, source fleet.Source, opts 
 	defer next.Lock()
 	defer stop()
 	model := screen.New(screen.Config{
-		Name: source.Name(), Interval: f.interval, Window: f.window, Sort: fleet.Key(f.sort),
+		Name: source.Name(), Window: f.window, Sort: fleet.Key(f.sort),
 		Next: func() (*diagnose.Frame, error) {
 			next.Lock()
 			defer next.Unlock()
 			return source.Next(watching)
 		},
-		Empty: func(excluded int) string { return f.empty(source.Name(), excluded) },
+		Empty: f.empty(source.Name()),
 	})
 	opts = append([]tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithOutput(w.out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),

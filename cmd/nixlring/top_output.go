@@ -43,7 +43,7 @@ func (f *topFlags) measure(ctx context.Context, w world, source fleet.Source) er
 		}
 		return nil
 	case len(board.Rows()) == 0:
-		fmt.Fprint(w.err, f.empty(source.Name(), board.Excluded()))
+		fmt.Fprint(w.err, f.empty(source.Name()))
 		return nil
 	}
 	rows := fleet.Filter(board.Rows(), "", false)

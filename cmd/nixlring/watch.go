@@ -5,12 +5,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
@@ -27,7 +26,6 @@ type watchFlags struct {
 	recorded    bool   // dir is a recording
 	kubelet     string // the kubelet's directory of pods, if agents are discovered in it
 	include     []string
-	recursive   bool
 	runInterval time.Duration
 }
 
@@ -48,9 +46,22 @@ func (f *watchFlags) register(cmd *cobra.Command, verb string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubelet, "kubelet", "", "discover the agents in the volumes of pods below `PATH` (default "+envKubelet+")")
 	flags.Lookup("kubelet").NoOptDefVal = engine.DefaultKubeletPods
-	flags.StringSliceVar(&f.include, "include", nil, "`PATTERN` of the agents to "+verb+", such as 'prefill-*'")
-	flags.BoolVarP(&f.recursive, "recursive", "r", false, recursiveUsage)
-	flags.DurationVar(&f.runInterval, "run-interval", 0, "the agents' time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
+	addInclude(flags, &f.include, verb)
+}
+
+// addInclude adds the flag that selects agents by name.
+func addInclude(flags *pflag.FlagSet, include *[]string, verb string) {
+	flags.StringSliceVar(include, "include", nil, "`PATTERN` of the agents to "+verb+", such as 'prefill-*'; '**' includes subdirectories")
+}
+
+// checkInclude rejects invalid patterns.
+func checkInclude(include []string) error {
+	for _, pattern := range include {
+		if !doublestar.ValidatePattern(pattern) {
+			return usagef("--include %q: not a valid pattern", pattern)
+		}
+	}
+	return nil
 }
 
 // watching returns the function of a command with watchFlags.
@@ -69,7 +80,7 @@ func watching(f interface {
 
 // complete sets the values that come from the arguments or the environment, and rejects
 // invalid flags.
-func (f *watchFlags) complete(cmd *cobra.Command, w world, args []string) (err error) {
+func (f *watchFlags) complete(_ *cobra.Command, w world, args []string) (err error) {
 	switch {
 	case len(args) > 0 && f.kubelet != "":
 		return usagef("--kubelet discovers agents; omit %s", args[0])
@@ -82,34 +93,23 @@ func (f *watchFlags) complete(cmd *cobra.Command, w world, args []string) (err e
 	if f.dir != "" {
 		f.kubelet = ""
 	}
-	if !cmd.Flags().Changed("run-interval") {
-		if f.runInterval, err = w.env.RunInterval(); err != nil {
-			return err
-		}
+	if f.runInterval, err = w.env.RunInterval(); err != nil {
+		return err
 	}
-	for _, pattern := range f.include {
-		if !doublestar.ValidatePattern(pattern) {
-			return usagef("--include %q: not a valid pattern", pattern)
-		}
-	}
-	if f.runInterval < time.Millisecond {
-		return usagef("--run-interval %v: must be 1ms or more", f.runInterval)
-	}
-	return nil
+	return checkInclude(f.include)
 }
 
 // open returns the source of frames: an interval apart and, of a recording, as they were recorded if live is set.
-// Without a directory, it returns an error, unless the directory may be created later.
-func (f *watchFlags) open(w world, interval time.Duration, live, later bool, slow *tally.Slow) (fleet.Source, error) {
+func (f *watchFlags) open(w world, interval time.Duration, live bool, slow *tally.Slow) (fleet.Source, error) {
 	cfg := fleet.Config{
-		Directory: f.dir, Kubelet: f.kubelet, Include: f.include, Recursive: f.recursive, RunInterval: f.runInterval, Proc: w.proc, Now: w.now,
+		Directory: f.dir, Kubelet: f.kubelet, Include: f.include, RunInterval: f.runInterval, Proc: w.proc, Now: w.now,
 		Interval: interval, Slow: slow,
 	}
 	if f.recorded {
 		return fleet.OpenRecording(f.dir, cfg, live)
 	}
 	if f.dir != "" {
-		if err := patherr.Directory(patherr.Rings, f.dir); err != nil && (!later || !errors.Is(err, fs.ErrNotExist)) {
+		if err := patherr.Directory(patherr.Rings, f.dir); err != nil {
 			return nil, err
 		}
 	}

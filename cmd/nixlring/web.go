@@ -20,7 +20,6 @@ import (
 type webFlags struct {
 	watchFlags
 	listen string
-	quiet  bool
 }
 
 func newWeb(w world) *cobra.Command {
@@ -48,7 +47,7 @@ another host, use a tunnel: ssh -L 9470:127.0.0.1:9470 HOST
 		Example: `  nixlring web
   nixlring web /run/nixl --include 'prefill-*'
   nixlring web /run/nixl --listen 127.0.0.1:0`,
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeSources,
 		RunE:              watching(&f, w),
 	}
@@ -56,7 +55,6 @@ another host, use a tunnel: ssh -L 9470:127.0.0.1:9470 HOST
 	flags.SortFlags = false
 	flags.StringVarP(&f.listen, "listen", "l", "127.0.0.1:9470", "`ADDRESS` of this host to listen on; port 0 is any free port")
 	f.register(cmd, "show")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the address only")
 	complete(cmd, "listen", []string{"127.0.0.1:9470", "127.0.0.1:0"})
 	return cmd
 }
@@ -68,7 +66,7 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 	// Reading each ring twice per run interval would cost half as much again. A page shows the highest fill of
 	// ten readings, and a ring is read more often if it fills faster.
 	f.runInterval *= 4
-	source, err := f.open(w, web.Interval, true, true, nil)
+	source, err := f.open(w, web.Interval, true, nil)
 	if err != nil {
 		return err
 	}
@@ -87,7 +85,6 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	fmt.Fprintln(notes(w, f.quiet), "press Ctrl-C to stop")
 	search := func() []diagnose.Process { return processes(w) }
 	if f.recorded {
 		search = nil

@@ -27,8 +27,8 @@ func serve(t *testing.T, args ...string) (address string, read func() string) {
 	var errs strings.Builder
 	done := make(chan int, 1)
 	go func() {
-		w := world{out: out, err: &errs, now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }}
-		done <- run(ctx, w, append([]string{"web", "--run-interval", "10ms"}, args...))
+		w := world{out: out, err: &errs, now: time.Now, proc: procWith(t), env: quick}
+		done <- run(ctx, w, append([]string{"web"}, args...))
 	}()
 	end := func() string {
 		stop()
@@ -78,7 +78,7 @@ func TestWebListensOnThisHostOnly(t *testing.T) {
 			t.Errorf("%s: %+v", listen, r)
 		}
 	}
-	address, ended := serve(t, t.TempDir(), "--listen", "127.0.0.1:0", "--quiet")
+	address, ended := serve(t, t.TempDir(), "--listen", "127.0.0.1:0")
 	if status, _ := get(t, address); status != http.StatusOK {
 		t.Error(status)
 	}

@@ -23,7 +23,6 @@ type whyFlags struct {
 	watchFlags
 	length time.Duration
 	output *output
-	quiet  bool
 }
 
 // errProblems selects exitError. The command has already printed the problems.
@@ -78,7 +77,7 @@ command line, 3 not enough to judge.`,
   nixlring why /run/nixl --for 1m
   nixlring why bug.jsonl.zst
   nixlring why -o json`,
-		Args:              usage(cobra.MaximumNArgs(1)),
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeSources,
 		RunE:              watching(&f, w),
 	}
@@ -87,7 +86,6 @@ command line, 3 not enough to judge.`,
 	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to watch")
 	f.watchFlags.register(cmd, "watch")
 	f.output = addOutput(cmd, "text", "json")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print findings only")
 	return cmd
 }
 
@@ -135,7 +133,7 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 	if f.recorded {
 		interval = playStep
 	}
-	source, err := f.open(w, interval, false, false, nil)
+	source, err := f.open(w, interval, false, nil)
 	if err != nil {
 		return err
 	}
@@ -147,7 +145,7 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 	if f.output.value == "json" {
 		err = writeJSON(w.out, v)
 	} else {
-		err = v.write(w, f.quiet)
+		err = v.write(w)
 	}
 	switch {
 	case err != nil:

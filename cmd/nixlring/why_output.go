@@ -15,8 +15,8 @@ import (
 )
 
 // write prints the findings as text.
-func (v *verdict) write(w world, quiet bool) error {
-	say := notes(w, quiet)
+func (v *verdict) write(w world) error {
+	say := w.err
 	agents := plural(v.Agents, "agent", "agents")
 	if v.Exited > 0 {
 		agents += fmt.Sprintf(" (%d exited)", v.Exited)

@@ -20,6 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -81,11 +82,15 @@ func startFleet(t *testing.T, unread bool, set func(*simulate.FleetConfig)) (dir
 	return dir
 }
 
+// quick is the environment of agents with a run interval of 10 ms.
+func quick(name string) (value string, ok bool) {
+	return "10", name == process.EnvRunInterval
+}
+
 // why runs nixlring why with a /proc that has some processes, and returns the verdict.
 func why(t *testing.T, proc string, args ...string) (result, verdict) {
 	t.Helper()
-	r := runWith(t.Context(), world{now: time.Now, proc: proc, env: func(string) (string, bool) { return "", false }},
-		append([]string{"why", "--run-interval", "10ms", "--for", "1s", "-o", "json"}, args...)...)
+	r := runWith(t.Context(), world{now: time.Now, proc: proc, env: quick}, append([]string{"why", "--for", "1s", "-o", "json"}, args...)...)
 	var v verdict
 	if err := json.Unmarshal([]byte(r.out), &v); err != nil {
 		t.Fatalf("%+v: %v", r, err)

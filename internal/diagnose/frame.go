@@ -16,10 +16,8 @@ import (
 // Frame is the state of all agents at one time.
 type Frame struct {
 	Time   time.Time `json:"time"`
-	Agents []Agent   `json:"agents"` // sorted by ID
-	// Excluded is the number of rings that patterns exclude, if no agent is included.
-	Excluded int      `json:"excluded,omitempty"`
-	Notes    []string `json:"notes,omitempty"` // what the frame may lack, and why
+	Agents []Agent   `json:"agents"`          // sorted by ID
+	Notes  []string  `json:"notes,omitempty"` // what the frame may lack, and why
 }
 
 // Agent returns the agent with an ID, or nil.

@@ -237,7 +237,7 @@ func lost(a Identity, n float64) Finding {
 		What:     fmt.Sprintf("Telemetry of %s is incomplete: its totals are too low.", a),
 		Evidence: []string{fmt.Sprintf("a full ring, dropped events or torn transfers: %s", units.Count(uint64(n)))},
 		Not:      "Its transfers aren't affected.",
-		Next:     "Set a larger NIXL_TELEMETRY_BUFFER_SIZE (a power of two) for the agent; nixlring inspect RING --for 10s advises a size.",
+		Next:     "Set a larger NIXL_TELEMETRY_BUFFER_SIZE (a power of two) for the agent; nixlring inspect RING advises a size.",
 	}
 }
 

@@ -101,7 +101,7 @@ func mustBe(t *testing.T, path string, want, got ledger.Series) {
 func (f fleet) start(t *testing.T, rings string, seed uint64) *proc.Process {
 	t.Helper()
 	args := append([]string{
-		"simulate", rings, "--no-consumer", "--output", "json", "--quiet", "--layout", "mixed", "--agents", "5",
+		"simulate", rings, "--no-consumer", "--output", "json", "--layout", "mixed", "--agents", "5",
 		"--name", f.name, "--error-rate", "0.02", "--seed", fmt.Sprint(seed + 1),
 	}, f.args...)
 	return proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, args...))

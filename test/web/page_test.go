@@ -42,7 +42,7 @@ var fleets = []struct {
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
 	nixlring, dir := built.Path(t, "NIXLRING"), t.TempDir()
-	proc.Start(t, exec.CommandContext(t.Context(), nixlring, append([]string{"simulate", dir, "--quiet"}, args...)...))
+	proc.Start(t, exec.CommandContext(t.Context(), nixlring, append([]string{"simulate", dir}, args...)...))
 	return addressOf(t, proc.Start(t, exec.CommandContext(t.Context(), nixlring, "web", dir, "--listen", "127.0.0.1:0")))
 }
 

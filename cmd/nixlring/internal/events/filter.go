@@ -5,7 +5,7 @@ package events
 
 import (
 	"fmt"
-	"regexp"
+	"path"
 	"slices"
 	"strings"
 
@@ -19,7 +19,7 @@ const unknown = "UNKNOWN"
 // Filter selects events. The zero Filter selects all events.
 type Filter struct {
 	categories []string
-	name       *regexp.Regexp
+	names      []string // patterns
 }
 
 // Categories returns the categories that a filter accepts.
@@ -32,10 +32,9 @@ func Categories() (names []string) {
 
 // NewFilter returns a filter that selects events with one of the categories and with a name
 // that matches one of the patterns. Categories are those of NIXL or of the metrics, in any
-// case. In patterns, * matches any text and ? any character. An empty list matches all
-// events.
+// case. Patterns are those of [path.Match]. An empty list matches all events.
 func NewFilter(categories, names []string) (*Filter, error) {
-	f := &Filter{}
+	f := &Filter{names: names}
 	for _, c := range categories {
 		c = strings.ToUpper(strings.TrimSpace(c))
 		if !slices.Contains(Categories(), c) {
@@ -43,21 +42,11 @@ func NewFilter(categories, names []string) (*Filter, error) {
 		}
 		f.categories = append(f.categories, c)
 	}
-	if len(names) == 0 {
-		return f, nil
-	}
-	var patterns []string
 	for _, name := range names {
-		p := regexp.QuoteMeta(name)
-		p = strings.ReplaceAll(p, `\*`, ".*")
-		patterns = append(patterns, strings.ReplaceAll(p, `\?`, "."))
+		if _, err := path.Match(name, ""); err != nil {
+			return nil, fmt.Errorf("name %q: %w", name, err)
+		}
 	}
-	// This can only fail if a name isn't valid UTF-8.
-	re, err := regexp.Compile("(?s)^(?:" + strings.Join(patterns, "|") + ")$")
-	if err != nil {
-		return nil, fmt.Errorf("names %q: %w", names, err)
-	}
-	f.name = re
 	return f, nil
 }
 
@@ -67,5 +56,8 @@ func (f *Filter) match(e *event) bool {
 	if len(f.categories) > 0 && !slices.ContainsFunc(f.categories, either) {
 		return false
 	}
-	return f.name == nil || f.name.MatchString(e.Name)
+	return len(f.names) == 0 || slices.ContainsFunc(f.names, func(pattern string) bool {
+		ok, _ := path.Match(pattern, e.Name)
+		return ok
+	})
 }

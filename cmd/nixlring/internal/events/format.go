@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,7 +42,7 @@ func newEvent(ring string, l ringbuf.Layout, e *ringbuf.Event, now time.Time) ev
 }
 
 // Formats returns the names of the formats.
-func Formats() []string { return []string{"text", "line", "json", "csv"} }
+func Formats() []string { return []string{"text", "json", "csv"} }
 
 // header is what a format prints before the first event.
 func header(format string) string {
@@ -53,8 +52,8 @@ func header(format string) string {
 	return ""
 }
 
-// add appends the event in a format. Only lines of several rings contain the path.
-func (e *event) add(b []byte, format string, severalRings bool) []byte {
+// add appends the event in a format.
+func (e *event) add(b []byte, format string) []byte {
 	switch format {
 	case "json":
 		return e.addJSON(b)
@@ -62,21 +61,9 @@ func (e *event) add(b []byte, format string, severalRings bool) []byte {
 		row := e.Event
 		row.Name = strings.ToValidUTF8(e.Name, "\uFFFD")
 		return sink.AppendCSV(b, &row)
-	case "line":
-		b = e.addTime(b)
-		// The columns are wide enough for the longest category, name and value.
-		b = fmt.Appendf(b, "  %-11s  %-31s  %20d", e.metric, units.Printable(e.Name), e.Value)
-		if severalRings {
-			b = append(append(b, "  "...), units.Printable(e.ring)...)
-		}
-		return append(b, '\n')
 	default:
 		return e.addBlock(b)
 	}
-}
-
-func (e *event) addTime(b []byte) []byte {
-	return e.Time.Local().AppendFormat(b, "2006-01-02 15:04:05.000000")
 }
 
 // addBlock appends the event as NIXL's guide shows it:
@@ -90,15 +77,8 @@ func (e *event) addTime(b []byte) []byte {
 //
 // and an empty line. The time is local.
 func (e *event) addBlock(b []byte) []byte {
-	b = append(b, "=== NIXL Telemetry Event ===\nTimestamp: "...)
-	b = e.addTime(b)
-	b = append(b, "\nCategory: "...)
-	b = append(b, e.Category.String()...)
-	b = append(b, "\nEvent: "...)
-	b = append(b, units.Printable(e.Name)...)
-	b = append(b, "\nValue: "...)
-	b = strconv.AppendUint(b, e.Value, 10)
-	return append(b, "\n===========================\n\n"...)
+	return fmt.Appendf(b, "=== NIXL Telemetry Event ===\nTimestamp: %s\nCategory: %v\nEvent: %s\nValue: %d\n===========================\n\n",
+		e.Time.Local().Format("2006-01-02 15:04:05.000000"), e.Category, units.Printable(e.Name), e.Value)
 }
 
 // addJSON appends the event as a line. The field names are those of the CSV and are stable.

@@ -19,22 +19,25 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// maxRead bounds the number of events read from a ring before they are written.
-const maxRead = 1 << 12
+const (
+	// maxRead bounds the number of events read from a ring before they are written.
+	maxRead = 1 << 12
+	// interval is the time between two polls.
+	interval = 50 * time.Millisecond
+)
 
 // Config configures [Print].
 type Config struct {
-	Paths    []string
-	Mode     ringbuf.Mode
-	Follow   bool          // continue until the context is done
-	Interval time.Duration // between two polls, with Follow
-	Count    uint64        // maximum number of events; 0 for no limit
-	Filter   *Filter
-	Format   string // one of [Formats]
-	Out      io.Writer
-	Notes    io.Writer                          // for everything except events
-	Explain  func(path string, err error) error // adds advice to an error of opening a ring
-	Now      func() time.Time
+	Paths   []string
+	Mode    ringbuf.Mode
+	Follow  bool   // continue until the context is done
+	Count   uint64 // maximum number of events; 0 for no limit
+	Filter  *Filter
+	Format  string // one of [Formats]
+	Out     io.Writer
+	Notes   io.Writer                          // for everything except events
+	Explain func(path string, err error) error // adds advice to an error of opening a ring
+	Now     func() time.Time
 }
 
 // Print prints the events in the rings and, with Follow, further events until ctx is done. In
@@ -89,7 +92,7 @@ func (p *printer) run(ctx context.Context, rings []*ring) error {
 	if err := p.flush(); err != nil {
 		return err
 	}
-	ticker := time.NewTicker(p.Interval)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		for _, r := range rings {
@@ -214,12 +217,11 @@ func (p *printer) print(r *ring, b ringbuf.Batch) {
 		if !p.Filter.match(&shown) {
 			continue
 		}
-		several := len(p.Paths) > 1
-		if p.Format == "text" && several && p.last != r {
+		if p.Format == "text" && len(p.Paths) > 1 && p.last != r {
 			p.buf = fmt.Appendf(p.buf, "==> %s <==\n\n", units.Printable(r.path))
 		}
 		p.last = r
-		p.buf = shown.add(p.buf, p.Format, several)
+		p.buf = shown.add(p.buf, p.Format)
 		p.shown++
 	}
 }

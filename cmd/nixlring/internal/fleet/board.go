@@ -167,9 +167,6 @@ func (b *Board) Err() error {
 	return nil
 }
 
-// Excluded returns the number of excluded agents.
-func (b *Board) Excluded() int { return b.last.Excluded }
-
 // Notes returns what the rows may lack, and why.
 func (b *Board) Notes() []string {
 	if b.failed != nil && !b.last.Time.IsZero() {

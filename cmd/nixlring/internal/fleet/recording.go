@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -23,13 +25,12 @@ import (
 
 // Recording returns the frames of a recording.
 type Recording struct {
-	cfg      Config
-	live     bool // frames are due as they were recorded
-	in       *os.File
-	file     *recording.Reader
-	patterns patterns
-	shape    *tally.Shape
-	agents   []*recorded // by number
+	cfg    Config
+	live   bool // frames are due as they were recorded
+	in     *os.File
+	file   *recording.Reader
+	shape  *tally.Shape
+	agents []*recorded // by number
 
 	due  time.Time // when the next frame is due; zero before the first one
 	at   time.Time // position in the recording
@@ -69,7 +70,7 @@ func OpenRecording(path string, cfg Config, live bool) (*Recording, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), in.Close())
 	}
-	s := &Recording{cfg: cfg, live: live, in: in, file: file, patterns: Patterns(cfg.Include, cfg.Recursive), shape: shape, at: file.Header().Start}
+	s := &Recording{cfg: cfg, live: live, in: in, file: file, shape: shape, at: file.Header().Start}
 	// The agents that were there at the beginning are in the first frame.
 	for s.read(); s.err == nil && s.next.State == recording.Opened; s.read() {
 		s.apply(&s.next)
@@ -118,7 +119,6 @@ func (s *Recording) frame() *diagnose.Frame {
 	}
 	for i, a := range s.agents {
 		if a.excluded {
-			f.Excluded++
 			continue
 		}
 		one := newAgent(&engine.Snapshot{
@@ -129,9 +129,6 @@ func (s *Recording) frame() *diagnose.Frame {
 		identify(&one)
 		one.Ring.ConsumerUnknown, one.Transfers = true, a.seen.take(s.at)
 		f.Agents = append(f.Agents, one)
-	}
-	if len(f.Agents) > 0 {
-		f.Excluded = 0
 	}
 	slices.SortFunc(f.Agents, func(a, b diagnose.Agent) int { return strings.Compare(a.ID, b.ID) })
 	return f
@@ -183,7 +180,7 @@ func (s *Recording) apply(rec *recording.Record) {
 }
 
 func (s *Recording) add(rec *recording.Record) *recorded {
-	a := &recorded{tally: tally.NewAgent(s.shape), seen: transfers{slow: s.cfg.Slow, framed: true}, start: rec.At, excluded: !s.patterns.match(rec.About.Name)}
+	a := &recorded{tally: tally.NewAgent(s.shape), seen: transfers{slow: s.cfg.Slow, framed: true}, start: rec.At, excluded: !included(s.cfg.Include, rec.About.Name)}
 	a.tally.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { a.seen.add(t) }})
 	return a
 }
@@ -197,4 +194,9 @@ func (s *Recording) count() {
 		s.from.tally.Add(b)
 	}
 	s.batch = s.batch[:0]
+}
+
+// included reports whether patterns include an agent.
+func included(patterns []string, name string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
 }

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	searchInterval = 2 * time.Second // between two searches for consumers, and for excluded rings
+	searchInterval = 2 * time.Second // between two searches for consumers
 	warnFor        = time.Minute     // how long a warning is shown
 	closeTimeout   = 5 * time.Second // for file systems that hang
 )
@@ -44,9 +44,8 @@ type Rings struct {
 	known   map[string]*ring // by ID
 	locks   map[string]int   // the processes that hold locks, by file
 	partial bool             // there may be more locks
-	search  time.Time        // when locks and excluded rings are searched for
+	search  time.Time        // when locks are searched for
 	names   map[int]string   // of the programs that hold locks
-	hidden  int              // number of rings that the patterns exclude
 
 	mu      sync.Mutex // guards the fields below, which the engine's goroutine sets
 	seen    map[string]*transfers
@@ -103,7 +102,7 @@ func NewRings(cfg Config) (*Rings, error) {
 func (s *Rings) engine() engine.Config {
 	c := &s.cfg
 	observe := engine.Config{
-		Include: Patterns(c.Include, c.Recursive), Observe: true, RunInterval: c.RunInterval, Report: s.note, Stores: true, Tally: ownTally(),
+		Include: c.Include, Observe: true, RunInterval: c.RunInterval, Report: s.note, Stores: true, Tally: ownTally(),
 		Handler: engine.Handler{Transfer: s.transferred},
 	}
 	switch {
@@ -206,9 +205,6 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 		s.search = now
 		locks, all := files.Holders(filepath.Join(s.cfg.Proc, "locks"))
 		s.locks, s.partial = locks, !all
-		if s.hidden = 0; len(snapshots) == 0 {
-			s.hidden = s.countExcluded()
-		}
 	}
 	next := make(map[string]*ring, len(snapshots))
 	for i := range snapshots {
@@ -238,7 +234,6 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 	}
 	s.known = next
 	slices.SortFunc(f.Agents, func(a, b diagnose.Agent) int { return strings.Compare(a.ID, b.ID) })
-	f.Excluded = s.hidden
 	if s.partial {
 		f.Notes = append(f.Notes, "the processes that consume rings are unknown: the list of locks can't be read, or is too long")
 	}

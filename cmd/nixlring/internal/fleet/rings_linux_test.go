@@ -242,15 +242,6 @@ func TestWarningsAreShownForAMinute(t *testing.T) {
 	}
 }
 
-func TestExcludedRingsAreCounted(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Include = []string{"z*"} })
-	w.ring("a", ringbuf.V4, 16)
-	w.ring("b", ringbuf.V4, 16)
-	if f := w.next(); f.Excluded != 2 || len(f.Agents) != 0 {
-		t.Errorf("%+v", f)
-	}
-}
-
 // A pod has a name only on its node, in the names of the directories of its logs.
 func TestAgentInAPodHasItsName(t *testing.T) {
 	proc := t.TempDir()

@@ -29,7 +29,6 @@ type Config struct {
 	Directory   string   // of rings; empty to discover agents
 	Kubelet     string   // the directory of pods to discover them in; empty to discover those of all processes
 	Include     []string // valid doublestar patterns
-	Recursive   bool     // patterns also apply in subdirectories
 	RunInterval time.Duration
 	Interval    time.Duration // between two frames
 	// Slow selects the transfers in frames. If it is nil, a frame has the slowest of each agent.

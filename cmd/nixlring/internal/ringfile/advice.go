@@ -94,12 +94,6 @@ func (r *Report) adviseFill() {
 			"Start a Collector for the directory, or consume the events with: nixlring read --consume --follow %s", r.Path)
 	case r.Drops > 0:
 		r.advice("The agent reports %d dropped events, which didn't fit its own queue. %s", r.Drops, r.larger(tally.EnoughSlots(r.Capacity, r.Drops)))
-	case r.Burst == nil:
-	case r.Burst.PeakFill >= r.Capacity-1:
-		r.advice("The ring was full while it was watched: the agent loses events. %s", r.larger(tally.EnoughSlots(r.Capacity, 0)))
-	case r.Burst.Most > uint64(r.Capacity/2):
-		r.advice("Up to %d events arrived within a run interval, more than half of the ring's capacity. Larger bursts can overflow it. %s",
-			r.Burst.Most, r.larger(tally.SlotsFor(r.Burst.Most)))
 	}
 }
 

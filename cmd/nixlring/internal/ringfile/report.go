@@ -4,7 +4,6 @@
 package ringfile
 
 import (
-	"context"
 	"io/fs"
 	"math"
 	"math/bits"
@@ -13,16 +12,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-// Config configures [Inspect].
-type Config struct {
-	Path        string
-	Proc        string        // mount point of procfs
-	For         time.Duration // how long to watch the ring; 0 for not at all
-	RunInterval time.Duration // the agent's run interval
-	EUID        int           // this process's effective user ID
-	Now         func() time.Time
-}
 
 // Report holds the details of one file. The JSON field names are stable.
 type Report struct {
@@ -33,9 +22,7 @@ type Report struct {
 	Drops  uint64     `json:"reported_dropped,omitempty"`
 	Oldest *time.Time `json:"oldest,omitempty"` // time of the oldest event; only layout v1
 	Newest *time.Time `json:"newest,omitempty"`
-	Burst  *Burst     `json:"burst,omitempty"`  // if the ring was watched
-	Totals *Totals    `json:"totals,omitempty"` // of a readable store
-	Users  *Users     `json:"users,omitempty"`  // of a ring
+	Users  *Users     `json:"users,omitempty"` // of a ring
 	Advice []string   `json:"advice"`
 
 	err error // why the file is neither a readable ring nor a readable store
@@ -69,24 +56,22 @@ type Header struct {
 }
 
 // Inspect returns a report on a file. A file that is neither a ring nor a store is not an error; the report
-// contains the reason. Inspect returns an error if the file doesn't exist.
-func Inspect(ctx context.Context, cfg Config) (*Report, error) {
-	r, err := inspect(cfg.Path, cfg.EUID)
+// contains the reason. Inspect returns an error if the file doesn't exist. proc is the mount point of procfs, and
+// euid this process's effective user ID.
+func Inspect(path, proc string, euid int) (*Report, error) {
+	r, err := inspect(path, euid)
 	if err != nil {
 		return nil, err
 	}
 	if !r.named() && !r.notRing() {
-		if h, _ := ringbuf.Peek(cfg.Path); h != (ringbuf.Header{}) {
+		if h, _ := ringbuf.Peek(path); h != (ringbuf.Header{}) {
 			r.Header = &Header{h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask}
 			r.Failed = failedChecks(&h, r.File.Size)
 		}
-		if r.Ring && cfg.For > 0 {
-			r.Burst = watch(ctx, cfg)
-		}
-		users := FindUsers(cfg.Proc, cfg.Path)
+		users := FindUsers(proc, path)
 		r.Users = &users
 	}
-	r.advise(cfg.EUID)
+	r.advise(euid)
 	return r, nil
 }
 

@@ -41,9 +41,6 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	if r.Ring {
 		t.ring(r)
 	}
-	if r.Burst != nil {
-		t.burst(r.Burst)
-	}
 	if r.Store != nil {
 		t.store(r, now)
 	}
@@ -91,19 +88,8 @@ func (t *text) ring(r *Report) {
 	}
 }
 
-func (t *text) burst(b *Burst) {
-	t.line("Watched", "%.1f s: %d events, at most %d within a run interval; at most %d in the ring at once",
-		b.Seconds, b.Events, b.Most, b.PeakFill)
-	if b.Missed {
-		t.line("", "some events were missed: they were consumed and overwritten between two polls")
-	}
-	if b.Restarts > 0 {
-		t.line("", "restarts of the agent: %d", b.Restarts)
-	}
-}
-
 func (t *text) store(r *Report, now time.Time) {
-	s, all := r.Store, r.Totals
+	s := r.Store
 	t.line("Layout", "%s, a store of NIXL's prometheus_mp exporter", r.Layout)
 	t.line("Agent", "%s", s.Agent)
 	t.line("Process", "%d (in its own PID namespace), instance %d, on host %s", s.PID, s.Instance, s.Host)
@@ -116,13 +102,6 @@ func (t *text) store(r *Report, now time.Time) {
 		No:      "exited: no process holds the lock on the store",
 		Yes:     "running: a process holds the lock on the store",
 	}[r.InUse])
-	t.line("Transmitted", "%s", all.Transmit)
-	t.line("Received", "%s", all.Receive)
-	t.line("Memory", "%s registered, %s deregistered", units.Memory(all.Registered), units.Memory(all.Deregistered))
-	t.line("Transfers", "%s", &all.Transfers)
-	t.line("Posts", "%s", &all.Posts)
-	t.line("Errors", "%s", all.errorText())
-	t.line("Dropped", "%s events", units.Count(uint64(all.Dropped)))
 }
 
 func (t *text) users(r *Report) {

@@ -118,13 +118,7 @@ func mixed(second uint64) []diagnose.Agent {
 func screenOf(t *testing.T, width, height int, seconds int, f *agents) *Model {
 	t.Helper()
 	m := New(Config{
-		Name: "/run/nixl", Interval: time.Second, Window: 5 * time.Second,
-		Next: f.next, Empty: func(excluded int) string {
-			if excluded > 0 {
-				return fmt.Sprintf("none of %d agents matches\n", excluded)
-			}
-			return "no ring in /run/nixl\n\n  NIXL_TELEMETRY_ENABLE=y\n"
-		},
+		Name: "/run/nixl", Window: 5 * time.Second, Next: f.next, Empty: "no ring in /run/nixl\n\n  NIXL_TELEMETRY_ENABLE=y\n",
 	})
 	send(m, tea.WindowSizeMsg{Width: width, Height: height})
 	for range seconds {

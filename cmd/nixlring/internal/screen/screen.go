@@ -16,13 +16,12 @@ import (
 
 // Config configures a [Model].
 type Config struct {
-	Name     string        // what is watched
-	Interval time.Duration // between two frames
-	Window   time.Duration // of rates and quantiles
-	Sort     fleet.Key
+	Name   string        // what is watched
+	Window time.Duration // of rates and quantiles
+	Sort   fleet.Key
 	// Next waits for the next frame. It isn't called concurrently.
 	Next  func() (*diagnose.Frame, error)
-	Empty func(excluded int) string // text if there are no agents, or all are excluded
+	Empty string // text if there are no agents
 }
 
 // page is a page of the screen.
@@ -68,7 +67,6 @@ func New(cfg Config) *Model {
 	}
 }
 
-// sampleMsg is a sample. tickMsg starts the next one.
 // frameMsg is a frame, or why there is none.
 type frameMsg struct {
 	frame *diagnose.Frame
@@ -96,7 +94,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, nil
 		case msg.err != nil:
 			m.board.Fail(msg.err)
-			return m, tea.Tick(m.cfg.Interval, func(time.Time) tea.Msg { return m.next() })
+			return m, tea.Tick(time.Second, func(time.Time) tea.Msg { return m.next() })
 		case !m.paused:
 			m.board.Add(msg.frame)
 			m.arrange()

@@ -54,9 +54,9 @@ func (m *Model) table() string {
 // head draws the first line: the directory, and how rates are measured.
 func (m *Model) head(b *strings.Builder) {
 	left := " " + strong.in("nixlring top") + "  " + units.Printable(m.cfg.Name)
-	right := fmt.Sprintf("rates over %v · every %v · ", m.cfg.Window, m.cfg.Interval)
+	right := fmt.Sprintf("rates over %v", m.cfg.Window)
 	if at := m.board.At(); !at.IsZero() {
-		right += at.Format("15:04:05")
+		right += " · " + at.Format("15:04:05")
 	}
 	right = dim.in(right)
 	if m.paused {
@@ -166,7 +166,7 @@ func (m *Model) row(b *strings.Builder, r *fleet.Row, list []column) {
 
 // empty explains why there are no rows, in at most body lines.
 func (m *Model) empty(b *strings.Builder, body int) (lines int) {
-	text := m.cfg.Empty(m.board.Excluded())
+	text := m.cfg.Empty
 	switch err := m.board.Err(); {
 	case m.board.At().IsZero() && err == nil:
 		text = "loading…"

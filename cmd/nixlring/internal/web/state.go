@@ -39,7 +39,6 @@ type state struct {
 	Name     text               `json:"name"`  // what is watched
 	Start    int64              `json:"start"` // of the watch
 	At       int64              `json:"at"`    // 0 without a frame
-	Excluded int                `json:"excluded"`
 	Notes    []text             `json:"notes"`
 	Findings []finding          `json:"findings"`
 	Unjudged []diagnose.Check   `json:"unjudged"`
@@ -115,7 +114,7 @@ func texts(list []string) []text {
 func (p *Page) newState() *state {
 	b, sum := p.board, p.board.Sum()
 	s := &state{
-		Name: text(p.name), Excluded: b.Excluded(), Notes: texts(b.Notes()), Findings: []finding{}, Rows: []row{},
+		Name: text(p.name), Notes: texts(b.Notes()), Findings: []finding{}, Rows: []row{},
 		Unjudged: append([]diagnose.Check{}, diagnose.Unjudged(b.Checks())...), Times: sum.Times, Sizes: sum.Sizes,
 	}
 	if at := b.At(); !at.IsZero() {

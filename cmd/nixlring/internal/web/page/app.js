@@ -63,7 +63,7 @@ function showVerdict() {
     more = problems.length > 1 ? `and ${many(problems.length - 1, "more problem", "more problems")}` : "";
   } else if (!running) {
     headline = "No agent is running";
-    more = frame.excluded ? `--include excludes ${many(frame.excluded, "agent", "agents")}` : "the page shows agents as soon as they start";
+    more = "the page shows agents as soon as they start";
   } else {
     headline = unjudged.some((c) => c.still) ? "Nothing moves: no agent completes transfers" : "Nothing found";
     more = unjudged.length ? `${many(unjudged.length, "check", "checks")} could not be made` : "all checks were made";
