@@ -11,9 +11,7 @@
 //
 //	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go -C test test -v ./chaos
 //
-//	CHAOS_KILLS      number of kills of the Collector   [10 in the short version]
-//	CHAOS_DURATION   duration of the backend's outage   [10s in the short version]
-//	CHAOS_SOAK       duration of a run with all faults at the same time, which `make chaos MINUTES=10` sets  [none]
+//	CHAOS_DURATION   how long failures happen [20s]
 //	CHAOS_SEED       seed of a run, which it prints; timing still differs
 //
 // Without OTELCOL_NIXL, the tests are skipped, or fail if CI=true.

@@ -56,7 +56,7 @@ func (a *agent) push(t *testing.T, events ...ringbuf.Event) {
 
 // want returns the series of all events written so far.
 func (a *agent) want() otlpfile.Series {
-	return wantEvents(ringbuf.V4, a.events, a.Capacity()) // the metrics don't depend on the layout
+	return otlpfile.WantEvents(ringbuf.V4, a.events, a.Capacity()) // the metrics don't depend on the layout
 }
 
 // want returns the totals of several agents.
@@ -67,3 +67,14 @@ func want(agents ...*agent) otlpfile.Totals {
 	}
 	return totals
 }
+
+// mustEqual ends the test if totals differ.
+func mustEqual(t *testing.T, want, got otlpfile.Totals, but ...string) {
+	t.Helper()
+	if d := otlpfile.Diff(want, got, but...); d != "" {
+		t.Fatalf("totals (-want +got):\n%s", d)
+	}
+}
+
+// rings returns the environment variable with the telemetry directory.
+func rings(dir string) string { return "NIXL_TELEMETRY_DIR=" + dir }

@@ -14,14 +14,10 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
-
-// soon shortens the retry intervals of an exporter, but not the total time.
-func soon(exporter string) string {
-	return fmt.Sprintf("exporters: {%s: {retry_on_failure: {initial_interval: 100ms, max_interval: 300ms}}}\n", exporter)
-}
 
 // The sample has a queue on disk. Every point that was collected while the backend was down arrives
 // when it is up, even after restarts of the Collector.
@@ -30,26 +26,26 @@ func TestPointsArriveAfterTheBackendWasDown(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	a := newAgent(t, dir, "a")
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
-	run := setup{
-		sample:   "otlp-grpc.yaml",
-		overlays: []string{every(100 * time.Millisecond), exportTo("otlp_grpc", "file"), soon("otlp_grpc")},
-		env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "STATE_DIRECTORY=" + state},
-		file:     filepath.Join(t.TempDir(), "metrics.json"),
+	run := otelcol.Setup{
+		Sample:   "otlp-grpc.yaml",
+		Overlays: []string{otelcol.Every(100 * time.Millisecond), otelcol.ExportTo("otlp_grpc", "file"), soon("otlp_grpc")},
+		Env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "STATE_DIRECTORY=" + state},
+		File:     filepath.Join(t.TempDir(), "metrics.json"),
 	}
 	for range 2 { // the backend is down; the second Collector starts with a queue
-		c := run.start(t)
+		c := run.Start(t)
 		a.transfer(t, 10)
-		c.awaitTotals(t, want(a))
+		c.AwaitTotals(t, want(a))
 		c.WaitFor(t, "Exporting failed")
 		a.transfer(t, 10)
 		c.Stop(t, syscall.SIGTERM)
 	}
-	c := run.start(t)
+	c := run.Start(t)
 	a.transfer(t, 10)
-	backend, _ := sink(t, "grpc", address)
+	backend := otlpfile.Listen(t, address)
 	// The backend sees each point that the Collector has collected.
 	must.Eventually(t, func() string {
-		collected, arrived := otlpfile.Times(c.collections(t)), otlpfile.Times(backend.collections(t))
+		collected, arrived := otlpfile.Times(c.Collections(t)), otlpfile.Times(backend.Collections())
 		for at := range collected {
 			if !arrived[at] {
 				return fmt.Sprintf("%d of %d collections arrived", len(arrived), len(collected))
@@ -58,35 +54,69 @@ func TestPointsArriveAfterTheBackendWasDown(t *testing.T) {
 		return ""
 	})
 	c.Stop(t, syscall.SIGTERM)
-	backend.Stop(t, syscall.SIGTERM)
-	mustEqual(t, want(a), c.totals(t))
-	// Exports that were in progress when a Collector stopped arrive later.
-	got, err := otlpfile.SumAnyOrder(backend.collections(t))
-	must.OK(t, err)
-	mustEqual(t, want(a), got)
+	mustEqual(t, want(a), c.Totals(t))
+	mustEqual(t, want(a), backend.Totals(t))
 }
 
-// Long attributes, which a pod can choose, and hundreds of agents: a request with all of them would
-// exceed gRPC's limit of 4 MiB, and a server would reject the data of every agent.
+// With long attributes, which a pod can choose, a request with all agents would exceed gRPC's limit of
+// 4 MiB, and a server would reject the data of every agent.
 func TestLargeExportIsSplitIntoRequestsThatServersAccept(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	agents := make([]*agent, 500)
+	dir, backend := t.TempDir(), otlpfile.NewSink(t)
+	agents := make([]*agent, 100)
 	for i := range agents {
 		agents[i] = newAgent(t, dir, fmt.Sprint(i))
 		agents[i].transfer(t, 1)
 	}
-	backend, address := sink(t, "grpc", anyPort)
-	c := setup{
-		sample: "otlp-grpc.yaml",
-		overlays: []string{
-			every(time.Second), exportTo("otlp_grpc"), soon("otlp_grpc"),
-			fmt.Sprintf("receivers: {nixl_shm: {resource: {host.name: %s}}}", strings.Repeat("x", 10_000)),
+	c := otelcol.Setup{
+		Sample: "otlp-grpc.yaml",
+		Overlays: []string{
+			otelcol.Every(time.Second), otelcol.ExportTo("otlp_grpc"), soon("otlp_grpc"),
+			fmt.Sprintf("receivers: {nixl_shm: {resource: {host.name: %s}}}", strings.Repeat("x", 50_000)),
 		},
-		env: []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "STATE_DIRECTORY=" + t.TempDir()},
-	}.start(t)
-	backend.awaitTotals(t, want(agents...))
+		Env: []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=" + backend.URL()},
+	}.Start(t)
+	backend.AwaitTotals(t, want(agents...))
 	c.Stop(t, syscall.SIGTERM)
-	c.noComplaints(t)
-	backend.Stop(t, syscall.SIGTERM)
+	c.NoComplaints(t)
+}
+
+// The metrics of two hosts arrive at the backend through a gateway, even if the gateway is down for a
+// while.
+func TestGatewayRestartLosesNothing(t *testing.T) {
+	t.Parallel()
+	backend := otlpfile.NewSink(t)
+	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	gateway := otelcol.Setup{
+		Sample:   "gateway.yaml",
+		Overlays: []string{soon("otlp_http"), "exporters: {otlp_http: {sending_queue: {batch: {flush_timeout: 50ms}}}}\n"},
+		Env:      []string{"LISTEN=" + address, "OTEL_EXPORTER_OTLP_ENDPOINT=" + backend.URL(), "STATE_DIRECTORY=" + t.TempDir()},
+	}
+	g := gateway.Start(t)
+	var agents []*agent
+	var hosts []*otelcol.Collector
+	for host := range 2 {
+		dir := t.TempDir()
+		agents = append(agents, newAgent(t, dir, fmt.Sprintf("a-%d", host)), newAgent(t, dir, fmt.Sprintf("b-%d", host)))
+		hosts = append(hosts, otelcol.Setup{
+			Sample:   "agent.yaml",
+			Overlays: []string{otelcol.Every(200 * time.Millisecond), soon("otlp_grpc")},
+			Env:      []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address},
+		}.Start(t))
+	}
+	write := func() {
+		for i, a := range agents {
+			a.transfer(t, 10+i)
+		}
+	}
+	write()
+	backend.AwaitTotals(t, want(agents...))
+	g.Stop(t, syscall.SIGTERM)
+	write()
+	hosts[0].WaitFor(t, "Exporting failed")
+	g = gateway.Start(t)
+	backend.AwaitTotals(t, want(agents...))
+	for _, c := range append(hosts, g) {
+		c.Stop(t, syscall.SIGTERM)
+	}
 }

@@ -7,8 +7,7 @@
 //
 //	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go -C test test ./e2e/...
 //
-// Without this variable, the tests are skipped, or fail if CI=true. The live test simulates agents for
-// NIXL_E2E_LIVE (default: 30s, or 10s with -short).
+// Without this variable, the tests are skipped, or fail if CI=true.
 //
 // The tests of the samples for many hosts, TestScale…, need the full Collector. `make validate` builds
 // it and sets OTELCOL_NIXL_FULL. Without this variable, the tests are skipped.

@@ -23,6 +23,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
+	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -78,12 +79,12 @@ func TestScaleExporterNamesMatchNIXLsMultiprocessExporter(t *testing.T) {
 func scrapeNames(t *testing.T, dir string) (file string) {
 	t.Helper()
 	port := proc.FreePort(t)
-	c := setup{
-		program:  fullBin,
-		sample:   "nixl-exporter-names.yaml",
-		overlays: []string{"receivers: {nixl_shm: {initial_delay: 0s, collection_interval: 200ms, stale_after: 100000h}}\n"},
-		env:      []string{rings(dir), fmt.Sprint("PORT=", port), "METRICS_PORT=0"},
-	}.start(t)
+	c := otelcol.Setup{
+		Program:  fullBin,
+		Sample:   "nixl-exporter-names.yaml",
+		Overlays: []string{"receivers: {nixl_shm: {initial_delay: 0s, collection_interval: 200ms, stale_after: 100000h}}\n"},
+		Env:      []string{rings(dir), fmt.Sprint("PORT=", port), "METRICS_PORT=0"},
+	}.Start(t)
 	defer c.Stop(t, syscall.SIGTERM)
 	file = filepath.Join(t.TempDir(), "page")
 	must.EventuallyTrue(t, "the metrics", func() bool {

@@ -6,15 +6,19 @@
 package e2e
 
 import (
+	"fmt"
 	"path/filepath"
-	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pmetric"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
@@ -24,87 +28,121 @@ func TestCollectorRestartLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
 	a, b := newAgent(t, dir, "a"), newAgent(t, dir, "b")
-	run := setup{
-		sample:   "local.yaml",
-		overlays: []string{every(100 * time.Millisecond), exportTo("file")},
-		env:      []string{rings(dir), "PORT=0"},
-		file:     file,
+	run := otelcol.Setup{
+		Sample:   "local.yaml",
+		Overlays: []string{otelcol.Every(100 * time.Millisecond), otelcol.ExportTo("file")},
+		Env:      []string{rings(dir), "PORT=0"},
+		File:     file,
 	}
-	const runs = 3
+	const runs = 2
 	for n := range runs {
 		a.transfer(t, 10+n) // before
-		c := run.start(t)
+		c := run.Start(t)
 		a.transfer(t, 20+n) // while it runs
 		b.transfer(t, 1+n)
-		c.awaitTotals(t, want(a, b))
+		c.AwaitTotals(t, want(a, b))
 		a.transfer(t, 30+n) // right before it stops
 		c.Stop(t, syscall.SIGTERM)
-		c.noComplaints(t)
-		mustEqual(t, want(a, b), c.totals(t))
+		c.NoComplaints(t)
+		mustEqual(t, want(a, b), c.Totals(t))
 	}
 	list, err := otlpfile.NewFile(file).Collections()
 	must.OK(t, err)
-	for path, starts := range otlpfile.Starts(list) {
-		if len(starts) != runs {
-			t.Errorf("%s: %d start times, want %d", path, len(starts), runs)
-		}
+	starts, instances := make(map[string]int), make(map[string]map[string]bool)
+	for path, list := range otlpfile.Starts(list) {
+		starts[path] = len(list)
 	}
-	// The identity of an agent doesn't change.
-	if got := instances(list); len(got) != 2 || len(got[a.Path()]) != 1 || len(got[b.Path()]) != 1 {
-		t.Errorf("instances by agent: %v, want one each", got)
-	}
-}
-
-// A backend that adds up all series counts each event once, although the name of the cluster changes while the agent runs.
-func TestChangeOfTheResourceCountsEventsOnce(t *testing.T) {
-	t.Parallel()
-	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "metrics.json")
-	a := newAgent(t, dir, "a")
-	run := setup{
-		sample:   "agent.yaml",
-		overlays: []string{every(100 * time.Millisecond), exportTo("file"), `receivers: {nixl_shm: {resource: {k8s.cluster.name: "${env:CLUSTER}"}}}`},
-		file:     file,
-	}
-	clusters := []string{"1", "2", "2", "1"}
-	state := "STATE_DIRECTORY=" + t.TempDir()
-	var c *collector
-	for n, cluster := range clusters {
-		run.env = []string{rings(dir), state, "METRICS_PORT=0", "CLUSTER=" + cluster}
-		c = run.start(t)
-		a.transfer(t, 10+n)
-		c.awaitTotals(t, want(a), memoryUsage)
-		a.transfer(t, 20+n) // maybe not exported under this name
-		if n == 1 {
-			c.Kill(t)
-		} else {
-			c.Stop(t, syscall.SIGTERM)
-		}
-		a.transfer(t, 30+n)
-	}
-	c = run.start(t)
-	c.awaitTotals(t, want(a), memoryUsage)
-	c.Stop(t, syscall.SIGTERM)
-	mustEqual(t, want(a), c.totals(t), memoryUsage)
-	for path, starts := range otlpfile.Starts(c.collections(t)) {
-		if len(starts) != 3 {
-			t.Errorf("%s: %d start times, want one for each change of the cluster", path, len(starts))
-		}
-	}
-}
-
-// instances returns the values of service.instance.id for each agent.
-func instances(list []pmetric.Metrics) map[string][]string {
-	ids := make(map[string][]string)
 	for _, m := range list {
 		for _, rm := range m.ResourceMetrics().All() {
-			agent, id := otlpfile.Agent(rm.Resource()), ""
-			if v, ok := rm.Resource().Attributes().Get("service.instance.id"); ok {
-				id = v.Str()
+			path := otlpfile.Agent(rm.Resource())
+			if instances[path] == nil {
+				instances[path] = make(map[string]bool)
 			}
-			if !slices.Contains(ids[agent], id) {
-				ids[agent] = append(ids[agent], id)
-			}
+			id, _ := rm.Resource().Attributes().Get("service.instance.id")
+			instances[path][id.Str()] = true
 		}
 	}
-	return ids
+	if d := cmp.Diff(map[string]int{a.Path(): runs, b.Path(): runs}, starts); d != "" {
+		t.Errorf("start times (-want +got):\n%s", d)
+	}
+	for path, ids := range instances {
+		if len(ids) != 1 {
+			t.Errorf("%s: instances %v, want one", path, ids)
+		}
+	}
+}
+
+// An attribute of the resource changes at each restart, so each run of an agent is a series of its own
+// at a backend. Together, they count each event once, even after the Collector was killed or stopped.
+func TestSeriesOfAllAttributesAddUpToTheTotals(t *testing.T) {
+	t.Parallel()
+	for sample, exporter := range map[string]string{"otlp-grpc.yaml": "otlp_grpc", "delta.yaml": "otlp_http"} {
+		t.Run(sample, func(t *testing.T) {
+			t.Parallel()
+			dir, state, backend, delta := t.TempDir(), t.TempDir(), otlpfile.NewSink(t), sample == "delta.yaml"
+			run := otelcol.Setup{
+				Sample: sample,
+				Overlays: []string{
+					otelcol.Every(100 * time.Millisecond), otelcol.ExportTo(exporter), soon(exporter),
+					"receivers: {nixl_shm: {resource_attributes: {nixl.telemetry.layout: {enabled: true}}}}",
+				},
+				Env: []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=" + backend.URL(), "STATE_DIRECTORY=" + state},
+			}
+			c := run.Start(t)
+			a := newAgent(t, dir, "a")
+			arrive := func() {
+				t.Helper()
+				must.Eventually(t, func() string { return cmp.Diff(sums(a.want()), sums(backend.Totals(t)[a.Path()])) })
+			}
+			for i, layout := range []ringbuf.Layout{ringbuf.V3, ringbuf.V4, ringbuf.V1} {
+				a.transfer(t, 10+i)
+				arrive()
+				a.transfer(t, 5) // exported before the restart, or after it
+				must.EventuallyTrue(t, "drained ring", func() bool { return ringtest.ReadHeader(t, a.Path()).Drained() })
+				switch {
+				case i == 0: // the agent restarts while the Collector runs
+				case i == 1 || delta: // a processor that is killed forgets which deltas it has sent
+					c.Stop(t, syscall.SIGTERM)
+				default:
+					c.Kill(t)
+				}
+				a.restart(t, layout)
+				a.transfer(t, 3)
+				if i > 0 {
+					c = run.Start(t)
+				}
+				arrive()
+			}
+			c.Stop(t, syscall.SIGTERM)
+			arrive()
+			if names := otlpfile.Cumulative(backend.Collections()); delta && len(names) > 0 {
+				t.Errorf("cumulative metrics: %v", names)
+			}
+		})
+	}
+}
+
+// restart writes the ring as another process of the agent does.
+func (a *agent) restart(t *testing.T, layout ringbuf.Layout) {
+	t.Helper()
+	w, err := ringbuf.Create(a.Path(), layout, a.Capacity())
+	must.OK(t, err)
+	t.Cleanup(func() { _ = w.Close() })
+	a.Writer = w
+}
+
+// sums returns what a backend adds up, and no layout lacks.
+func sums(s otlpfile.Series) map[string]int64 {
+	all := make(map[string]int64)
+	for name, v := range s {
+		if strings.HasPrefix(name, "nixl.transfer.") && !strings.Contains(name, "last") && !strings.Contains(name, "throughput") {
+			all[name] = v.Int + int64(v.Count)
+		}
+	}
+	return all
+}
+
+// soon shortens the retry intervals of an exporter, but not the total time.
+func soon(exporter string) string {
+	return fmt.Sprintf("exporters: {%s: {retry_on_failure: {initial_interval: 100ms, max_interval: 300ms}}}\n", exporter)
 }

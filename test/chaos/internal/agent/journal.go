@@ -12,10 +12,38 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
 )
+
+// Counts are the numbers of events, by the series that counts them: nixl.events{…}.
+type Counts map[string]int64
+
+// Add adds other counts.
+func (c Counts) Add(o Counts) {
+	for series, n := range o {
+		c[series] += n
+	}
+}
+
+// Sum returns the number of all events.
+func (c Counts) Sum() (sum uint64) {
+	for _, n := range c {
+		sum += uint64(n)
+	}
+	return sum
+}
+
+func countsOf(events *oracle.Oracle) Counts {
+	counts := make(Counts)
+	for series, v := range events.Points() {
+		if n, ok := v.(int64); ok && strings.HasPrefix(series, "nixl.events{") {
+			counts[series] = n
+		}
+	}
+	return counts
+}
 
 // A journal has two places that are written alternately, so one of them is always complete, even if
 // the process is killed. Data that was passed to the kernel survives the process.
@@ -29,8 +57,7 @@ type journal struct {
 // entry contains the totals of an agent.
 type entry struct {
 	Number int
-	Events uint64 // number of events; modulo the capacity, it is the ring's write position
-	ByName []ledger.Named
+	Counts Counts // their sum, modulo the capacity, is the ring's write position
 }
 
 func createJournal(path string) (*journal, error) {
@@ -41,10 +68,7 @@ func createJournal(path string) (*journal, error) {
 // note records the agent's events so far.
 func (j *journal) note(events *oracle.Oracle) error {
 	j.next.Number++
-	j.next.Events, j.next.ByName = 0, ledger.Of(events)
-	for _, n := range j.next.ByName {
-		j.next.Events += n.Count
-	}
+	j.next.Counts = countsOf(events)
 	text, err := json.Marshal(j.next)
 	if err != nil {
 		return err

@@ -11,14 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/test/chaos/internal/ledger"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -33,8 +32,8 @@ type Life struct {
 
 // Account contains the events of a life.
 type Account struct {
-	Written ledger.Ledger // events that reached the ring
-	Unread  ledger.Ledger // events in the ring that aren't committed
+	Written Counts // events that reached the ring
+	Unread  Counts // events in the ring that aren't committed
 }
 
 // Launch starts an agent without waiting.
@@ -101,8 +100,8 @@ func (l *Life) account(tb testing.TB) Account {
 	s := l.snapshot(tb)
 	h := ringtest.ReadHeader(tb, s)
 	account := Account{Unread: decode(tb, s, h.ReadPos, h.WritePos)}
-	account.Written = decode(tb, s, e.Events&h.Mask, h.WritePos)
-	account.Written.AddNamed(e.ByName)
+	account.Written = decode(tb, s, e.Counts.Sum()&h.Mask, h.WritePos)
+	account.Written.Add(e.Counts)
 	return account
 }
 
@@ -122,30 +121,24 @@ func (l *Life) snapshot(tb testing.TB) string {
 }
 
 // decode adds up the events between two positions of a copy.
-func decode(tb testing.TB, path string, from, to uint64) ledger.Ledger {
+func decode(tb testing.TB, path string, from, to uint64) Counts {
 	tb.Helper()
 	ringtest.Edit(tb, path, func(h *ringtest.Header) { h.ReadPos, h.WritePos = from, to })
 	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
 	must.OK(tb, err)
 	defer r.Close()
-	l := ledger.Ledger{}
+	events := oracle.New()
 	_, err = r.Read(0, func(b ringbuf.Batch) {
 		for i := range b.Len() {
-			e := b.Event(i)
-			l.AddEvent(&e)
+			events.Add(r.Layout(), b.Event(i))
 		}
 	})
 	must.OK(tb, err)
-	return l
+	return countsOf(events)
 }
 
 // Drained reports whether all events of the ring are committed.
 func (l *Life) Drained(tb testing.TB) bool {
 	tb.Helper()
 	return ringtest.ReadHeader(tb, l.Path).Drained()
-}
-
-// String returns the name and the layout of the ring.
-func (l *Life) String() string {
-	return strings.Join([]string{filepath.Base(l.Path), l.Layout.String()}, " ")
 }
