@@ -116,12 +116,13 @@ type verdict struct {
 	Warnings  []string           `json:"warnings,omitempty"` // about the watch
 	Findings  []diagnose.Finding `json:"findings"`           // the worst first; never null
 	Unjudged  []diagnose.Check   `json:"unjudged"`           // never null
+	Still     string             `json:"still,omitempty"`    // says that nothing moves
 }
 
-// problems returns the number of findings that aren't only information.
+// problems returns the number of causes that aren't only information.
 func (v *verdict) problems() (n int) {
-	for i := range v.Findings {
-		if v.Findings[i].Severity.AtLeast(diagnose.Warning) {
+	for _, g := range diagnose.Group(v.Findings) {
+		if g[0].Severity.AtLeast(diagnose.Warning) {
 			n++
 		}
 	}
@@ -201,6 +202,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 		}
 	}
 	r := diagnose.Watched(all, diagnose.Watch(length))
+	v.Still = r.Still
 	v.Findings, v.Unjudged = append(v.Findings, r.Findings...), append(v.Unjudged, diagnose.Unjudged(r.Checks)...)
 	if !f.recorded {
 		v.Findings = append(v.Findings, diagnose.Processes(processes(w))...)

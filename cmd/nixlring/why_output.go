@@ -32,7 +32,7 @@ func (v *verdict) write(w world) error {
 		}
 		fmt.Fprintln(say)
 	default:
-		fmt.Fprintf(say, "%s: %s\n", v.headline(), watched)
+		fmt.Fprintf(say, "%s%s\n", v.headline(), watched)
 	}
 	for _, warning := range v.Warnings {
 		fmt.Fprintf(say, "Warning: %s\n", units.Printable(warning))
@@ -49,8 +49,8 @@ func (v *verdict) write(w world) error {
 			}
 		}
 	}
-	for i := range v.Findings {
-		if _, err := fmt.Fprint(w.out, "\n"+finding(&v.Findings[i])); err != nil {
+	for _, g := range diagnose.Group(v.Findings) {
+		if _, err := fmt.Fprint(w.out, "\n"+findings(g)); err != nil {
 			return err
 		}
 	}
@@ -64,15 +64,13 @@ func (v *verdict) length() time.Duration {
 
 // headline says that nothing was found, and how much that means.
 func (v *verdict) headline() string {
-	for _, c := range v.Unjudged {
-		if c.Still {
-			return "Nothing moves"
-		}
+	switch {
+	case v.Still != "":
+		return wrapped("", "", "Nothing moves: "+v.Still)
+	case len(v.Unjudged) > 0:
+		return "Nothing found, but not everything was judged: "
 	}
-	if len(v.Unjudged) > 0 {
-		return "Nothing found, but not everything was judged"
-	}
-	return "Nothing found"
+	return "Nothing found: "
 }
 
 // wrapped formats a text as lines of at most 80 columns.
@@ -88,9 +86,11 @@ func wrapped(first, rest, text string) string {
 	return b.String()
 }
 
-// finding formats a finding as lines of at most 80 columns.
-func finding(f *diagnose.Finding) string {
+// findings formats findings of one cause as lines of at most 80 columns: the first in full, and who else has it.
+func findings(group []diagnose.Finding) string {
+	const most = 20
 	var b strings.Builder
+	f, also := group[0], []string{}
 	line := func(first, rest, text string) { b.WriteString(wrapped(first, rest, text)) }
 	line("", "", fmt.Sprintf("%s: %s", strings.ToUpper(string(f.Severity)), f.What))
 	for _, e := range f.Evidence {
@@ -100,5 +100,14 @@ func finding(f *diagnose.Finding) string {
 		line("  ", "  ", f.Not)
 	}
 	line("  ", "  ", f.Next)
+	for _, other := range group[1:min(len(group), most)] {
+		also = append(also, fmt.Sprintf("%s (%s)", other.Agents[0], other.Short))
+	}
+	if n := len(group) - most; n > 0 {
+		also = append(also, fmt.Sprintf("and %d more", n))
+	}
+	if len(also) > 0 {
+		line("  Also: ", "    ", strings.Join(also, ", "))
+	}
 	return b.String()
 }

@@ -149,7 +149,7 @@ func TestWhyWithoutTransfersSaysThatNothingMoves(t *testing.T) {
 	}
 	r = runWith(t.Context(), world{now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }},
 		"why", dir, "--for", "1s")
-	if !strings.HasPrefix(r.err, "Nothing moves: 5 agents in "+dir) {
+	if !strings.HasPrefix(r.err, "Nothing moves: no agent completed a transfer\n5 agents in "+dir) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -14,44 +15,44 @@ import (
 // Check is something that a diagnosis looks for.
 type Check struct {
 	Name   string `json:"check"`
-	Kinds  []Kind `json:"kinds"`           // what it finds
-	Reason string `json:"reason"`          // why it doesn't cover all agents; empty if it does
-	Still  bool   `json:"still,omitempty"` // no agent completed a transfer
+	Kinds  []Kind `json:"kinds"`  // what it finds
+	Reason string `json:"reason"` // why it doesn't cover all agents; empty if it does
 }
 
 // checks returns what was looked for, and which agents that doesn't cover, given the findings. A check that wasn't made finds nothing,
 // which doesn't mean that all is well.
-func (h *history) checks(found []Finding) []Check {
-	c := h.coverage(found)
-	var none, still string
+func (h *history) checks(c *coverage) []Check {
+	none := ""
 	if c.running == 0 {
 		none = "no agent is running"
 	}
-	nothing := c.running > 0 && c.idle == c.running
-	if still = none; nothing {
-		still = "no agent completed a transfer"
-		if c.stopped > 0 {
-			still += fmt.Sprintf(", although %s before", counted(c.stopped, "one did", "%d did"))
-		}
+	still := ""
+	if c.idle == c.running {
+		still = cmp.Or(none, c.still)
 	}
 	few := cmp.Or(still, c.some(c.few, fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(h.windows.Window))))
-	peers := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
-	idle := cmp.Or(still, c.some(c.idle, "completed no transfer"))
-	list := []Check{
-		{Name: "speed compared with peers", Kinds: []Kind{Straggler}, Reason: cmp.Or(few, c.some(c.peerless, peers))},
-		{Name: "speed compared with the past", Kinds: []Kind{Slower, JobSlower}, Reason: cmp.Or(few, c.some(c.pastless, "had no speed "+units.Age(h.windows.Gap)+" ago or earlier"))},
-		{Name: "progress", Kinds: []Kind{Stalled, JobStalled, Idle}, Reason: idle},
-		{Name: "errors", Kinds: []Kind{Failing, SomeFail}, Reason: idle},
-		{Name: "post times", Kinds: []Kind{PostBound}, Reason: few},
-		{Name: "small transfers behind large ones", Kinds: []Kind{SmallBehindLarge}, Reason: few},
-		{Name: "lost events", Kinds: []Kind{EventsLost, RingFull, NearlyFull}, Reason: none},
-		{Name: "consumers of rings", Kinds: []Kind{NoConsumer, EventsTaken}, Reason: cmp.Or(none, c.some(c.undecided, "had no consumer that could be found"))},
-		{Name: "exits", Kinds: []Kind{Gone}, Reason: cmp.Or(none, c.some(c.unknown, "may have exited"))},
+	peers := c.some(c.peerless, fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1))
+	past := c.some(c.pastless, "had no speed "+units.Age(h.windows.Gap)+" ago or earlier")
+	return []Check{
+		{"speed compared with peers", []Kind{Straggler}, cmp.Or(few, peers)},
+		{"speed compared with the past", []Kind{Slower, JobSlower}, cmp.Or(few, past)},
+		{"progress", []Kind{Stalled, JobStalled, Idle}, cmp.Or(none, c.still, c.some(c.idle, "completed no transfer"))},
+		{"errors", []Kind{Failing, SomeFail}, cmp.Or(still, c.some(c.untried, "completed no operation"))},
+		{"post times", []Kind{PostBound}, few},
+		{"small transfers behind large ones", []Kind{SmallBehindLarge}, few},
+		{"lost events", []Kind{EventsLost, RingFull, NearlyFull}, none},
+		{"consumers of rings", []Kind{NoConsumer, EventsTaken}, cmp.Or(none, c.some(c.undecided, "had no consumer that could be found"))},
+		{"exits and restarts", []Kind{Gone, CrashLoop}, cmp.Or(none, h.early(CrashWindow), c.some(c.unknown, "may have exited"))},
+		{"registered memory", []Kind{MemoryGrows}, cmp.Or(none, h.early(GrowthAfter), c.some(c.forgotten, "registered memory before the watch"))},
 	}
-	for i := range list {
-		list[i].Still = nothing && list[i].Reason == still
+}
+
+// early says that the watch is shorter than a check requires.
+func (h *history) early(needs time.Duration) string {
+	if last := len(h.at) - 1; last >= 0 && h.at[last].Sub(h.at[0]) >= needs {
+		return ""
 	}
-	return list
+	return "watched for less than " + units.Age(needs)
 }
 
 // Unjudged returns the checks that don't cover all agents.
@@ -64,17 +65,18 @@ type coverage struct {
 	running   int // all agents that haven't exited
 	unknown   int // that may have exited
 	undecided int // whose consumer is unknown
+	forgotten int // whose registered memory is unknown
 	idle      int // without transfers, unless they are known to hang or to fail
-	stopped   int // of these, those that had transfers before
+	untried   int // without transfers and errors
 	few       int // with too few transfers for a speed
 	peerless  int // with a speed, but too few peers
 	pastless  int // with a speed, but without a past
+
+	still string // see Result
 }
 
-func (h *history) coverage(found []Finding) (c coverage) {
-	if len(h.at) == 0 {
-		return c
-	}
+func (h *history) coverage(found []Finding) *coverage {
+	c := &coverage{}
 	last := len(h.at) - 1
 	compared := make(map[Identity]bool)
 	for _, peers := range h.bands(last) {
@@ -91,6 +93,7 @@ func (h *history) coverage(found []Finding) (c coverage) {
 			}
 		}
 	}
+	moves, before := make(map[Job]bool), make(map[Job]int)
 	for _, a := range h.agents {
 		t := h.tracks[a]
 		if t.up(last) == No {
@@ -99,9 +102,14 @@ func (h *history) coverage(found []Finding) (c coverage) {
 		c.running++
 		c.unknown += boolean(t.up(last) == Unknown)
 		c.undecided += boolean(!t.states[last].Store && h.draining(t, last) == Undecided)
-		if h.moved(t, last, h.windows.Window) == 0 && !known[a] {
-			c.idle++
-			c.stopped += boolean(t.before() > 0)
+		c.forgotten += boolean(t.states[last].Memory == nil)
+		d := h.during(t, last, h.windows.Window)
+		c.untried += boolean(d.operations() == 0)
+		if d.moved[both].transfers > 0 {
+			moves[a.Job] = true
+		} else {
+			c.idle += boolean(!known[a])
+			before[a.Job] += boolean(t.before() > 0 || t.lastMove(last, both) > 0)
 		}
 		paces := h.paces(t, last)
 		if len(paces) == 0 {
@@ -115,7 +123,29 @@ func (h *history) coverage(found []Finding) (c coverage) {
 		c.peerless += boolean(!compared[a])
 		c.pastless += boolean(!past)
 	}
+	c.still = h.still(moves, before)
 	return c
+}
+
+// still says that no agent moves data, or none of a job that did before, given the jobs that do and the numbers of agents
+// that did before.
+func (h *history) still(moves map[Job]bool, before map[Job]int) string {
+	for _, a := range h.agents {
+		n, who := before[a.Job], " of "+a.Job.String()
+		if len(moves) == 0 {
+			n, who = 0, ""
+			for _, agents := range before {
+				n += agents
+			}
+		}
+		switch {
+		case n > 0 && !moves[a.Job]:
+			return fmt.Sprintf("no agent%s completed a transfer, although %s before", who, counted(n, "one did", "%d did"))
+		case len(moves) == 0:
+			return "no agent completed a transfer"
+		}
+	}
+	return ""
 }
 
 // some says how many agents a reason is about, if any.

@@ -9,6 +9,7 @@ import "time"
 type Result struct {
 	Findings []Finding // the worst first
 	Checks   []Check   // what was looked for
+	Still    string    // says that no agent completed a transfer, or none of a job that did before; else empty
 	Draining map[string]Draining
 }
 
@@ -51,7 +52,8 @@ func now(frames []*Frame, w Windows, since bool) Result {
 	h := newHistory(frames, w)
 	last := len(frames) - 1
 	found := h.findings(last)
-	r := Result{Checks: h.checks(found), Draining: make(map[string]Draining, len(h.agents))}
+	c := h.coverage(found)
+	r := Result{Checks: h.checks(c), Still: c.still, Draining: make(map[string]Draining, len(h.agents))}
 	if since {
 		begun := h.since(found, last)
 		for i := range found {
@@ -75,8 +77,6 @@ func (w *Windows) hold(k Kind) time.Duration {
 		return w.Hold
 	case Failing:
 		return w.Failed
-	case Gone:
-		return w.Down
 	default:
 		return 0
 	}

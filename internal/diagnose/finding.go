@@ -5,6 +5,7 @@ package diagnose
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -125,14 +126,36 @@ func Sort(list []Finding) {
 	})
 }
 
-// goodness is lower for a worse finding of the same kind. A low speed is bad, and a high share.
+// goodness is lower for a worse finding of the same kind. A low speed is bad, and a high share. Ratios that differ by
+// less than a fifth are equal, so that the first finding doesn't change with each frame.
 func (f *Finding) goodness() float64 {
+	const steps = 4 // per factor of two
+	ratio := math.Round(steps * math.Log2(f.Ratio))
 	switch f.Kind {
-	case Straggler, Slower, JobSlower, Gone:
-		return f.Ratio
+	case Straggler, Slower, JobSlower:
+		return ratio
 	default:
-		return -f.Ratio
+		return -ratio
 	}
+}
+
+// Group returns the findings that share a cause: the kind, the severity and the job. They stay in order.
+func Group(list []Finding) (groups [][]Finding) {
+	type cause struct {
+		kind     Kind
+		severity Severity
+		job      Job
+	}
+	at := make(map[cause]int)
+	for _, f := range list {
+		c := cause{f.Kind, f.Severity, f.first().Job}
+		if at[c] == 0 || len(f.Agents) == 0 {
+			groups = append(groups, nil)
+			at[c] = len(groups)
+		}
+		groups[at[c]-1] = append(groups[at[c]-1], f)
+	}
+	return groups
 }
 
 func (f *Finding) first() Identity {

@@ -78,9 +78,7 @@ type Windows struct {
 	Gap     time.Duration // between them and now
 	Steps   int           // minimum number of them
 
-	Before time.Duration // how long ago the number of running agents is compared with
-	Ago    time.Duration // and for how long it was at least that
-	Down   time.Duration // how long agents must be gone
+	Before time.Duration // in which agents have exited
 }
 
 // Rules returns the windows of the recording rules and alerts.
@@ -90,7 +88,7 @@ func Rules() Windows {
 		Hold: 2 * time.Minute, Failed: 3 * time.Minute,
 		Recent: time.Hour, Regular: 10 * time.Minute,
 		Past: 24 * time.Hour, Step: 10 * time.Minute, Gap: 5 * time.Minute, Steps: 3,
-		Before: 10 * time.Minute, Ago: 20 * time.Minute, Down: 3 * time.Minute,
+		Before: 10 * time.Minute,
 	}
 }
 
@@ -106,9 +104,8 @@ func Watch(length time.Duration) Windows {
 	w.Short = min(w.Short, length*2/5)
 	w.Regular = min(w.Regular, length*2/5)
 	w.Again, w.Apart = min(w.Again, length/2), min(w.Apart, length/2)
-	w.Before = min(w.Before, length/2)
-	w.Ago = min(w.Ago, length/2)
-	w.Hold, w.Failed, w.Down = 0, 0, 0
+	w.Before = min(w.Before, length)
+	w.Hold, w.Failed = 0, 0
 	return w
 }
 

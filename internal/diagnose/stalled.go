@@ -57,7 +57,7 @@ func (h *history) stallsOf(i int, way way) (list []Finding) {
 			}
 			f := stall(a, way, h.at[last], h.at[i], n/w.Silent.Seconds())
 			if t.up(i) == Unknown {
-				f.What, f.Not = strings.Replace(f.What, "runs, but ", "", 1), "It isn't known whether the agent still runs."
+				f.What, f.Not = strings.Replace(f.What, "runs, but ", "", 1), unknownUp[1:]
 			}
 			stalled[a.Job] = append(stalled[a.Job], f)
 		}
@@ -70,6 +70,9 @@ func (h *history) stallsOf(i int, way way) (list []Finding) {
 			}
 			for _, f := range stalled[j] {
 				f.Evidence = append(f.Evidence, othersActive(active[j]))
+				if w.Silent < JobSilent { // the job may be about to stop
+					f.Severity = Warning
+				}
 				if moved {
 					f.Severity = Warning
 					f.Evidence = append(f.Evidence, loadMoved())
@@ -129,37 +132,50 @@ func (h *history) regular(t *track, last int, way way) bool {
 
 // idlers returns the agents without transfers while most of their peers have many. Those whose ring remembers
 // transfers hang, or have no more work; others may be spare. Only a short watch needs this: later, regular
-// transfers tell an agent that hangs from a spare one.
+// transfers tell an agent that hangs from a spare one. The ring also shows that an agent has stopped only its reads
+// or only its writes.
 func (h *history) idlers(i int, known []Finding) (list []Finding) {
-	quiet, busy := make(map[Job][]Identity), make(map[Job]int)
-	for _, a := range h.agents {
-		t := h.tracks[a]
-		if t.up(i) == No || i == t.first {
-			continue
-		}
-		switch n := h.moved(t, i, h.windows.Window); {
-		case n == 0 && t.lastMove(i, both) < 0 && (t.up(i) == Yes || t.before() > 0):
-			quiet[a.Job] = append(quiet[a.Job], a)
-		case n >= MinTransfers:
-			busy[a.Job]++
-		}
-	}
 	stalled := make(map[string]bool)
 	for _, f := range known {
 		for _, a := range f.Agents {
 			stalled[a.ID] = true
 		}
 	}
-	for _, a := range h.agents {
-		peers := busy[a.Job]
-		if !slices.Contains(quiet[a.Job], a) || stalled[a.ID] || len(quiet[a.Job]) > peers {
-			continue
+	watched := h.at[i].Sub(h.at[0])
+	for _, w := range []way{both, writes, reads} {
+		quiet, busy := make(map[Job][]Identity), make(map[Job]int)
+		for _, a := range h.agents {
+			t := h.tracks[a]
+			if t.up(i) == No || i == t.first {
+				continue
+			}
+			n := h.movedBy(t, i, h.windows.Window, w).transfers
+			switch {
+			case n == 0 && t.lastMove(i, w) < 0 && (w != both && h.moved(t, i, h.windows.Window) > 0 || w == both && (t.up(i) == Yes || t.before() > 0)):
+				quiet[a.Job] = append(quiet[a.Job], a)
+			case n >= MinTransfers:
+				busy[a.Job]++
+			}
 		}
-		if n := h.tracks[a].before(); n >= MinTransfers {
-			list = append(list, stopped(a, n, peers, h.at[i].Sub(h.at[0])))
-		} else if peers >= MinPeers-1 && len(quiet[a.Job]) <= peers/(MinPeers-1) {
-			list = append(list, idle(a, peers, h.at[i].Sub(h.at[0])))
+		for _, a := range h.agents {
+			peers, t := busy[a.Job], h.tracks[a]
+			if !slices.Contains(quiet[a.Job], a) || stalled[a.ID] || len(quiet[a.Job]) > peers {
+				continue
+			}
+			if n := t.before(); n >= MinTransfers && (w == both || h.missing(t, i, w)) {
+				list = append(list, stopped(a, w, t.up(i), n, peers, watched))
+			} else if peers >= MinPeers-1 && len(quiet[a.Job]) <= peers/(MinPeers-1) {
+				list = append(list, idle(a, w, peers, watched))
+			}
 		}
 	}
 	return list
+}
+
+// missing reports whether an agent would have completed transfers in a direction if it still did as often as its ring
+// remembers, compared with the other direction.
+func (h *history) missing(t *track, i int, w way) bool {
+	this, other := t.remembered(w), t.remembered(reads-w)
+	expected := this.transfers / other.transfers * h.movedBy(t, i, h.windows.Window, reads-w).transfers
+	return this.transfers >= MinTransfers && other.transfers >= MinTransfers && expected >= MinTransfers
 }

@@ -49,32 +49,36 @@ func (h *history) stragglers(i int) (list []Finding) {
 	for _, peers := range h.bands(i) {
 		for _, f := range slowPeers(peers) {
 			if old, ok := worst[f.Agents[0]]; !ok || f.Ratio < old.Ratio {
+				if h.onlyTail(f.Agents[0], peers, i) {
+					f.tail()
+				}
 				worst[f.Agents[0]] = f
 			}
 		}
 	}
 	for _, a := range h.agents {
 		if f, ok := worst[a]; ok {
-			if h.onlyTail(a, i) {
-				f.tail()
-			}
 			list = append(list, f)
 		}
 	}
 	return list
 }
 
-// onlyTail reports whether most transfers of a straggler are as fast as those of its job, so that a few very slow ones
-// make it slow on average.
-func (h *history) onlyTail(a Identity, i int) bool {
-	mine := h.middle(a, i)
+// onlyTail reports whether most transfers of a straggler are as fast as those of its peers, so that a few very slow ones
+// make it slow on average. The histograms have no directions, so this isn't known of an agent that reads and writes.
+func (h *history) onlyTail(a Identity, peers []peer, i int) bool {
+	mine := math.NaN()
 	var others []float64
-	for _, b := range h.agents {
-		if p := h.middle(b, i); b.Job == a.Job && b != a && !math.IsNaN(p) {
-			others = append(others, p)
+	for _, p := range peers {
+		switch middle := h.middle(p.agent, i); {
+		case p.mixed || math.IsNaN(middle):
+		case p.agent == a:
+			mine = middle
+		default:
+			others = append(others, middle)
 		}
 	}
-	return len(others) > 0 && mine <= LongerTime*median(others)
+	return mine <= LongerTime*median(others) // never with NaN
 }
 
 // middle returns the median time of an agent's transfers, or NaN.

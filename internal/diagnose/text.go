@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -121,17 +120,23 @@ func stall(a Identity, way way, last, now time.Time, rate float64) Finding {
 }
 
 // stopped is a stall that began before the watch: the ring remembers transfers.
-func stopped(a Identity, before uint64, peers int, watched time.Duration) Finding {
+func stopped(a Identity, w way, up Up, before uint64, peers int, watched time.Duration) Finding {
 	quiet := units.Age(watched)
-	return Finding{
+	f := Finding{
 		Kind: Stalled, Severity: Warning, Agents: []Identity{a},
-		Short:    "no transfer for " + quiet + " or more",
-		What:     fmt.Sprintf("%s completed no transfer for %s or more, although it did before.", a, quiet),
+		Short:    fmt.Sprintf("no %s for %s or more", w.noun(), quiet),
+		What:     fmt.Sprintf("%s completed no %s for %s or more, although it did before.", a, w.noun(), quiet),
 		Evidence: []string{fmt.Sprintf("its ring still has %s transfers from before", units.Count(before)), othersActive(peers)},
 		Not:      "It isn't a spare agent: it has transferred before.",
 		Next:     "Look at the process's stacks (py-spy dump, gdb) and at the transport's log. If it was taken out of service on purpose, ignore this.",
 	}
+	if up == Unknown {
+		f.Not += unknownUp
+	}
+	return f
 }
+
+const unknownUp = " It isn't known whether the agent still runs."
 
 func othersActive(n int) string {
 	return fmt.Sprintf("%d other agents of the job still transfer", n)
@@ -154,12 +159,12 @@ func jobStall(stalled []Finding) Finding {
 	return f
 }
 
-func idle(a Identity, busy int, window time.Duration) Finding {
+func idle(a Identity, w way, busy int, window time.Duration) Finding {
 	return Finding{
-		Kind: Idle, Severity: Info, Agents: []Identity{a}, Short: "idle, unlike its peers",
-		What:     fmt.Sprintf("%s completed no transfer in %s and, as far as its ring shows, none before, unlike its peers.", a, units.Age(window)),
-		Evidence: []string{fmt.Sprintf("%d agents in the same directory or job transfer", busy)},
-		Not:      "It needn't be a problem: the agent may be spare.",
+		Kind: Idle, Severity: Info, Agents: []Identity{a}, Short: fmt.Sprintf("no %s, unlike its peers", w.noun()),
+		What:     fmt.Sprintf("%s completed no %s in %s and, as far as its ring shows, few or none before, unlike its peers.", a, w.noun(), units.Age(window)),
+		Evidence: []string{fmt.Sprintf("%s complete %ss", counted(busy, "one agent", "%d agents"), w.noun())},
+		Not:      "It needn't be a problem: the agent may be spare, or have another role.",
 		Next:     "If it should have work, look at the stacks of its process, or watch for longer.",
 	}
 }
@@ -271,17 +276,17 @@ func nearlyFull(a Identity, fill float64) Finding {
 	}
 }
 
-func exits(agents []Identity, now, before int) Finding {
+func exits(agents []Identity, ago time.Duration) Finding {
 	var names []string
 	for _, a := range agents[:min(len(agents), 10)] {
 		names = append(names, a.String())
 	}
 	return Finding{
-		Kind: Gone, Severity: Info, Agents: agents, Ratio: math.Max(0, float64(now)/float64(before)), job: true,
+		Kind: Gone, Severity: Info, Agents: agents, job: true,
 		Short:    "exited",
-		What:     fmt.Sprintf("%s has %d running agents instead of %d.", agents[0].Job, now, before),
+		What:     fmt.Sprintf("%s of %s exited within %s.", counted(len(agents), "One agent", "%d agents"), agents[0].Job, units.Age(ago)),
 		Evidence: []string{"exited: " + strings.Join(names, ", ")},
-		Not:      "It needn't be a crash: a smaller job or an autoscaler looks the same.",
+		Not:      "It needn't be a crash: a rollout, a smaller job or an autoscaler looks the same.",
 		Next:     "Check the exit code of the process, the events of its pod, and dmesg.",
 	}
 }

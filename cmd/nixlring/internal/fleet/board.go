@@ -190,8 +190,11 @@ func (b *Board) Row(id string) *Row {
 // Findings returns the findings of the newest frame, the worst first.
 func (b *Board) Findings() []diagnose.Finding { return b.result.Findings }
 
-// Checks returns what was looked for.
-func (b *Board) Checks() []diagnose.Check { return b.result.Checks }
+// Unjudged returns the checks that don't cover all agents.
+func (b *Board) Unjudged() []diagnose.Check { return diagnose.Unjudged(b.result.Checks) }
+
+// Still says that nothing moves, or is empty.
+func (b *Board) Still() string { return b.result.Still }
 
 // History returns the history of the agent with an ID.
 func (b *Board) History(id string) History {

@@ -173,7 +173,7 @@ func TestEachKindHasATile(t *testing.T) {
 	script, err := files.ReadFile("page/app.js")
 	must.OK(t, err)
 	for _, k := range diagnose.Kinds() {
-		if n := strings.Count(strings.Split(string(script), "const palette")[0], strconv.Quote(string(k))); n != 1 {
+		if n := strings.Count(strings.Split(string(script), "const alarm")[0], strconv.Quote(string(k))); n != 1 {
 			t.Errorf("%s is in %d tiles", k, n)
 		}
 	}

@@ -42,6 +42,7 @@ type state struct {
 	Notes    []text             `json:"notes"`
 	Findings []finding          `json:"findings"`
 	Unjudged []diagnose.Check   `json:"unjudged"`
+	Still    text               `json:"still"` // says that nothing moves, or is empty
 	Rows     []row              `json:"rows"` // the agents with problems first
 	Times    diagnose.Histogram `json:"times"`
 	Sizes    diagnose.Histogram `json:"sizes"`
@@ -115,7 +116,7 @@ func (p *Page) newState() *state {
 	b, sum := p.board, p.board.Sum()
 	s := &state{
 		Name: text(p.name), Notes: texts(b.Notes()), Findings: []finding{}, Rows: []row{},
-		Unjudged: append([]diagnose.Check{}, diagnose.Unjudged(b.Checks())...), Times: sum.Times, Sizes: sum.Sizes,
+		Unjudged: append([]diagnose.Check{}, b.Unjudged()...), Still: text(b.Still()), Times: sum.Times, Sizes: sum.Sizes,
 	}
 	if at := b.At(); !at.IsZero() {
 		s.Start, s.At = p.begun.UnixMilli(), at.UnixMilli()

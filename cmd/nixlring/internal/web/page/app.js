@@ -15,17 +15,19 @@ const tiles = [
   ["Compared with the past", "As fast as before", ["slower", "job_slower"]],
   ["Progress", "No agent hangs", ["stalled", "job_stalled", "idle"]],
   ["Operations", "None fail", ["failing", "some_fail"]],
-  ["Posting", "Short", ["post_bound"]],
-  ["Queues", "None wait", ["small_behind_large"]],
+  ["Posting and queues", "Short", ["post_bound", "small_behind_large"]],
   ["Telemetry", "Nothing lost", ["events_lost", "ring_full", "ring_nearly_full"]],
   ["Consumers", "Rings drained", ["no_consumer", "events_taken"]],
-  ["Agents", "None exit", ["gone", "crash_loop", "memory_grows"]],
+  ["Agents", "None exit", ["gone", "crash_loop"]],
+  ["Memory", "Doesn't only grow", ["memory_grows"]],
   ["Processes", "All report", ["no_telemetry", "telemetry_disabled"]],
 ];
-const palette = ["series1", "series2", "series3", "series4", "series5", "series6"]; // the first two look like alarms
-const calm = ["series5", "series4", "series3", "series6", "muted", "faint"]; // of agents without a problem
+const alarm = ["series1", "series2", "series3", "series4", "series5", "series6"]; // the first two look like alarms
+const calm = ["series5", "series4", "series3", "series6", "muted", "faint"]; // of agents whose problem isn't that of the chart
 const mostRows = 12;
-const ofSpeed = ["straggler", "slower", "job_slower", "stalled"]; // findings that color the bar of the speed
+// The findings that give an agent an alarm color in a chart, and in the bar of the speed.
+const ofSpeed = ["straggler", "slower", "job_slower", "post_bound", "small_behind_large"];
+const ofErrors = ["failing", "some_fail"], ofRings = ["ring_full", "ring_nearly_full", "events_lost", "no_consumer"];
 
 const every = 2000, pointEvery = 6000, history = 30 * 60 * 1000; // ms
 
@@ -50,6 +52,7 @@ function set(e, text) {
 const linkTo = (row) => "#/agent/" + encodeURIComponent(row.id);
 const many = (n, one, more) => `${n.toLocaleString("en-US")} ${n === 1 ? one : more}`;
 const isProblem = (f) => f.severity !== "info";
+const agentsWith = (kinds) => new Set(frame.findings.filter((f) => isProblem(f) && kinds.includes(f.kind)).flatMap((f) => f.agents));
 const rowOf = (id) => frame.rows.find((r) => r.id === id);
 
 // --- the verdict
@@ -65,7 +68,7 @@ function showVerdict() {
     headline = "No agent is running";
     more = "the page shows agents as soon as they start";
   } else {
-    headline = unjudged.some((c) => c.still) ? "Nothing moves: no agent completes transfers" : "Nothing found";
+    headline = frame.still ? "Nothing moves: " + frame.still : unjudged.length ? "Nothing found, but not everything was judged" : "Nothing found";
     more = unjudged.length ? `${many(unjudged.length, "check", "checks")} could not be made` : "all checks were made";
   }
   set($("headline"), headline);
@@ -184,7 +187,7 @@ function showTable() {
   const matching = sorted(frame.rows.filter((r) => r.name.toLowerCase().includes(filter)));
   const shown = allRows ? matching : matching.slice(0, mostRows);
   const old = new Map([...body.children].map((e) => [e.dataset.id, e]));
-  const slow = new Set(frame.findings.filter((f) => isProblem(f) && ofSpeed.includes(f.kind)).flatMap((f) => f.agents));
+  const slow = agentsWith(ofSpeed);
   const fastest = Math.max(...frame.rows.map((r) => r.speed ?? 0));
   const rows = shown.map((r) => {
     const tr = old.get(String(r.id)) ?? el("tr", { "data-id": r.id }, ...columns.map(([title, kind]) => {
@@ -251,13 +254,16 @@ function showFleetCharts() {
   const times = points.map((p) => p.at / 1000);
   // The agents with problems have a color, or else all agents if they are few.
   let flagged = frame.rows.filter((r) => r.severity);
-  if (!flagged.length || flagged.length > palette.length) flagged = frame.rows.length <= palette.length ? frame.rows : flagged.slice(0, 3);
-  const colors = new Map(flagged.map((r, i) => [r.id, (r.severity ? palette : calm)[i]]));
+  if (!flagged.length || flagged.length > alarm.length) flagged = frame.rows.length <= alarm.length ? frame.rows : flagged.slice(0, 3);
+  const colors = new Map(flagged.map((r, i) => [r.id, i]));
   const rows = frame.rows.toSorted((a, b) => colors.has(a.id) - colors.has(b.id) || (a.id < b.id ? -1 : 1));
-  const lines = (value) => rows.map((r) => ({ name: r.name, color: colors.get(r.id), values: past(r.id, value) }));
-  fleet.speed.update(times, lines(speed));
-  fleet.errors.update(times, lines((r) => r.errors));
-  fleet.fill.update(times, lines((r) => r.fill));
+  const lines = (value, kinds) => {
+    const wrong = agentsWith(kinds);
+    return rows.map((r) => ({ name: r.name, color: (wrong.has(r.id) ? alarm : calm)[colors.get(r.id)], values: past(r.id, value) }));
+  };
+  fleet.speed.update(times, lines(speed, ofSpeed));
+  fleet.errors.update(times, lines((r) => r.errors, ofErrors));
+  fleet.fill.update(times, lines((r) => r.fill, ofRings));
   fleet.total.update(times, [{ name: "all agents", color: "accent", values: points.map((p) => p.agents.values().reduce((sum, r) => sum + total(r), 0)) }]);
   fleet.times.update(times, frame.times.bounds, points.map((p) => p.times));
   fleet.sizes.update(times, frame.sizes.bounds, points.map((p) => p.sizes));

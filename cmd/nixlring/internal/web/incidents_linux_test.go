@@ -1,0 +1,163 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// member writes what a member of a fleet does to a ring.
+type member struct {
+	fleets.Member
+
+	path   string
+	ring   *ringbuf.Writer
+	reader *ringbuf.Reader
+	due    map[ringbuf.Type]float64 // fractions of events, and of the transfers of each load
+	memory uint64
+	rng    *rand.Rand
+}
+
+// step writes the events of some time, and drains the ring as a Collector does, or as its State says.
+func (m *member) step(t *testing.T, at, step time.Duration) {
+	t.Helper()
+	s := m.Do(at)
+	if s.Up == diagnose.No || s.Restarted && at%fleets.Every == 0 {
+		m.close(t)
+	}
+	if s.Up == diagnose.No {
+		return
+	}
+	if m.ring == nil {
+		var err error
+		m.ring, err = ringbuf.Create(m.path, ringbuf.V4, 1<<13)
+		must.OK(t, err)
+	}
+	push := func(types ...ringbuf.Event) { _, _ = m.ring.PushBatch(types) } // a ring may be full
+	each := func(key ringbuf.Type, rate float64, do func()) {
+		m.due[key] += rate * step.Seconds()
+		for ; m.due[key] >= 1; m.due[key]-- {
+			do()
+		}
+	}
+	for i, l := range s.Loads {
+		bytes, requests := ringbuf.TypeTxBytes, ringbuf.TypeTxRequests
+		if l.Read {
+			bytes, requests = ringbuf.TypeRxBytes, ringbuf.TypeRxRequests
+		}
+		each(ringbuf.TypeEventsDropped+ringbuf.Type(i), l.Rate, func() {
+			took := float64(l.Time.Microseconds()) * (0.85 + 0.3*m.rng.Float64())
+			push(ringbuf.NewEvent(ringbuf.TypeXferPostTime, uint64(l.Post.Microseconds())), ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(took)),
+				ringbuf.NewEvent(bytes, l.Size), ringbuf.NewEvent(requests, 1))
+		})
+	}
+	for kind, rate := range s.Errors {
+		e := map[string]ringbuf.Type{"backend": ringbuf.TypeErrBackend, diagnose.NotFound: ringbuf.TypeErrNotFound, diagnose.Canceled: ringbuf.TypeErrCanceled}[kind]
+		each(e, rate, func() { push(ringbuf.NewEvent(e, 1)) })
+	}
+	if s.Memory > m.memory {
+		push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, s.Memory-m.memory))
+		m.memory = s.Memory
+	}
+	if s.Full > 0 { // nothing drains the ring
+		return
+	}
+	if m.reader == nil {
+		var err error
+		m.reader, err = ringbuf.OpenReader(m.path, ringbuf.Consume)
+		must.OK(t, err)
+	}
+	_, err := m.reader.Read(0, func(ringbuf.Batch) {})
+	must.OK(t, err)
+	must.OK(t, m.reader.Commit())
+	if s.Foreign > 0 { // by a program that doesn't keep a lock
+		must.OK(t, m.reader.Close())
+		m.reader = nil
+	}
+}
+
+func (m *member) close(t *testing.T) {
+	t.Helper()
+	if m.ring != nil {
+		must.OK(t, m.ring.Close())
+		m.ring = nil
+	}
+	if m.reader != nil {
+		must.OK(t, m.reader.Close())
+		m.reader = nil
+	}
+}
+
+// Whoever starts a tool a minute after an incident has begun must not read that all is well: ten seconds later, what the
+// incident is found by has a finding, or counts as not judged.
+func TestNoIncidentThatBeganBeforeLooksWell(t *testing.T) {
+	for _, f := range fleets.Incidents() {
+		if len(f.Want) == 0 || len(f.Members) > 100 {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			const step, before, watch = time.Second, time.Minute, 10 * time.Second
+			now, dir, proc := begin, t.TempDir(), t.TempDir()
+			must.OK(t, os.Symlink("/proc/locks", filepath.Join(proc, "locks"))) // examining all processes would take real time
+			var members []*member
+			for i, a := range f.Members {
+				must.OK(t, os.MkdirAll(filepath.Join(dir, a.Service), 0o700))
+				m := &member{Member: a, path: filepath.Join(dir, a.Service, a.Name+a.Pod), due: make(map[ringbuf.Type]float64), rng: rand.New(rand.NewPCG(uint64(i), 1))}
+				defer m.close(t)
+				members = append(members, m)
+			}
+			source, err := fleet.NewRings(fleet.Config{Directory: dir, Include: []string{"**"}, Proc: proc, Now: func() time.Time { return now }})
+			must.OK(t, err)
+			defer func() { must.OK(t, source.Close()) }()
+			p := New(dir)
+			var frames []*diagnose.Frame
+			for at := fleets.Begin - before; at <= fleets.Begin+before+watch; at += step {
+				now = begin.Add(at)
+				for _, m := range members {
+					m.step(t, at, step)
+				}
+				if at < fleets.Begin+before {
+					continue
+				}
+				frame, err := source.Next(t.Context())
+				must.OK(t, err)
+				frames = append(frames, frame)
+				p.Add(frame, nil)
+			}
+			why := diagnose.Watched(frames, diagnose.Watch(watch))
+			found := []map[diagnose.Kind]bool{{}, {}}
+			for _, f := range why.Findings {
+				found[0][f.Kind] = true
+			}
+			state := p.newState()
+			for _, f := range state.Findings {
+				found[1][f.Kind] = true
+			}
+			for i, unjudged := range [][]diagnose.Check{diagnose.Unjudged(why.Checks), state.Unjudged} {
+				for _, c := range unjudged {
+					for _, k := range c.Kinds {
+						found[i][k] = true
+					}
+				}
+				for _, w := range f.Want {
+					if c := why.Checks[slices.IndexFunc(why.Checks, func(c diagnose.Check) bool { return slices.Contains(c.Kinds, w.Kind) })]; !slices.ContainsFunc(c.Kinds, func(k diagnose.Kind) bool { return found[i][k] }) {
+						t.Errorf("%s: nothing found (tool %d)", c.Name, i)
+					}
+				}
+			}
+		})
+	}
+}
