@@ -236,6 +236,9 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 		return &collectError{err}
 	}
 	r.telemetry.collected(collection.Snapshots)
+	if r.slow != nil {
+		r.slow.count()
+	}
 	if r.next == nil {
 		r.rings.Delivered(collection)
 		return nil

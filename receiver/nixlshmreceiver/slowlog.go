@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
@@ -32,9 +33,11 @@ type slowLog struct {
 	obs     *receiverhelper.ObsReport
 	records recordBuilder
 	report  func(notice.Notice)
-	dropped metric.Int64Counter
 
-	limiters map[string]*rate.Limiter // by the agent's ID
+	counter metric.Int64Counter // of dropped records
+	dropped atomic.Int64        // records since count was called
+
+	limiters map[string]*limiter // by the agent's ID
 	queue    chan record
 	batch    []record // that is exported
 
@@ -43,6 +46,12 @@ type slowLog struct {
 	ending     chan struct{}      // stop closes it
 	ended      chan struct{}      // closed when the goroutine ends; nil before start
 	cancel     context.CancelFunc // cancels exports
+}
+
+// limiter limits the records of an agent.
+type limiter struct {
+	*rate.Limiter
+	reported bool // that a record was refused, since one was allowed
 }
 
 // record is a slow transfer or an error.
@@ -71,8 +80,8 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 			resources:   newResources(r.cfg, forLogs(r.cfg.ResourceAttributes), r.builder.hostname),
 			cfg:         &r.cfg.Logs,
 		},
-		dropped:  r.telemetry.ReceiverNixlShmLogsDropped,
-		limiters: make(map[string]*rate.Limiter),
+		counter:  r.telemetry.ReceiverNixlShmLogsDropped,
+		limiters: make(map[string]*limiter),
 		queue:    make(chan record, maxQueued),
 		tooMany: fmt.Sprintf("more than %v log records per second, so some were dropped; raise logs::slow_transfer or logs::rate",
 			r.cfg.Logs.Rate),
@@ -84,7 +93,7 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 // watch returns the functions that the goroutine that drains the rings calls.
 func (s *slowLog) watch(report func(notice.Notice)) (transfer func(*engine.Agent, *tally.Transfer), failure func(*engine.Agent, tally.Error)) {
 	s.report = report
-	s.dropped.Add(context.Background(), 0) // rate() misses the first value of a series
+	s.count() // rate() misses the first value of a series
 	slow := s.cfg.slow()
 	transfer = func(a *engine.Agent, t *tally.Transfer) {
 		if !slow.Check(t) {
@@ -107,36 +116,44 @@ func (s *slowLog) watch(report func(notice.Notice)) (transfer func(*engine.Agent
 // allow reports whether an agent may log a record. It is called for each error of an agent that writes
 // nothing else, so it does little.
 func (s *slowLog) allow(a *engine.Agent, now time.Time) bool {
-	if s.limiter(a.ID).AllowN(now, 1) {
-		return true
+	l := s.limiter(a.ID)
+	allowed := l.AllowN(now, 1)
+	if !allowed {
+		s.dropped.Add(1)
+		if !l.reported {
+			s.reportDrop(a, s.tooMany)
+		}
 	}
-	s.drop(a, s.tooMany)
-	return false
+	l.reported = !allowed
+	return allowed
 }
+
+// count adds the dropped records to the receiver's own metric.
+func (s *slowLog) count() { s.counter.Add(context.Background(), s.dropped.Swap(0)) }
 
 // add queues a record, or drops it.
 func (s *slowLog) add(r record) {
 	select {
 	case s.queue <- r:
 	default:
-		s.drop(&r.Agent, "log records were dropped because the next consumer is slower than the agents write; check the exporter")
+		s.dropped.Add(1)
+		s.reportDrop(&r.Agent, "log records were dropped because the next consumer is slower than the agents write; check the exporter")
 	}
 }
 
-func (s *slowLog) limiter(id string) *rate.Limiter {
+func (s *slowLog) limiter(id string) *limiter {
 	l, ok := s.limiters[id]
 	if !ok {
 		if len(s.limiters) >= maxLimiters {
 			clear(s.limiters) // each agent may log a burst again
 		}
-		l = rate.NewLimiter(rate.Limit(s.cfg.Rate), s.cfg.burst())
+		l = &limiter{Limiter: rate.NewLimiter(rate.Limit(s.cfg.Rate), s.cfg.burst())}
 		s.limiters[id] = l
 	}
 	return l
 }
 
-func (s *slowLog) drop(a *engine.Agent, why string) {
-	s.dropped.Add(context.Background(), 1)
+func (s *slowLog) reportDrop(a *engine.Agent, why string) {
 	s.report(notice.Notice{
 		Kind: notice.LogsDropped, Level: slog.LevelWarn, Path: a.Path, Pod: a.Holder.Pod, Container: a.Holder.Container, Text: why,
 	})

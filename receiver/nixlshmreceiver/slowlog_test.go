@@ -18,7 +18,6 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/plog"
-	"golang.org/x/time/rate"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -478,7 +477,7 @@ func TestShutdownEndsRetries(t *testing.T) {
 
 // An endless number of agents must not use an endless amount of memory.
 func TestLimitersOfManyAgentsAreForgotten(t *testing.T) {
-	s := slowLog{cfg: &LogsConfig{Rate: 0.1}, limiters: make(map[string]*rate.Limiter)}
+	s := slowLog{cfg: &LogsConfig{Rate: 0.1}, limiters: make(map[string]*limiter)}
 	for i := range 3 * maxLimiters {
 		if !s.limiter(strconv.Itoa(i)).Allow() {
 			t.Fatalf("agent %d may not log a record", i)
