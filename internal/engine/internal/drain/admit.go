@@ -14,7 +14,7 @@ import (
 
 // Why the owner doesn't keep a ring.
 var (
-	ErrLimit          = errors.New("the limit on the number of rings and stores is reached; raise max_rings, or narrow include")
+	ErrLimit          = errors.New("max_rings is reached; raise it, or narrow include")
 	ErrContainerLimit = fmt.Errorf("has %d rings, the most that are allowed; remove what its agents don't need", maxHolderRings)
 	ErrIdentity       = errors.New("another running agent has the same identity; give agents unique names, or add what distinguishes them to identify_by")
 	// ErrOpen means that the ring is open under another path.
@@ -74,30 +74,39 @@ func (o *owner) admit(m *Opened) error {
 
 // holder returns the agent that has a file as its ring, or nil.
 func (o *owner) holder(id files.ID) *agent {
-	for _, a := range o.agents {
-		if a.reader != nil && a.file == id && id != (files.ID{}) {
-			return a
-		}
+	if a := o.files[id]; a != nil && a.reader != nil && a.file == id {
+		return a
 	}
 	return nil
+}
+
+// own makes a file the ring of an agent, or none if id is zero.
+func (o *owner) own(a *agent, id files.ID) {
+	if o.files[a.file] == a {
+		delete(o.files, a.file)
+	}
+	if a.file = id; id != (files.ID{}) {
+		o.files[id] = a
+	}
+}
+
+// leave notes that a holder has one agent less.
+func (o *owner) leave(h Holder) {
+	if o.rings[h]--; o.rings[h] == 0 {
+		delete(o.rings, h)
+	}
 }
 
 // makeRoom makes room for an agent of a holder. If a limit is reached, the agent that exited
 // first gives way.
 func (o *owner) makeRoom(h Holder) error {
-	same := 0
-	for _, a := range o.agents {
-		if a.Holder == h {
-			same++
-		}
-	}
 	switch {
-	case h.Isolated() && same >= maxHolderRings:
-		if !o.giveWay(func(a *agent) bool { return a.Holder == h }) {
+	case h.Isolated() && o.rings[h] >= maxHolderRings:
+		if !o.giveWay(h, func(a *agent) bool { return a.Holder == h }) {
 			return fmt.Errorf("%v %w", h, ErrContainerLimit)
 		}
 	case o.cfg.MaxRings > 0 && len(o.agents) >= o.cfg.MaxRings:
-		if !o.giveWay(func(*agent) bool { return true }) {
+		if !o.giveWay(h, func(*agent) bool { return true }) {
 			return ErrLimit
 		}
 	}
@@ -105,8 +114,13 @@ func (o *owner) makeRoom(h Holder) error {
 }
 
 // giveWay retires an exited agent whose events were all counted, stored and delivered: the one that
-// has been silent longest. It reports false if there is none.
-func (o *owner) giveWay(may func(*agent) bool) bool {
+// has been silent longest. It reports false if there is none, or if the search is too much work for
+// the holder of the new agent.
+func (o *owner) giveWay(to Holder, may func(*agent) bool) bool {
+	if o.exhausted(to) {
+		return false
+	}
+	o.worked(to, len(o.order))
 	var first *agent
 	for _, a := range o.order {
 		stored := a.held() == 0 && (!o.saves || !a.dirty)

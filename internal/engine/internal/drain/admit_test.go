@@ -11,9 +11,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
+
+func emptyOwner(t *testing.T) *owner {
+	t.Helper()
+	shape, err := tally.NewShape(tally.Config{})
+	must.OK(t, err)
+	return newOwner(&Config{Shape: shape}, nil, false)
+}
 
 func TestOwnerKeepsWhatItNeeds(t *testing.T) {
 	one, two := files.ID{Dev: 1, Ino: 1}, files.ID{Dev: 1, Ino: 2}
@@ -51,13 +62,14 @@ func TestOwnerKeepsWhatItNeeds(t *testing.T) {
 		"beside a full pod":                 {pod: maxHolderRings, offer: offer("b", "/1/b")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOwner(&Config{MaxRings: tc.limit}, nil, false)
+			o := emptyOwner(t)
+			o.cfg.MaxRings = tc.limit
 			if tc.agent != nil {
 				o.agents[tc.agent.ID] = tc.agent
+				o.own(tc.agent, tc.agent.file)
 			}
 			for i := range tc.pod {
-				id := fmt.Sprint("pod-", i)
-				o.agents[id] = &agent{Agent: Agent{ID: id, Holder: pod}}
+				o.newAgent(Agent{ID: fmt.Sprint("pod-", i), Holder: pod}, time.Time{})
 			}
 			if err := o.admit(&tc.offer); !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
 				t.Errorf("error = %v, want %v", err, tc.want)
@@ -88,16 +100,62 @@ func TestRingWithACheckpointIsKept(t *testing.T) {
 
 // The agent of a full pod gives way, but not one of another pod.
 func TestAgentsGiveWayToThoseOfTheirPod(t *testing.T) {
-	o := newOwner(&Config{}, nil, false)
+	o := emptyOwner(t)
 	pod := Holder{Pod: "uid-1"}
 	for i := range maxHolderRings {
-		a := &agent{Agent: Agent{ID: fmt.Sprint("pod-", i), Holder: pod}, source: &harness{}}
-		o.agents[a.ID] = a
+		o.newAgent(Agent{ID: fmt.Sprint("pod-", i), Holder: pod}, time.Time{})
 	}
 	other := &agent{Agent: Agent{ID: "other"}, exit: exit{up: UpNo, empty: time.Unix(1, 0)}}
 	o.agents["other"], o.order = other, []*agent{other}
 	m := Opened{Agent: Agent{ID: "new", Holder: pod}}
 	if err := o.admit(&m); !errors.Is(err, ErrContainerLimit) {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// A container that is full offers more and more rings, and none of its agents can give way.
+func TestSearchesForRoomAreLimited(t *testing.T) {
+	o := emptyOwner(t)
+	pod := Holder{Pod: "uid-1"}
+	for i := range maxHolderRings {
+		o.enter(o.newAgent(Agent{ID: fmt.Sprint("pod-", i), Holder: pod}, time.Time{}))
+	}
+	for range maxWork/maxHolderRings + 1 {
+		m := Opened{Agent: Agent{ID: "new", Holder: pod}}
+		if err := o.admit(&m); !errors.Is(err, ErrContainerLimit) {
+			t.Fatalf("error = %v", err)
+		}
+	}
+	if !o.exhausted(pod) {
+		t.Error("the searches aren't part of the container's work")
+	}
+}
+
+// The owner finds a file and counts a pod's agents without looking at each agent.
+func TestOwnerKnowsFilesAndHolders(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, false)
+	one, two, pod := files.ID{Dev: 1, Ino: 1}, files.ID{Dev: 1, Ino: 2}, Holder{Pod: "uid-1"}
+	a := b.agent()
+	for _, step := range []struct {
+		do    func()
+		files map[files.ID]bool
+		rings map[Holder]int
+	}{
+		{func() { b.owner.own(a, one) }, map[files.ID]bool{one: true}, map[Holder]int{{}: 1}},
+		{func() { b.owner.own(a, two) }, map[files.ID]bool{two: true}, map[Holder]int{{}: 1}},
+		{func() { b.owner.describe(a, Agent{ID: a.ID, Holder: pod}, b.reader, b.now) }, map[files.ID]bool{two: true}, map[Holder]int{pod: 1}},
+		{func() { b.owner.drop(a) }, map[files.ID]bool{}, map[Holder]int{}},
+	} {
+		step.do()
+		known := make(map[files.ID]bool)
+		for _, id := range []files.ID{one, two, {}} {
+			if b.owner.holder(id) == a {
+				known[id] = true
+			}
+		}
+		if d := cmp.Diff(step.files, known) + cmp.Diff(step.rings, b.owner.rings); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
 	}
 }

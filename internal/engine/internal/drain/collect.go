@@ -71,16 +71,10 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 		}
 		o.ending = o.ending || c.last
 	}
-	from := 0
-	if c.after != nil {
-		var found bool
-		if from, found = slices.BinarySearchFunc(o.order, c.after, compare); found {
-			from++
-		}
-	}
+	from := o.after(c.after)
 	to := min(from+maxSlice, len(o.order))
-	for to > 0 && to < len(o.order) && o.order[to].ID == o.order[to-1].ID {
-		to++ // an agent and its predecessors are stored together
+	if to > from {
+		to = o.after(o.order[to-1])
 	}
 	list := o.order[from:to]
 	if c.complete = to == len(o.order); !c.complete {
@@ -91,8 +85,14 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 
 // snapshot adds a copy of the agent's totals to a collection, unless the agent is stale.
 func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
-	if a.Unattributed && !c.last {
-		return
+	stream := a.stream
+	if a.Unattributed {
+		if o.saves || !c.last {
+			return // a later collection, or the next process, exports the totals
+		}
+		if stream.Len() == 0 {
+			stream = o.attributes(a.Agent, a.layout) // as far as they are known
+		}
 	}
 	a.shown = shown{collection: c.number, news: a.news}
 	if o.stale(a, now) {
@@ -100,7 +100,7 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 	}
 	a.latest = now.UnixNano()
 	c.snapshots = append(c.snapshots, Snapshot{
-		Agent: a.Agent, Layout: a.layout, Stream: a.stream, Start: a.start, End: a.ended, Up: a.exit.up, Totals: a.tally.Snapshot(),
+		Agent: a.Agent, Layout: a.layout, Stream: stream, Start: a.start, End: a.ended, Up: a.exit.up, Totals: a.tally.Snapshot(),
 	})
 }
 

@@ -16,7 +16,7 @@ type exit struct {
 
 const (
 	// goneWait is longer than it can take to read the last events of a ring. A
-	// position that has just wrapped looks like a restart for a second.
+	// position that has just wrapped looks like a restart for 20 ms.
 	goneWait = 2 * time.Second
 	// unreadWait is when a ring that no process needs is closed although its last events may be
 	// part of a restart.

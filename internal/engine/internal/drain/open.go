@@ -49,7 +49,8 @@ func (o *owner) keep(m *Opened, now time.Time) {
 	case m.Agent.Path != a.Path:
 		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring")
 	}
-	a.source, a.file = m.From, m.File
+	a.source = m.From
+	o.own(a, m.File)
 	o.attach(a, m.Agent, m.Reader, now)
 }
 
@@ -59,6 +60,7 @@ func (o *owner) newAgent(id Agent, now time.Time) *agent {
 	a.count = func(b ringbuf.Batch) { o.count(a, b) }
 	o.watch(a)
 	o.agents[a.ID] = a
+	o.rings[a.Holder]++
 	return a
 }
 

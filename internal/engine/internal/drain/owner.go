@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -63,13 +64,16 @@ type owner struct {
 	saves bool              // totals are stored before positions are committed
 	pages *checkpoint.Pages // nil unless saves
 
-	agents map[string]*agent // by ID; without predecessors
-	order  []*agent          // agents with totals; see compare
+	agents map[string]*agent   // by ID; without predecessors
+	rings  map[Holder]int      // number of these agents
+	files  map[files.ID]*agent // by the file of their ring; see holder
+	order  []*agent            // agents with totals; see compare
 
-	batch   *batch    // the current save
-	failing bool      // the newest save failed
-	retryAt time.Time // when to save again after a failure
-	last    time.Time // time of the last step
+	batch     *batch    // the current save
+	lastSaved *agent    // the last agent in a save without a collection; nil before the first
+	failing   bool      // the newest save failed
+	retryAt   time.Time // when to save again after a failure
+	last      time.Time // time of the last step
 
 	retireAt time.Time // when to look for agents to retire
 
@@ -103,12 +107,16 @@ type env interface {
 func newOwner(cfg *Config, e env, saves bool) *owner {
 	return &owner{
 		cfg: cfg, env: e, saves: saves && !cfg.Observe,
-		agents: make(map[string]*agent), work: make(map[Holder]int),
+		agents: make(map[string]*agent), rings: make(map[Holder]int), files: make(map[files.ID]*agent), work: make(map[Holder]int),
 	}
 }
 
 // step processes messages and does everything that is due. It returns the time of the next step.
 func (o *owner) step(now time.Time, messages []Message) (next time.Time) {
+	if now.Sub(o.workAt) >= workIn {
+		clear(o.work)
+		o.workAt = now
+	}
 	for _, m := range messages {
 		m.apply(o, now)
 	}
@@ -165,6 +173,18 @@ func compare(a, b *agent) int {
 	return cmp.Or(a.page-b.page, strings.Compare(a.ID, b.ID), -cmp.Compare(len(a.entryID()), len(b.entryID())), strings.Compare(a.entryID(), b.entryID()))
 }
 
+// after returns the index of the first agent that follows another one and its predecessors. It is 0 if a
+// is nil.
+func (o *owner) after(a *agent) int {
+	if a == nil {
+		return 0
+	}
+	at, _ := slices.BinarySearchFunc(o.order, a, func(b, a *agent) int {
+		return cmp.Or(b.page-a.page, strings.Compare(b.ID, a.ID), -1)
+	})
+	return at
+}
+
 // enter adds an agent to order, so that it is drained and reported.
 func (o *owner) enter(a *agent) {
 	at, found := slices.BinarySearchFunc(o.order, a, compare)
@@ -177,6 +197,8 @@ func (o *owner) enter(a *agent) {
 func (o *owner) drop(a *agent) {
 	if o.agents[a.ID] == a {
 		delete(o.agents, a.ID)
+		o.leave(a.Holder)
+		o.own(a, files.ID{})
 	}
 	if at, found := slices.BinarySearchFunc(o.order, a, compare); found {
 		o.order = slices.Delete(o.order, at, at+1)

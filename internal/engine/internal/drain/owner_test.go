@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,7 @@ type harness struct {
 	inbox        []Message
 	calls        []func() // of the owner in the current step, which take effect after it
 	hangs        bool     // whether the store doesn't answer saves
+	saving       func()   // called during a save, unless it is nil
 	saves, pages int      // number of saves, and of the pages that they wrote
 	batch        *batch   // the last save
 	notices      []notice.Notice
@@ -156,6 +158,17 @@ func (b *harness) killed() bool {
 	return b.left == 0
 }
 
+// add adds an agent that has its own ring.
+func (b *harness) add(id string, capacity int, h Holder) (w *ringbuf.Writer, mem memory) {
+	b.t.Helper()
+	mem = make(memory, ringbuf.V4.FileSize(uint64(capacity)))
+	w, err1 := ringbuf.NewWriter(mem, mem, ringbuf.V4, capacity)
+	r, err2 := ringbuf.NewReader(mem, mem, ringbuf.Consume)
+	must.OK(b.t, errors.Join(err1, err2))
+	b.step(Opened{Agent: Agent{ID: id, Path: id, Holder: h}, Reader: r, From: b})
+	return w, mem
+}
+
 func (b *harness) push(n int) { b.t.Helper(); b.pushValues(n, 1) }
 
 func (b *harness) pushValues(n, value int) {
@@ -200,6 +213,9 @@ func (b *harness) save(batch *batch, ops []checkpoint.Op) {
 		b.saves, b.pages = b.saves+1, b.pages+len(ops)
 		for _, op := range ops {
 			b.stored[slices.Index(checkpoint.Keys(), op.Key)] = op.Value
+		}
+		if b.saving != nil {
+			b.saving()
 		}
 		if !b.hangs {
 			b.inbox = append(b.inbox, saved{batch: batch})
@@ -499,18 +515,10 @@ func TestWorkForAContainerIsLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t)
 			b.start(ringbuf.Consume, tc.saves)
-			writer := func(id string, capacity int, h Holder) *ringbuf.Writer {
-				mem := make(memory, ringbuf.V4.FileSize(uint64(capacity)))
-				w, err1 := ringbuf.NewWriter(mem, mem, ringbuf.V4, capacity)
-				r, err2 := ringbuf.NewReader(mem, mem, ringbuf.Consume)
-				must.OK(t, errors.Join(err1, err2))
-				b.step(Opened{Agent: Agent{ID: id, Path: id, Holder: h}, Reader: r, From: b})
-				return w
-			}
-			calm := writer("/calm", large, Holder{Pod: "pod", Container: "victim"})
+			calm, _ := b.add("/calm", large, Holder{Pod: "pod", Container: "victim"})
 			full := make([]*ringbuf.Writer, tc.rings)
 			for i := range full {
-				full[i] = writer(fmt.Sprint("/full-", i), tc.capacity, tc.holder)
+				full[i], _ = b.add(fmt.Sprint("/full-", i), tc.capacity, tc.holder)
 			}
 			events := make([]ringbuf.Event, tc.capacity-1)
 			push := func(w *ringbuf.Writer, n int) (pushed int) {
@@ -543,6 +551,72 @@ func TestWorkForAContainerIsLimited(t *testing.T) {
 				t.Errorf("reported: %v, limited: %v", reported, limited)
 			}
 		})
+	}
+}
+
+// With more busy agents than a save has, and a slow store, each agent must be saved before its ring is full.
+func TestBusyAgentsAreSavedInTurn(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	const agents = 3 * maxSlice
+	var writers []*ringbuf.Writer
+	for i := range agents {
+		w, _ := b.add(fmt.Sprint("/busy-", i), 64, Holder{})
+		writers = append(writers, w)
+	}
+	b.hangs = true
+	stored := make(map[string]int)
+	for range 6 {
+		for _, w := range writers {
+			_, err := w.PushBatch(make([]ringbuf.Event, 20))
+			must.OK(t, err)
+		}
+		b.stepIn(30 * time.Millisecond)
+		for _, one := range b.batch.tickets {
+			stored[one.agent.ID]++
+		}
+		b.inbox = append(b.inbox, saved{batch: b.batch})
+	}
+	for id, n := range stored {
+		if n != 2 {
+			t.Errorf("%s is in %d of 6 saves, want 2", id, n)
+		}
+	}
+	if len(stored) != agents {
+		t.Errorf("%d agents were saved, want %d", len(stored), agents)
+	}
+}
+
+// The agent moves its read position during each save, so its checkpoint changes. The page is large because
+// of other agents.
+func TestBytesThatAContainerStoresAreLimited(t *testing.T) {
+	const page, many = 4 << 20, 1000
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	w, mem := b.add("/hostile", 64, Holder{Pod: "pod", Container: "hostile"})
+	_, err := w.PushBatch(make([]ringbuf.Event, 40))
+	must.OK(t, err)
+	other := "/other"
+	for checkpoint.PageOf(other) != checkpoint.PageOf("/hostile") {
+		other += "-"
+	}
+	b.owner.pages.Put(&checkpoint.Entry{ID: other, Name: strings.Repeat("x", page), Totals: new(tally.State)})
+	b.step()
+	b.saves = 0
+	b.saving = func() {
+		if b.saves < many {
+			mem[8] = byte(1 + b.saves%40) // the read position
+		}
+	}
+	mem[8] = 1
+	if b.step(); b.saves == 0 || b.saves > maxWork/(page/workBytes)+1 {
+		t.Errorf("%d saves of %d bytes in a step", b.saves, page)
+	}
+	b.saving = nil
+	b.step()
+	b.step()
+	if held := b.owner.agents["/hostile"].held(); held > 0 {
+		t.Errorf("%d events aren't committed in the next second", held)
 	}
 }
 
@@ -583,6 +657,6 @@ type crowded struct{ rings int }
 
 func (m crowded) apply(o *owner, _ time.Time) {
 	for range m.rings {
-		o.giveWay(func(*agent) bool { return true })
+		o.giveWay(Holder{}, func(*agent) bool { return true })
 	}
 }

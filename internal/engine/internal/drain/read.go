@@ -21,29 +21,28 @@ const maxPass = 1 << 16
 const brokenWait = time.Second
 
 // maxWork limits the work that the agents of one container cause in workIn: the events that are
-// read from their rings, their drains and their checkpoints. 128 agents that write as fast as
+// read from their rings, their drains, their checkpoints, and agents that are compared to make room. 128 agents that write as fast as
 // NIXL's defaults allow cause as much. It takes about a tenth of a core.
 const maxWork, workIn = 10_000_000, time.Second
 
 // A drain takes as long as counting drainWork events, and a checkpoint as long as counting
-// saveWork events, mostly in the storage extension.
-const drainWork, saveWork = 200, 3000
+// saveWork events, mostly in the storage extension. In a large page, each event is workBytes.
+const drainWork, saveWork, workBytes = 200, 3000, 8
 
-// worked records work that an agent has caused.
-func (o *owner) worked(a *agent, work int) {
-	if a.Holder.Isolated() {
-		o.work[a.Holder] += work
+// worked records work that a holder has caused.
+func (o *owner) worked(h Holder, work int) {
+	if h.Isolated() {
+		o.work[h] += work
 	}
 }
 
-// exhausted reports whether the rings of an agent's container must wait. If so, it schedules
-// the next drain.
-func (o *owner) exhausted(a *agent, now time.Time) bool {
-	if now.Sub(o.workAt) >= workIn {
-		clear(o.work)
-		o.workAt = now
-	}
-	if len(o.work) == 0 || o.work[a.Holder] < maxWork {
+// exhausted reports whether the rings of a holder must wait.
+func (o *owner) exhausted(h Holder) bool { return len(o.work) > 0 && o.work[h] >= maxWork }
+
+// waits reports whether an agent's ring must wait because of the others of its container. If so, it
+// schedules the next drain.
+func (o *owner) waits(a *agent, now time.Time) bool {
+	if !o.exhausted(a.Holder) {
 		return false
 	}
 	a.due = o.workAt.Add(workIn)
@@ -67,7 +66,7 @@ func (o *owner) round(now time.Time) {
 			// An observer also reports how full the ring is. Without a store, events are held
 			// only after another consumer has prevented their commit.
 			o.idle(a, now)
-		case !o.exhausted(a, now):
+		case !o.waits(a, now):
 			o.drain(a, now)
 		}
 	}
@@ -105,7 +104,7 @@ func (o *owner) drain(a *agent, now time.Time) {
 	a.fresh = 0
 	fill, err := a.reader.Read(maxPass, a.count)
 	o.counted += uint64(a.fresh)
-	o.worked(a, drainWork+a.fresh)
+	o.worked(a.Holder, drainWork+a.fresh)
 	o.found(a, fill, now)
 	if err == nil && a.exit.up == UpNo {
 		o.drained(a, a.reader.Idle(), now)

@@ -5,6 +5,7 @@ package drain
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
@@ -120,26 +121,30 @@ func (o *owner) needsSave(now time.Time) bool {
 	}
 	for _, a := range o.order {
 		held := a.held()
-		switch {
-		case held > 0 && (held >= a.reader.Capacity()/4 || now.Sub(a.heldSince) >= saveEvery), a.dirty:
-			return true
+		if a.dirty || held > 0 && (held >= a.reader.Capacity()/4 || now.Sub(a.heldSince) >= saveEvery) {
+			if !o.exhausted(a.Holder) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
 // begin stores the changed totals of agents in one batch: the next agents of the oldest
-// waiting collection, or any agents without a collection.
+// waiting collection; without a collection, those that follow the last save.
 func (o *owner) begin(now time.Time) {
 	b := &batch{began: now}
-	list := o.order
 	var c *collect
+	var list []*agent
 	if len(o.waiting) > 0 {
 		c = o.waiting[0]
 		list = o.slice(c, now)
 		if c.complete {
 			o.waiting, b.collects = o.waiting[1:], []*collect{c}
 		}
+	} else {
+		at := o.after(o.lastSaved)
+		list = slices.Concat(o.order[at:], o.order[:at])
 	}
 	for _, a := range list {
 		n := len(b.tickets)
@@ -150,9 +155,14 @@ func (o *owner) begin(now time.Time) {
 			o.snapshot(c, a, now)
 		}
 	}
+	if n := len(b.tickets); n > 0 && c == nil {
+		o.lastSaved = b.tickets[n-1].agent
+	}
 	if o.pages.Changed() {
 		o.batch = b
-		o.env.save(b, o.pages.Ops(now))
+		ops := o.pages.Ops(now)
+		o.charge(b, ops)
+		o.env.save(b, ops)
 		return
 	}
 	for _, c := range b.collects {
@@ -175,8 +185,22 @@ func (o *owner) add(b *batch, a *agent, now time.Time) {
 	}
 	o.pages.Put(e)
 	b.tickets = append(b.tickets, ticket{agent: a, generation: a.generation, to: m.To})
-	o.worked(a, saveWork)
 	a.dirty = false
+}
+
+// charge records the work of a save: its agents share that of their pages.
+func (o *owner) charge(b *batch, ops []checkpoint.Op) {
+	keys, size, agents := checkpoint.Keys(), make(map[string]int), make(map[string]int)
+	for _, op := range ops {
+		size[op.Key] = len(op.Value)
+	}
+	for _, t := range b.tickets {
+		agents[keys[t.agent.page]]++
+	}
+	for _, t := range b.tickets {
+		key := keys[t.agent.page]
+		o.worked(t.agent.Holder, max(saveWork, size[key]/workBytes/agents[key]))
+	}
 }
 
 // mark returns the position of the agent's totals in its ring.

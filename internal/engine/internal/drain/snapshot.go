@@ -33,7 +33,8 @@ type Agent struct {
 	Process attribute.Set
 	Holder  Holder
 	// Unattributed is set until [Attributed] tells what is known about the agent's process.
-	// Until then, the agent is drained, but not exported.
+	// Until then, the agent is drained, but not exported, except by the last collection
+	// without storage.
 	Unattributed bool
 }
 

@@ -30,10 +30,7 @@ const maxEnded = 4
 // on, its successor begins with the events in r.
 func (o *owner) describe(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
 	if !as.Unattributed {
-		var attributes attribute.Set
-		if o.cfg.Stream != nil {
-			attributes = o.cfg.Stream(&Snapshot{Agent: as, Layout: r.Layout()})
-		}
+		attributes := o.attributes(as, r.Layout())
 		if a.stream.Len() > 0 && !a.stream.Equals(&attributes) {
 			o.succeed(a, now, now)
 			if a.resume == nil { // otherwise the totals may begin in the middle of a run
@@ -42,7 +39,17 @@ func (o *owner) describe(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
 		}
 		a.stream = attributes
 	}
+	o.leave(a.Holder)
 	a.Agent = as
+	o.rings[a.Holder]++
+}
+
+// attributes returns the attributes under which the totals of an agent are exported.
+func (o *owner) attributes(as Agent, l ringbuf.Layout) (set attribute.Set) {
+	if o.cfg.Stream != nil {
+		set = o.cfg.Stream(&Snapshot{Agent: as, Layout: l})
+	}
+	return set
 }
 
 // followClock begins a successor if the newest point of an agent is ahead of the clock, because
@@ -73,9 +80,9 @@ func (o *owner) succeed(a *agent, end, now time.Time) {
 	}
 	if len(ended) > maxEnded {
 		o.drop(ended[0])
-		o.report(a, warn(notice.StreamLost, "agent's resource attributes changed more than "+strconv.Itoa(maxEnded)+
+		o.report(a, warn(notice.StreamLost, "agent's resource attributes changed, or the clock was set back, more than "+strconv.Itoa(maxEnded)+
 			" times since its metrics were last exported, so events of the oldest period are missing from the metrics; "+
-			"check the exporters, and disable attributes that change at each restart", nil))
+			"check the exporters and the clock, and disable attributes that change at each restart", nil))
 	}
 }
 

@@ -223,3 +223,29 @@ func TestSavesOfManyAgentsWriteEachPageOnce(t *testing.T) {
 		t.Errorf("%d saves have written %d pages, want %d saves and each of 64 pages about once", b.saves, b.pages, agents/maxSlice)
 	}
 }
+
+// At a shutdown, nothing is known about the process of an agent that has just started.
+func TestAgentWithoutAttributesIsExportedOnlyIfItsTotalsWouldBeLost(t *testing.T) {
+	for name, saves := range map[string]bool{"with a store": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t)
+			b.start(ringbuf.Consume, saves)
+			host := attribute.NewSet(attribute.String("host.name", "node"))
+			b.owner.cfg.Stream = func(*Snapshot) attribute.Set { return host }
+			b.push(3)
+			b.step(Attributed{Agent: Agent{ID: agentPath, Unattributed: true}, Reader: b.reader})
+			var list []Snapshot
+			b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(c collected) { list = c.snapshots }})
+			switch {
+			case !saves && (len(list) != 1 || !list[0].Stream.Equals(&host)):
+				t.Errorf("exported %+v, want the agent with the attributes of its host", list)
+			case saves && len(list) > 0:
+				t.Errorf("exported %+v, although the next process knows more", list)
+			case saves:
+				if _, stored := b.storedMark(); stored != 3 {
+					t.Errorf("%d events are stored, want 3", stored)
+				}
+			}
+		})
+	}
+}
