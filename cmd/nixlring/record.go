@@ -40,7 +40,7 @@ replay writes the rings again.
 
 The file has one JSON object per line, compressed with zstd, for other programs:
 
-  zstdcat FILE | jq 'select(.category == "error")'
+  zstdcat FILE | jq '.events[]? | select(.category == "error")'
 
 Record doesn't consume events, so it can run beside a Collector. It misses events
 that

@@ -19,7 +19,7 @@ import (
 
 // measure prints one measurement, of a recording that of its end.
 func (f *topFlags) measure(ctx context.Context, w world, source fleet.Source) error {
-	board := fleet.NewBoard(f.window, 1)
+	board := fleet.NewBoard(f.window, 0)
 	var frames []*diagnose.Frame
 	for len(frames) < 2 || f.recorded {
 		frame, err := source.Next(ctx)

@@ -63,9 +63,9 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 	if _, _, err := net.SplitHostPort(f.listen); err != nil {
 		return usagef("--listen %s: must be an address and a port, such as 127.0.0.1:9470", f.listen)
 	}
-	// Reading each ring twice per run interval would cost half as much again. A page shows the highest fill of
-	// ten readings, and a ring is read more often if it fills faster.
-	f.runInterval *= 4
+	// Reading each ring twice per run interval would double the cost. A page shows the highest fill of five
+	// readings, and a ring is read more often if it fills faster.
+	f.runInterval *= 8
 	source, err := f.open(w, web.Interval, true, nil)
 	if err != nil {
 		return err

@@ -51,7 +51,8 @@ type member struct {
 	slowest []diagnose.Transfer // of the last minute
 }
 
-// NewBoard returns a board that computes rates over window and keeps the last history points of each agent.
+// NewBoard returns a board that computes rates over window and keeps the last history points of each agent, or
+// none if history is 0.
 func NewBoard(window time.Duration, history int) *Board {
 	return &Board{window: window, history: history, members: make(map[string]*member), last: &diagnose.Frame{}}
 }
@@ -88,7 +89,7 @@ func (m *member) add(at time.Time, elapsed time.Duration, before, a *diagnose.Ag
 	if a.Events != before.Events {
 		m.wrote = at
 	}
-	if before != a {
+	if before != a && limit > 0 {
 		d := measure(before, a, elapsed)
 		m.history.add(limit, &d, a.Fill())
 	}

@@ -37,9 +37,6 @@ type Recording struct {
 	over bool      // its last frame was returned
 	next recording.Record
 	err  error // why there is no next record
-
-	batch []ringbuf.Event // events of the agent from that aren't counted yet
-	from  *recorded
 }
 
 // recorded is the state of an agent of a recording.
@@ -144,7 +141,6 @@ func (s *Recording) play(to time.Time) {
 		s.apply(&s.next)
 		s.read()
 	}
-	s.count()
 	if s.err == nil {
 		s.at = to
 	}
@@ -152,15 +148,10 @@ func (s *Recording) play(to time.Time) {
 
 // apply applies a record to the totals of its agent.
 func (s *Recording) apply(rec *recording.Record) {
-	const most = 1 << 12 // events
 	if rec.Agent == len(s.agents) {
 		s.agents = append(s.agents, s.add(rec))
 	}
 	a := s.agents[rec.Agent]
-	if a != s.from || rec.State != "" || len(s.batch) >= most {
-		s.count()
-		s.from = a
-	}
 	switch rec.State {
 	case recording.Opened:
 		if a.layout != 0 {
@@ -175,7 +166,9 @@ func (s *Recording) apply(rec *recording.Record) {
 	case recording.Closed:
 		a.up = engine.UpNo
 	default:
-		s.batch = append(s.batch, rec.Event)
+		if b, err := ringbuf.MakeBatch(rec.Layout, rec.Events); err == nil { // a Reader returns only events of the layout
+			a.tally.Add(b)
+		}
 	}
 }
 
@@ -183,17 +176,6 @@ func (s *Recording) add(rec *recording.Record) *recorded {
 	a := &recorded{tally: tally.NewAgent(s.shape), seen: transfers{slow: s.cfg.Slow, framed: true}, start: rec.At, excluded: !included(s.cfg.Include, rec.About.Name)}
 	a.tally.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { a.seen.add(t) }})
 	return a
-}
-
-// count adds the events that were read to the totals of their agent.
-func (s *Recording) count() {
-	if len(s.batch) == 0 {
-		return
-	}
-	if b, err := ringbuf.MakeBatch(s.from.layout, s.batch); err == nil { // a Reader returns only events of the layout
-		s.from.tally.Add(b)
-	}
-	s.batch = s.batch[:0]
 }
 
 // included reports whether patterns include an agent.

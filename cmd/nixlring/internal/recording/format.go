@@ -12,9 +12,11 @@ package recording
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -35,8 +37,8 @@ const (
 	maxWindow = 8 << 20  // bytes that decompression looks back
 	maxLine   = 1 << 20  // bytes
 	maxAbout  = 64 << 20 // bytes of the lines that describe agents
-	maxString = 1 << 12  // bytes of a string
-	maxPairs  = 64 << 10 // bytes of an agent's attributes, before they are encoded
+	maxString = 1 << 12  // bytes of a string, before it is encoded
+	maxEvents = 1 << 11  // events in a line
 )
 
 // Errors of reading a recording.
@@ -83,91 +85,65 @@ const (
 // WhyFull is the reason of [Full].
 const WhyFull = "the ring was full, so its agent has most likely dropped events"
 
-// Record is a line of a recording, except for the header.
+// Record is a line of a recording, except for the header: events, or a change of the state of a ring.
 type Record struct {
-	At    time.Time
-	Agent int   // number of the agent, in the order in which agents appear
-	State State // empty for an event
-	Why   string
-	Event ringbuf.Event
+	At     time.Time
+	Agent  int   // number of the agent, in the order in which agents appear
+	State  State // empty for events
+	Why    string
+	Events []ringbuf.Event
 
 	About    *About         // of the agent
 	Layout   ringbuf.Layout // of its ring
 	Capacity int            // slots of its ring
 }
 
-// stateLine is the line of a change of state.
-type stateLine struct {
+// line is a record as it is written.
+type line struct {
 	Micros   int64  `json:"time_us"` // since the epoch
 	Agent    int    `json:"agent"`
-	State    State  `json:"state"`
+	State    State  `json:"state,omitempty"`
 	Layout   string `json:"layout,omitempty"`
 	Capacity uint64 `json:"capacity,omitempty"`
 	About
-	Why string `json:"why,omitempty"`
+	Why    string  `json:"why,omitempty"`
+	Events []event `json:"events,omitempty"`
 }
 
-// anyLine is the line of a change of state or, without a state, that of an event.
-type anyLine struct {
-	stateLine
-	Timestamp uint64 `json:"timestamp_us"` // of a slot of layout V1
-	eventKind
-	Value *uint64 `json:"value"`
+// event is an event as it is written.
+type event struct {
+	Timestamp uint64 `json:"timestamp_us,omitempty"` // of a slot of layout V1
+	Category  string `json:"category"`               // as that of the metrics
+	Name      string `json:"event_name"`
+	Value     uint64 `json:"value"`
 }
 
-// eventKind is what events have in common that differ only in value and time. Number and Bytes are
-// set only if they don't follow from the names.
-type eventKind struct {
-	Category  string `json:"category"`
-	Number    *int32 `json:"category_number,omitempty"`
-	EventName string `json:"event_name"`
-	Bytes     []byte `json:"event_name_bytes,omitempty"`
-}
-
-func newKind(l ringbuf.Layout, e *ringbuf.Event) eventKind {
-	k := eventKind{Category: tally.CategoryName(e.Category), EventName: l.TypeName(e.Type)}
+func newEvent(l ringbuf.Layout, e *ringbuf.Event) event {
+	out := event{Timestamp: e.TimestampMicros, Category: tally.CategoryName(e.Category), Name: l.TypeName(e.Type), Value: e.Value}
 	switch {
+	case e.Named:
+		out.Name = clean(e.Name.String())
 	case l.Knows(e.Type) && l != ringbuf.V2: // slots of V2 contain the category
-		k.Category = tally.TypeCategory(e.Type)
-	case l <= ringbuf.V2 && k.category() != e.Category:
-		number := int32(e.Category)
-		k.Number = &number
+		out.Category = tally.TypeCategory(e.Type)
 	}
-	if e.Named {
-		k.EventName = clean(e.Name.String())
-		if ringbuf.MakeName(k.EventName) != e.Name {
-			k.Bytes = e.Name[:]
-		}
-	}
-	return k
+	return out
 }
 
-// category returns NIXL's number, or -1.
-func (k *eventKind) category() ringbuf.Category {
-	if k.Number != nil {
-		return ringbuf.Category(*k.Number)
-	}
+// event is the reverse of newEvent.
+func (in *event) event(l ringbuf.Layout) (e ringbuf.Event, err error) {
+	e.Category, e.Value = -1, in.Value
 	for c := range ringbuf.Category(ringbuf.Categories) {
-		if tally.CategoryName(c) == k.Category {
-			return c
+		if tally.CategoryName(c) == in.Category {
+			e.Category = c
 		}
 	}
-	return -1
-}
-
-// event is the reverse of newKind.
-func (k *eventKind) event(l ringbuf.Layout) (e ringbuf.Event, err error) {
-	e.Category = k.category()
 	if l.Named() {
-		e.Named, e.Name = true, ringbuf.MakeName(k.EventName)
-		if k.Bytes != nil && copy(e.Name[:], k.Bytes) != len(k.Bytes) {
-			return e, fmt.Errorf("event_name_bytes has %d bytes, want at most %d", len(k.Bytes), len(e.Name))
-		}
+		e.Named, e.Name, e.TimestampMicros = true, ringbuf.MakeName(in.Name), in.Timestamp
 		return e, nil
 	}
 	var ok bool
-	if e.Type, ok = tally.ParseTypeName(k.EventName); !ok {
-		return e, fmt.Errorf("no event of layout %v is named %q", l, k.EventName)
+	if e.Type, ok = tally.ParseTypeName(in.Name); !ok {
+		return e, fmt.Errorf("no event of layout %v is named %q", l, in.Name)
 	}
 	if l != ringbuf.V2 {
 		e.Category = -1
@@ -176,4 +152,10 @@ func (k *eventKind) event(l ringbuf.Layout) (e ringbuf.Event, err error) {
 		}
 	}
 	return e, nil
+}
+
+// clean replaces what JSON can't represent, and limits the length.
+func clean(s string) string {
+	s = units.Text(s)
+	return strings.ToValidUTF8(s[:min(len(s), maxString)], "\uFFFD")
 }

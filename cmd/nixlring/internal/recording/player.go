@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -118,7 +117,11 @@ func (p *Player) play(ctx context.Context, rec *Record) error {
 		p.Played.Missed++
 	case Full, Closed:
 	default:
-		return p.push(ctx, p.rings[rec.Agent], rec.Event)
+		for _, e := range rec.Events {
+			if err := p.push(ctx, p.rings[rec.Agent], e); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -199,17 +202,6 @@ func (p *Player) Close() error {
 		errs = append(errs, r.close())
 	}
 	return errors.Join(errs...)
-}
-
-// Remove closes the rings and removes their files.
-func (p *Player) Remove() error {
-	err := p.Close()
-	for _, r := range p.rings {
-		if e := os.Remove(r.path); !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
-	}
-	return err
 }
 
 func (r *playedRing) close() error {

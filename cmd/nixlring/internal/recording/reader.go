@@ -31,19 +31,11 @@ type Reader struct {
 	last   time.Time
 	agents []agent
 	about  int // bytes of the lines that describe the agents
-	kinds  map[knownKind]ringbuf.Event
-}
-
-// knownKind is the part of a line that depends on the kind of event, as a Writer writes it.
-type knownKind struct {
-	layout ringbuf.Layout
-	text   string
 }
 
 // agent is the state of an agent in a recording.
 type agent struct {
 	about    *About
-	bytes    int // of the line of about
 	layout   ringbuf.Layout
 	capacity int
 }
@@ -91,7 +83,7 @@ func Is(path string) bool {
 
 // start reads the header from the decompressed content.
 func (r *Reader) start(content io.Reader) error {
-	r.lines, r.kinds = bufio.NewScanner(content), make(map[knownKind]ringbuf.Event)
+	r.lines = bufio.NewScanner(content)
 	const begin = 64 << 10 // bytes
 	r.lines.Buffer(make([]byte, begin), maxLine)
 	r.lines.Split(wholeLine)
@@ -164,16 +156,15 @@ func wholeLine(data []byte, atEOF bool) (advance int, token []byte, err error) {
 }
 
 func (r *Reader) decode(text []byte, rec *Record) error {
-	if r.quick(text, rec) {
-		return nil
-	}
-	l := anyLine{stateLine: stateLine{Agent: -1}}
+	l := line{Agent: -1}
 	if err := json.Unmarshal(text, &l); err != nil {
 		return err
 	}
-	r.passed(l.Micros)
+	if at := time.UnixMicro(l.Micros); at.After(r.last) { // otherwise, the clock was set back
+		r.last = at
+	}
 	if l.State == Opened {
-		if err := r.open(&l.stateLine, len(text)); err != nil {
+		if err := r.open(&l, len(text)); err != nil {
 			return err
 		}
 	}
@@ -189,81 +180,18 @@ func (r *Reader) decode(text []byte, rec *Record) error {
 	default:
 		return fmt.Errorf("unknown state %q", l.State)
 	}
-	if l.Value == nil {
-		return errors.New("an event without a value")
+	for i := range l.Events {
+		e, err := l.Events[i].event(a.layout)
+		if err != nil {
+			return err
+		}
+		rec.Events = append(rec.Events, e)
 	}
-	e, err := l.event(a.layout)
-	if err != nil {
-		return err
-	}
-	if len(r.kinds) >= maxKinds {
-		clear(r.kinds)
-	}
-	r.kinds[knownKind{a.layout, kindText(a.layout, &e)}] = e
-	e.Value = *l.Value
-	if a.layout == ringbuf.V1 {
-		e.TimestampMicros = l.Timestamp
-	}
-	rec.Event = e
 	return nil
 }
 
-// passed moves the time forward. If the clock was set back, it stays.
-func (r *Reader) passed(micros int64) {
-	if at := time.UnixMicro(micros); at.After(r.last) {
-		r.last = at
-	}
-}
-
-// quick is decode for an event of a known kind, as a [Writer] writes it. It is 20 times as fast. It
-// reports false for all other lines.
-func (r *Reader) quick(text []byte, rec *Record) bool {
-	text, okTime := bytes.CutPrefix(text, []byte(`{"time_us":`))
-	micros, text := leadingNumber(text)
-	text, okAgent := bytes.CutPrefix(text, []byte(`,"agent":`))
-	number, text := leadingNumber(text)
-	if !okTime || !okAgent || number >= uint64(len(r.agents)) {
-		return false
-	}
-	a := &r.agents[number]
-	var timestamp uint64
-	if a.layout == ringbuf.V1 {
-		if text, okTime = bytes.CutPrefix(text, []byte(`,"timestamp_us":`)); !okTime {
-			return false
-		}
-		timestamp, text = leadingNumber(text)
-	}
-	end := bytes.LastIndexByte(text, ':') + 1
-	value, rest := leadingNumber(text[end:])
-	e, known := r.kinds[knownKind{a.layout, string(text[:end])}]
-	if !known || string(rest) != "}" {
-		return false
-	}
-	r.passed(int64(micros))
-	e.Value, e.TimestampMicros = value, timestamp
-	*rec = Record{At: r.last, Agent: int(number), Event: e, About: a.about, Layout: a.layout, Capacity: a.capacity}
-	return true
-}
-
-// leadingNumber returns the number at the beginning of text, and what follows. The rest is nil
-// unless the number has 1 to 18 digits, so that it is less than 2^63.
-func leadingNumber(text []byte) (n uint64, rest []byte) {
-	const most = 18
-	i := 0
-	for ; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
-		if i == most || i == 1 && n == 0 { // JSON has no leading zeros
-			return 0, nil
-		}
-		n = n*10 + uint64(text[i]-'0')
-	}
-	if i == 0 {
-		return 0, nil
-	}
-	return n, text[i:]
-}
-
 // open adds an agent, or opens its ring again.
-func (r *Reader) open(l *stateLine, size int) error {
+func (r *Reader) open(l *line, size int) error {
 	layout, err := ringbuf.ParseLayout(l.Layout)
 	known := l.Agent >= 0 && l.Agent < len(r.agents)
 	switch {
@@ -279,14 +207,12 @@ func (r *Reader) open(l *stateLine, size int) error {
 		return fmt.Errorf("invalid capacity %d", l.Capacity)
 	}
 	if !known {
-		r.agents = append(r.agents, agent{})
+		if r.about += size; r.about > maxAbout {
+			return fmt.Errorf("the descriptions of agents have more than %d bytes", maxAbout)
+		}
+		r.agents = append(r.agents, agent{about: &l.About})
 	}
 	a := &r.agents[l.Agent]
-	r.about += size - a.bytes
-	if r.about > maxAbout {
-		return fmt.Errorf("the descriptions of agents have more than %d bytes", maxAbout)
-	}
-	about := l.About
-	*a = agent{about: &about, bytes: size, layout: layout, capacity: int(l.Capacity)}
+	a.layout, a.capacity = layout, int(l.Capacity)
 	return nil
 }

@@ -91,6 +91,11 @@ func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 		}
 		name := strings.ReplaceAll(c.Name, "/", " ")
 		want[name] = inRing(t, ringtest.CopyTo(t, c, filepath.Join(from, name)))
+		for i := range want[name] {
+			if e := &want[name][i]; e.Category >= ringbuf.Categories { // unknown categories have no names
+				e.Category = -1
+			}
+		}
 	}
 	must.OK(t, os.WriteFile(filepath.Join(from, "letter"), []byte("Dear Sir"), 0o600))
 	var file bytes.Buffer
@@ -110,10 +115,6 @@ func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 	counts.Written, counts.Seconds = 0, 0
 	if diff := cmp.Diff(Played{Rings: len(want), Starts: uint64(len(want))}, counts); diff != "" {
 		t.Error(diff)
-	}
-	must.OK(t, player.Remove())
-	if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
@@ -414,7 +415,7 @@ func TestAgentsOfTheSameNameGetTheirOwnRings(t *testing.T) {
 	text := `{"format":"nixl-recording","version":1,"start":"2025-01-15T14:30:25Z"}` + "\n"
 	for n := range 3 {
 		text += fmt.Sprintf(`{"agent":%d,"state":"opened","layout":"v4","capacity":8,"name":"team/a"}`+"\n"+
-			`{"agent":%[1]d,"event_name":"agent_tx_bytes","value":%[1]d}`+"\n", n)
+			`{"agent":%[1]d,"events":[{"event_name":"agent_tx_bytes","value":%[1]d}]}`+"\n", n)
 	}
 	dir := t.TempDir()
 	play(t, compressed(t, strings.NewReader(text), 1<<20), dir, 1, time.Now)
