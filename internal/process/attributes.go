@@ -63,53 +63,29 @@ var ownLabels = sync.OnceValue(func() map[string]bool {
 })
 
 // attributes returns the attributes in the values of OTEL_RESOURCE_ATTRIBUTES and
-// OTEL_SERVICE_NAME. It skips invalid pairs, and keys that [filter.allows] rejects. Of keys
-// that are equal on a Prometheus page, it uses the first.
+// OTEL_SERVICE_NAME, within the limits. It skips invalid pairs, and keys that [filter.allows]
+// rejects. Of keys that are equal on a Prometheus page, it uses the first.
 func (f filter) attributes(list, service string) map[string]string {
-	s := newAttributeSet()
-	if service != "" && isValid(service) {
-		s.set(semconv.ServiceName, service)
+	set, labels, used := make(map[string]string), make(map[string]bool), 0
+	add := func(key, value string) {
+		size, l := len(key)+len(value), Label(key)
+		if isValid(key) && isValid(value) && !labels[l] && len(set) < MaxAttributes && used+size <= MaxAttributeBytes {
+			set[key], labels[l] = value, true
+			used += size
+		}
+	}
+	if service != "" { // it takes precedence
+		add(semconv.ServiceName, service)
 	}
 	for pair := range strings.SplitSeq(list, ",") {
 		key, value, ok := strings.Cut(pair, "=")
-		if !ok {
-			continue
-		}
 		key, err1 := url.PathUnescape(strings.TrimSpace(key))
 		value, err2 := url.PathUnescape(strings.TrimSpace(value))
-		switch {
-		case err1 != nil || err2 != nil || !isValid(key) || !isValid(value):
-		case key == semconv.ServiceName && s.attributes[key] != "": // OTEL_SERVICE_NAME takes precedence
-		case f.allows(key):
-			s.set(key, value)
+		if ok && err1 == nil && err2 == nil && f.allows(key) {
+			add(key, value)
 		}
 	}
-	return s.attributes
-}
-
-// attributeSet holds attributes within the limits, with a key for each label.
-type attributeSet struct {
-	attributes map[string]string
-	keys       map[string]string // by label
-	used       int               // bytes
-}
-
-func newAttributeSet() *attributeSet {
-	return &attributeSet{attributes: make(map[string]string), keys: make(map[string]string)}
-}
-
-// set sets an attribute, unless the limits or another key with this label prevent it.
-func (s *attributeSet) set(key, value string) {
-	size := len(key) + len(value)
-	if old, again := s.attributes[key]; again {
-		size -= len(key) + len(old)
-	} else if s.keys[Label(key)] != "" || len(s.attributes) == MaxAttributes {
-		return
-	}
-	if s.used+size <= MaxAttributeBytes {
-		s.attributes[key], s.keys[Label(key)] = value, key
-		s.used += size
-	}
+	return set
 }
 
 // allows reports whether a process may set an attribute. It may not set attributes that

@@ -24,28 +24,28 @@ var (
 	runtimeContainer = regexp.MustCompile(`^(?:([a-z-]+)-)?([0-9a-f]{64})(?:\.scope)?$`)
 )
 
-// ParseCgroup returns the UID of the pod and the ID of the container of a process, or
+// parseCgroup returns the UID of the pod and the ID of the container of a process, or
 // "" if there is none. b has the format of /proc/PID/cgroup, with one line for each
 // hierarchy; cgroup v2 has only one hierarchy:
 //
 //	HIERARCHY:CONTROLLERS:PATH
 //
-// ParseCgroup uses the first pod in a path and the first container in that pod, and
+// parseCgroup uses the first pod in a path and the first container in that pod, and
 // ignores the rest of the path, because a container may be allowed to create cgroups
 // with any names below its own. Only the kubelet and the container runtime create the
-// cgroups above that. If the path has no pod, ParseCgroup uses the first container. In
+// cgroups above that. If the path has no pod, parseCgroup uses the first container. In
 // a kind cluster, a node is a container without a pod, and its pods are below it:
 //
 //	/docker/<node>/kubelet/kubepods/burstable/pod<uid>/<container>
 //
 // Therefore, a container without a pod can claim to be in a pod. On a Kubernetes node,
-// all containers are in pods. ParseCgroup ignores pods below user.slice, where
+// all containers are in pods. parseCgroup ignores pods below user.slice, where
 // unprivileged users choose the names.
 //
-// If the hierarchies have different paths, ParseCgroup uses the first line with a pod,
+// If the hierarchies have different paths, parseCgroup uses the first line with a pod,
 // or else the first line with a container. Inside a cgroup namespace, a path may start
 // with /.. and lack the part that it has in common with the reader's own path.
-func ParseCgroup(b []byte) (pod, container string) {
+func parseCgroup(b []byte) (pod, container string) {
 	for line := range strings.Lines(string(b)) {
 		p, c := parseCgroupPath(strings.TrimSuffix(line, "\n"))
 		switch {

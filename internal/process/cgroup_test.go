@@ -1,13 +1,12 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package process_test
+package process
 
 import (
+	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
 const (
@@ -83,7 +82,7 @@ var cgroups = []struct {
 	{"pod in the middle of a name", "/xpod" + uid + "/" + id, "", id},
 }
 
-func TestParseCgroupReturnsPodAndContainer(t *testing.T) {
+func TestCgroupReturnsPodAndContainer(t *testing.T) {
 	for _, tt := range cgroups {
 		t.Run(tt.name, func(t *testing.T) {
 			for kind, list := range map[string]string{
@@ -92,7 +91,7 @@ func TestParseCgroupReturnsPodAndContainer(t *testing.T) {
 				// Only systemd uses cgroup v2, and some hierarchies have no containers.
 				"hybrid": "12:rdma:/\n11:memory:" + tt.path + "\n1:name=systemd:" + tt.path + "\n0::/system.slice/docker.service\n",
 			} {
-				if pod, container := process.ParseCgroup([]byte(list)); pod != tt.pod || container != tt.container {
+				if pod, container := parseCgroup([]byte(list)); pod != tt.pod || container != tt.container {
 					t.Errorf("%s: pod %q, container %q; want %q and %q", kind, pod, container, tt.pod, tt.container)
 				}
 			}
@@ -100,15 +99,37 @@ func TestParseCgroupReturnsPodAndContainer(t *testing.T) {
 	}
 }
 
-func TestParseCgroupPrefersFirstLineWithPod(t *testing.T) {
+func TestCgroupPrefersFirstLineWithPod(t *testing.T) {
 	for name, tt := range map[string]struct{ list, pod, container string }{
 		"pod in a later line": {"3:cpu:/docker/" + other + "\n2:memory:/kubepods/pod" + uid + "/" + id + "\n", uid, id},
 		"two containers":      {"3:cpu:/docker/" + id + "\n2:memory:/docker/" + other + "\n", "", id},
 		"nothing":             {"", "", ""},
 		"no line":             {"garbage", "", ""},
 	} {
-		if pod, container := process.ParseCgroup([]byte(tt.list)); pod != tt.pod || container != tt.container {
+		if pod, container := parseCgroup([]byte(tt.list)); pod != tt.pod || container != tt.container {
 			t.Errorf("%s: pod %q, container %q", name, pod, container)
 		}
 	}
+}
+
+var (
+	podUIDs      = regexp.MustCompile(`^(|[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
+	containerIDs = regexp.MustCompile(`^(|[0-9a-f]{64})$`)
+)
+
+// FuzzCgroup checks that the path below a container's cgroup has no effect.
+func FuzzCgroup(f *testing.F) {
+	for _, below := range []string{"", "/", fake, ":cri-containerd:" + other, "\n0::" + fake, " (deleted)", "/../.."} {
+		f.Add("0::/docker/"+id, below)
+	}
+	f.Fuzz(func(t *testing.T, list, below string) {
+		pod, container := parseCgroup([]byte(list))
+		if !podUIDs.MatchString(pod) || !containerIDs.MatchString(container) {
+			t.Errorf("pod %q, container %q", pod, container)
+		}
+		pod, container = parseCgroup([]byte("0::/kubepods/pod" + uid + "/" + id + "/" + below))
+		if pod != uid || container != id {
+			t.Errorf("pod %q, container %q below a container", pod, container)
+		}
+	})
 }

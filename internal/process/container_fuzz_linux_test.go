@@ -6,13 +6,14 @@ package process
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/nixl-otel/nixl-otel/internal/processtest"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -21,33 +22,31 @@ import (
 // process is found as always.
 func FuzzContainer(f *testing.F) {
 	const ring = "7f0000000000-7f0000011000 rw-s 00000000 00:1a 5678      /run/nixl/agent\n"
-	f.Add(enabled, ring, inAPod, "", "python3", "/srv")
+	f.Add(strings.Join(enabled, "\x00"), ring, inAPod, "", "python3", "/srv")
 	f.Add("NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_DIR=../run\x00A=\xff\x00OTEL_RESOURCE_ATTRIBUTES=le=1,a.b=2,a_b=3,k8s.pod.uid=4,service.name=%41", "",
-		"0::/kubepods/pod2d51509a-fcf0-41cc-b535-57cfeeaf73d1/../..\n", "", "x) R 1", "/../..")
+		"/kubepods/pod"+uid+"/../..", "", "x) R 1", "/../..")
 	f.Add("NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_EXPORTER=prometheus_mp\x00NIXL_TELEMETRY_MULTIPROC_DIR=/a/../../b", "1-2 rw-s 0 0:0 0 /libnixl.so\n1-2 rw-s 0 0:0 0 /nixl.1.mmap\n",
-		"", "22 1 0:1 /pods/2d51509a-fcf0-41cc-b535-57cfeeaf73d1/containers/x /dev/termination-log rw - ext4 /dev/sda rw\n", "", "relative")
-	pods := regexp.MustCompile(`^(|[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
-	containers := regexp.MustCompile(`^(|[0-9a-f]{64})$`)
-	proc, root := f.TempDir(), f.TempDir()
+		"", "22 1 0:1 /pods/"+uid+"/containers/x /dev/termination-log rw - ext4 /dev/sda rw\n", "", "relative")
+	fake, root := processtest.New(f), f.TempDir()
 	var once sync.Once
 	f.Fuzz(func(t *testing.T, environ, mappings, cgroup, mounts, name, cwd string) {
 		if len(environ)+len(mappings)+len(cgroup)+len(mounts) > 64<<10 || len(name) > 100 || len(cwd) > 1000 || !isLink(cwd) || !isLink("/"+name) {
 			return
 		}
-		h := &host{t: t, proc: proc, root: root, now: time.Unix(1000, 0)}
-		h.setProcess(task{pid: 100, environ: environ, maps: mappings, cgroup: cgroup, mountinfo: mounts, name: name, exe: "/" + name, cwd: cwd})
-		once.Do(func() { h.setProcess(task{pid: 101, environ: enabled, cgroup: inAPod}) })
-		list, err := scanUntilDone(New(Config{Proc: proc, Env: []string{"A"}, Attributes: []string{"*"}, Reserved: []string{"region"}}), h.now)
+		h := &host{&processtest.Host{Proc: fake.Proc, TB: t}, t, root, time.Unix(1000, 0)}
+		h.setProcess(task{PID: 100, Env: []string{environ}, Mappings: mappings, Cgroup: cgroup, Mounts: mounts, Name: name, Executable: "/" + name, Cwd: cwd})
+		once.Do(func() { h.setProcess(task{PID: 101, NSPID: 7, Env: enabled, Cgroup: inAPod}) })
+		list, err := scanUntilDone(New(Config{Proc: h.Proc, Env: []string{"A"}, Attributes: []string{"*"}, Reserved: []string{"region"}}), h.now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := false
 		for _, p := range list {
 			if p.PID == 101 {
-				found = slices.Equal(p.Dirs, []string{"/run/nixl"}) && p.Pod == "2d51509a-fcf0-41cc-b535-57cfeeaf73d1" && p.NSPID == 7
+				found = slices.Equal(p.Dirs, []string{"/run/nixl"}) && p.Pod == uid && p.NSPID == 7
 				continue
 			}
-			if !pods.MatchString(p.Pod) || !containers.MatchString(p.Container) {
+			if !podUIDs.MatchString(p.Pod) || !containerIDs.MatchString(p.Container) {
 				t.Errorf("pod %q, container %q", p.Pod, p.Container)
 			}
 			for _, dirs := range [][]string{p.Dirs, p.Stores} {

@@ -4,10 +4,9 @@
 // Package process finds the processes of NIXL agents on a Linux host, in any
 // container, through the proc file system.
 //
-// [Scanner.Scan] lists the processes and examines each of them when it first sees the
-// process, after an exec, and when a PID is reused. It also examines processes at growing
-// intervals, because they may become agents later, and remembers which files each agent has
-// mapped. A process is an agent if:
+// [Scanner.Scan] lists the processes. It examines a process when it first sees it, after an
+// exec, and at growing intervals, because it may become an agent later. A process is an
+// agent if:
 //
 //   - its environment makes NIXL write a ring or a prometheus_mp store. The kernel keeps
 //     the environment from the start of the process, without variables that Python adds
@@ -20,16 +19,16 @@
 //
 // A container controls its environment, its mappings, its mounts and its files. It
 // doesn't control its cgroup, its PID, its start time or the name of its mount
-// namespace. Therefore, [Process.Pod] and [Process.Container] come only from the cgroup;
-// see [ParseCgroup]. [Process.ContainerName] comes from its mounts; see [ParseMountinfo].
+// namespace. Therefore, [Process.Pod] and [Process.Container] come only from the cgroup.
 //
-//   - Every read has a limit. Only listed variables of the environment are kept.
+//   - Every read has a limit, and so has what is kept of a process.
 //   - A process can block every read of its environment or mappings indefinitely, because
 //     its memory may be backed by a FUSE file. An examination that takes too long runs on
 //     in the background. The number of such examinations is limited per container and per
 //     host.
 //   - A scan takes a limited share of the time, and containers take turns. So a container
 //     with many processes or mappings delays only the examinations of its own processes.
+//     [Scanner.Seen] reports which containers a scan has seen completely.
 //   - An examination opens /proc/PID once and reads all files relative to it, so they
 //     belong to one process even if the PID is reused.
 //   - [OpenDir] opens directories below the root of a process, and follows no link out of
@@ -37,10 +36,8 @@
 //
 // # Reading order
 //
-// A file uses types of earlier files only.
-//
 //   - env.go, process.go: what is found
-//   - attributes.go, cgroup.go, environ.go, lines.go, maps.go, mountinfo.go, stat.go,
-//     usage.go: the files of /proc, one by one
-//   - list_linux.go, open_linux.go, examine_linux.go, scan_linux.go: the search
+//   - attributes.go, cgroup.go, environ.go, maps.go, mountinfo.go, stat.go: the files of
+//     /proc, one by one
+//   - open.go, examine.go, scan.go: the search
 package process

@@ -4,35 +4,30 @@
 package process
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"unicode/utf8"
 )
 
+// maxEnviron limits how many bytes of an environment are read. The kernel allows 2 MiB with
+// the default stack size.
+const maxEnviron = 1 << 20
+
+// Variables in which OpenTelemetry SDKs expect resource attributes.
 const (
-	// maxEnviron limits how many bytes of an environment are read. The kernel allows
-	// 2 MiB with the default stack size.
-	maxEnviron = 2 << 20
+	serviceName        = "OTEL_SERVICE_NAME"
+	resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES"
 )
 
-// environment is what is known from the environment of a process.
-type environment struct {
-	env        map[string]string // see [Process.Env]
-	attributes map[string]string // see [Process.Attributes]
-	intact     bool              // the process hasn't overwritten its environment
-}
-
-// newEnvironment returns what is kept of the variables. OTEL_RESOURCE_ATTRIBUTES may be long,
-// and there may be many processes.
-func newEnvironment(env map[string]string, intact bool, f filter) environment {
-	e := environment{env: env, intact: intact}
-	if env[resourceAttributes] != "" || env[serviceName] != "" {
-		e.attributes = f.attributes(env[resourceAttributes], env[serviceName])
-		delete(env, resourceAttributes)
+// variables returns the names of the variables to read, with the maximum length of their
+// values.
+func (c Config) variables() map[string]int {
+	names := make(map[string]int)
+	for _, name := range append([]string{EnvEnable, EnvExporter, EnvRank, serviceName}, c.Env...) {
+		names[name] = MaxAttribute
 	}
-	return e
+	names[EnvDir], names[EnvMultiprocDir], names[resourceAttributes] = maxPath, maxPath, 16<<10
+	return names
 }
 
 // readEnviron returns the wanted variables of an environment in the format of
@@ -43,32 +38,22 @@ func newEnvironment(env map[string]string, intact bool, f filter) environment {
 // their title, such as vLLM, write it over the arguments and the environment, and fill
 // the rest with zeros.
 func readEnviron(r io.Reader, wanted map[string]int) (env map[string]string, intact bool, err error) {
-	limited := &io.LimitedReader{R: r, N: maxEnviron}
-	b := newLines(limited)
-	defer freeLines(b)
-	for empty := true; err == nil; {
-		var entry []byte
-		entry, err = b.ReadSlice(0)
-		empty = empty && len(entry) == 0
-		intact = intact || empty && errors.Is(err, io.EOF) || bytes.IndexByte(entry, '=') >= 0
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			err = skip(b, 0)
-			continue
-		case err != nil && limited.N <= 0: // the limit cuts this variable off
-			continue
-		}
-		name, value, ok := bytes.Cut(bytes.TrimSuffix(entry, []byte{0}), []byte("="))
-		if _, twice := env[string(name)]; twice || !ok || len(value) > wanted[string(name)] || !utf8.Valid(value) {
-			continue
-		}
-		if _, known := wanted[string(name)]; !known {
-			continue
-		}
-		if env == nil {
-			env = make(map[string]string)
-		}
-		env[string(name)] = string(value)
+	b, err := io.ReadAll(io.LimitReader(r, maxEnviron))
+	if err != nil {
+		return nil, false, err
 	}
-	return env, intact, ignoreEOF(err)
+	if len(b) == maxEnviron { // the limit cuts the last variable off
+		b = b[:bytes.LastIndexByte(b, 0)+1]
+	}
+	env, intact = make(map[string]string), len(b) == 0
+	for entry := range bytes.SplitSeq(b, []byte{0}) {
+		name, value, ok := bytes.Cut(entry, []byte("="))
+		intact = intact || ok
+		most, known := wanted[string(name)]
+		_, twice := env[string(name)]
+		if ok && known && !twice && len(value) <= most && utf8.Valid(value) {
+			env[string(name)] = string(value)
+		}
+	}
+	return env, intact, nil
 }

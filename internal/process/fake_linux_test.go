@@ -4,98 +4,57 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/processtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // host is a simulated proc file system with the root directory of its processes.
 type host struct {
-	t          *testing.T
-	proc, root string
-	now        time.Time
+	*processtest.Host
+	t    *testing.T
+	root string
+	now  time.Time
 }
 
 func newHost(t *testing.T) *host {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	must.OK(t, err)
-	return &host{t: t, proc: t.TempDir(), root: root, now: time.Unix(1000, 0)}
+	return &host{processtest.New(t), t, root, time.Unix(1000, 0)}
 }
 
-// task describes a simulated process.
-type task struct {
-	pid, parent   int
-	start         uint64
-	name, exe     string
-	environ, maps string
-	cgroup        string
-	mountinfo     string
-	namespace     string
-	cwd           string
-}
+type task = processtest.Process
 
-const (
-	enabled = "NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_DIR=/run/nixl\x00"
-	inAPod  = "0::/kubepods/pod2d51509a-fcf0-41cc-b535-57cfeeaf73d1/0853fad78812e955b92d871d8d597d9bc598e34320c9edbfab0a73eacf150145\n"
+const inAPod = "/kubepods/pod" + uid + "/" + id
+
+var (
+	enabled     = []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=/run/nixl"}
+	overwritten = []string{"EngineCore\x00\x00\x00"}
 )
 
 // setProcess starts a process, or changes it.
 func (h *host) setProcess(p task) {
 	h.t.Helper()
-	defaults := task{parent: 1, start: 500, name: "python3", exe: "/usr/bin/python3", cgroup: "0::/\n", namespace: "mnt:[4026531841]", cwd: h.root}
-	for field, value := range map[*string]string{
-		&p.name: defaults.name, &p.exe: defaults.exe, &p.cgroup: defaults.cgroup, &p.namespace: defaults.namespace, &p.cwd: defaults.cwd,
-	} {
-		if *field == "" {
-			*field = value
-		}
-	}
-	if p.start == 0 {
-		p.start = defaults.start
-	}
-	if p.parent == 0 {
-		p.parent = defaults.parent
-	}
-	h.mkdir(h.path(p.pid, "ns"))
-	for name, contents := range map[string]string{
-		"stat":    fmt.Sprintf("%d (%s) S %d 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %d 8192 100 0\n", p.pid, p.name, p.parent, p.start),
-		"status":  fmt.Sprintf("Name:\t%s\nNSpid:\t%d\t7\n", p.name, p.pid),
-		"statm":   fmt.Sprintf("%d 100 100 1 0 100 0\n", len(p.maps)),
-		"environ": p.environ, "maps": p.maps, "cgroup": p.cgroup,
-		"mountinfo": p.mountinfo,
-	} {
-		h.write(h.path(p.pid, name), contents)
-	}
-	for name, target := range map[string]string{"exe": p.exe, "root": h.root, "cwd": p.cwd, "ns/mnt": p.namespace} {
-		h.link(target, h.path(p.pid, name))
-	}
+	p.Root, p.Cwd, p.Namespace = h.root, cmp.Or(p.Cwd, h.root), cmp.Or(p.Namespace, "mnt:[4026531841]")
+	h.Start(p)
 }
 
-// exit removes a process. It moves the directory, so that the next process with the same
-// PID has another inode.
+// exit removes a process, but keeps its open files.
 func (h *host) exit(pid int) (dir string) {
 	h.t.Helper()
 	dir = filepath.Join(h.t.TempDir(), "exited")
-	must.OK(h.t, os.Rename(h.path(pid), dir))
+	must.OK(h.t, os.Rename(h.Path(pid), dir))
 	return dir
-}
-
-func (h *host) path(pid int, name ...string) string {
-	return filepath.Join(append([]string{h.proc, strconv.Itoa(pid)}, name...)...)
-}
-
-func (h *host) mkdir(dir string) {
-	h.t.Helper()
-	must.OK(h.t, os.MkdirAll(dir, 0o750))
 }
 
 func (h *host) write(path, contents string) {
@@ -103,39 +62,39 @@ func (h *host) write(path, contents string) {
 	must.OK(h.t, os.WriteFile(path, []byte(contents), 0o600))
 }
 
-func (h *host) link(target, path string) {
-	h.t.Helper()
-	_ = os.Remove(path) // may not exist
-	must.OK(h.t, os.Symlink(target, path))
-}
-
 // ring creates a ring in the root and returns the line of its mapping.
 func (h *host) ring(path string) (mapping string) {
 	h.t.Helper()
-	h.mkdir(filepath.Dir(filepath.Join(h.root, path)))
-	w, err := ringbuf.Create(filepath.Join(h.root, path), ringbuf.V4, 4096)
+	file := filepath.Join(h.root, path)
+	must.OK(h.t, os.MkdirAll(filepath.Dir(file), 0o750))
+	w, err := ringbuf.Create(file, ringbuf.V4, 4096)
 	must.OK(h.t, err)
-	h.t.Cleanup(func() { _ = w.Close() })
-	return h.mapping(path, 4096*16+os.Getpagesize())
+	must.OK(h.t, w.Close())
+	return h.mapping(path)
 }
 
-// mapping returns the line of a file in the root that is mapped for writing.
-// Newlines in path are escaped as the kernel does.
-func (h *host) mapping(path string, size int) string {
-	return fmt.Sprintf("7f0000000000-%x rw-s 00000000 00:1a 5678      %s\n", 0x7f0000000000+int64(size),
-		strings.ReplaceAll(filepath.Join(h.root, path), "\n", `\012`))
+// ringSize is the size of the mapping of a ring with 4,096 slots.
+var ringSize = 4096*16 + os.Getpagesize()
+
+// mapping returns the line of a file in the root that is mapped for writing and has the size of a
+// ring. Newlines in path are escaped as the kernel does.
+func (h *host) mapping(path string) string {
+	return fmt.Sprintf("7f0000000000-%x rw-s 00000000 00:1a 5678      %s%s\n", 0x7f0000000000+ringSize, h.root,
+		strings.ReplaceAll(path, "\n", `\012`))
 }
 
-// scanUntilDone scans until only the examinations of the given processes are running. On
-// a busy machine, other examinations may exceed the timeout, too.
+// scanUntilDone scans until all processes that are due are examined, and only the examinations of
+// the given processes are running: on a busy machine, any scan may be cut short.
 func scanUntilDone(s *Scanner, now time.Time, hanging ...int) ([]Process, error) {
 	for {
 		list, err := s.Scan(now, nil)
-		i := slices.IndexFunc(s.hanging, func(x *examination) bool { return !slices.Contains(hanging, x.record.pid) })
-		if i < 0 {
+		i := slices.IndexFunc(s.hanging, func(x *examination) bool { return !slices.Contains(hanging, x.record.PID) })
+		switch {
+		case i >= 0:
+			<-s.hanging[i].done
+		case len(s.due(now, nil)) == 0:
 			return list, err
 		}
-		<-s.hanging[i].done
 	}
 }
 

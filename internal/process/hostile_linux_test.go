@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -21,7 +22,7 @@ import (
 // block makes a file of a process block its readers.
 func (h *host) block(pid int, name string) {
 	h.t.Helper()
-	path := h.path(pid, name)
+	path := h.Path(pid, name)
 	must.OK(h.t, os.Remove(path))
 	must.OK(h.t, syscall.Mkfifo(path, 0o600))
 }
@@ -40,29 +41,34 @@ func (h *host) unblock(path, contents string) {
 	}
 }
 
-// A process can block readers of its environment and of its mappings.
+// A process can block readers of its environment and of its mappings. Until the next scan, its
+// container isn't fully seen; then the scan reports it.
 func TestHangingProcessDelaysOnlyOneScan(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"environ", "maps"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t)
-			h.setProcess(task{pid: 100, environ: enabled})
-			h.setProcess(task{pid: 101})
-			h.setProcess(task{pid: 102, environ: enabled})
+			h.setProcess(task{PID: 100, Env: enabled})
+			h.setProcess(task{PID: 101, Cgroup: inAPod})
+			h.setProcess(task{PID: 102, Env: enabled})
 			h.block(101, name)
-			s := New(Config{Proc: h.proc})
-			for scan := range 3 { // only the first scan takes time
+			s, began := New(Config{Proc: h.Proc}), time.Now()
+			_, err := s.Scan(h.now, nil)
+			if err != nil || s.Seen(id).After(began) {
+				t.Errorf("container was seen: error = %v", err)
+			}
+			for range 2 { // these take no time
 				found, err := scanUntilDone(s, h.now, 101)
-				if len(found) != 2 || errors.Is(err, errHangs) != (scan > 0) {
-					t.Errorf("scan %d: found = %+v, error = %v", scan, found, err)
+				if len(found) != 2 || !errors.Is(err, errHangs) || s.Seen(id).Before(began) {
+					t.Errorf("found = %+v, error = %v", found, err)
 				}
 			}
-			contents := enabled
+			contents := strings.Join(enabled, "\x00")
 			if name == "maps" {
 				contents = h.ring("/run/agent")
 			}
-			h.unblock(h.path(101, name), contents)
+			h.unblock(h.Path(101, name), contents)
 			<-s.hanging[0].done
 			if got := h.pids(s, 0); !slices.Equal(got, []int{100, 101, 102}) {
 				t.Errorf("PIDs = %v", got)
@@ -71,31 +77,34 @@ func TestHangingProcessDelaysOnlyOneScan(t *testing.T) {
 	}
 }
 
-// However many processes of a container hang, those of others are found by the same scan.
+// However many processes of a container hang, those of others are found.
 func TestHangingProcessesOfOneContainerAreLimited(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	const first, last = 100, 109
 	for pid := first; pid <= last; pid++ {
-		h.setProcess(task{pid: pid, cgroup: strings.Replace(inAPod, "\n", "/"+strconv.Itoa(pid)+"\n", 1)})
+		h.setProcess(task{PID: pid, Cgroup: inAPod + "/" + strconv.Itoa(pid)})
 		h.block(pid, "environ")
 	}
-	h.setProcess(task{pid: 200, environ: enabled})
-	s := New(Config{Proc: h.proc})
-	for range 3 {
+	h.setProcess(task{PID: 200, Env: enabled})
+	s := New(Config{Proc: h.Proc})
+	for scan := range maxHangingGroup + 3 {
 		found, _ := s.Scan(h.now, nil)
-		if len(found) != 1 || len(s.hanging) != maxHangingGroup {
-			t.Errorf("found = %+v, %d processes hang", found, len(s.hanging))
+		if scan > 0 && len(found) != 1 || len(s.hanging) > maxHangingGroup {
+			t.Errorf("scan %d: found = %+v, %d processes hang", scan, found, len(s.hanging))
 		}
 	}
 	waiting := slices.Clone(s.hanging)
+	if len(waiting) != maxHangingGroup {
+		t.Errorf("%d processes hang, want %d", len(waiting), maxHangingGroup)
+	}
 	for pid := first; pid <= last; pid++ {
-		if !slices.ContainsFunc(waiting, func(x *examination) bool { return x.record.pid == pid }) {
+		if !slices.ContainsFunc(waiting, func(x *examination) bool { return x.record.PID == pid }) {
 			h.exit(pid)
 		}
 	}
 	for _, x := range waiting {
-		h.unblock(h.path(x.record.pid, "environ"), "")
+		h.unblock(h.Path(x.record.PID, "environ"), "")
 		<-x.done
 	}
 	if found := h.scan(s, 0); len(found) != 1 || len(s.hanging) > 0 {
@@ -103,23 +112,36 @@ func TestHangingProcessesOfOneContainerAreLimited(t *testing.T) {
 	}
 }
 
+func TestHangingProcessesAreLimited(t *testing.T) {
+	s := New(Config{})
+	for i := range maxHanging {
+		if group := strconv.Itoa(i); !s.mayExamine(group) {
+			t.Errorf("%d processes hang, no other may", i)
+		}
+		s.hanging = append(s.hanging, &examination{record: &record{group: strconv.Itoa(i)}})
+	}
+	if s.mayExamine("other") {
+		t.Error("any number of processes may hang")
+	}
+}
+
 // The process has exited when the examination ends.
 func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	h.setProcess(task{pid: 100, start: 1})
+	h.setProcess(task{PID: 100, Start: 1})
 	h.block(100, "environ")
-	s := New(Config{Proc: h.proc})
-	if _, err := scanUntilDone(s, h.now, 100); err != nil {
+	s := New(Config{Proc: h.Proc})
+	if _, err := s.Scan(h.now, nil); err != nil {
 		t.Fatal(err)
 	}
 	x := s.hanging[0]
 	exited := h.exit(100)
-	h.setProcess(task{pid: 100, start: 2})
+	h.setProcess(task{PID: 100, Start: 2})
 	if found, _ := scanUntilDone(s, h.now, 100); len(found) != 0 {
 		t.Errorf("found = %+v", found)
 	}
-	h.unblock(filepath.Join(exited, "environ"), enabled)
+	h.unblock(filepath.Join(exited, "environ"), strings.Join(enabled, "\x00"))
 	<-x.done
 	if found := h.scan(s, 0); len(found) != 0 {
 		t.Errorf("found = %+v", found)
@@ -129,28 +151,52 @@ func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 // A container with many processes, or with processes that hang, can't delay others.
 func TestContainersTakeTurns(t *testing.T) {
 	h := newHost(t)
-	h.setProcess(task{pid: 10, cgroup: "0::/hangs\n"})
+	h.Exit(1)
+	h.setProcess(task{PID: 10, Cgroup: "/hangs"})
 	for pid := range 3 {
-		h.setProcess(task{pid: 100 + pid, cgroup: inAPod})
-		h.setProcess(task{pid: 200 + pid, cgroup: "0::/other\n"})
+		h.setProcess(task{PID: 100 + pid, Cgroup: inAPod})
+		h.setProcess(task{PID: 200 + pid, Cgroup: "/other"})
 	}
-	s := New(Config{Proc: h.proc})
-	entries, err := list(h.proc, s.listing[:], nil)
-	must.OK(t, err)
-	for _, e := range entries {
-		s.visit(e, h.now)
-	}
+	s := New(Config{Proc: h.Proc})
+	must.OK(t, s.list(h.now))
 	s.hanging = []*examination{{record: &record{group: "0::/hangs\n"}}}
 	var order []int
 	for _, r := range s.due(h.now, nil) {
-		order = append(order, r.pid)
+		order = append(order, r.PID)
 	}
 	if want := []int{100, 200, 101, 201, 102, 202, 10}; !slices.Equal(order, want) {
 		t.Errorf("the order is %v, want %v", order, want)
 	}
-	s.examineAll(s.due(h.now, nil), h.now, 0)
-	if left := len(s.due(h.now, nil)); left != 7 {
-		t.Errorf("%d processes are due after a scan without time, want 7", left)
+}
+
+// A scan that is cut short has seen the containers whose processes were all examined. Another
+// scan that is cut short has seen the others.
+func TestScanThatIsCutShortHasNotSeenTheRest(t *testing.T) {
+	h := newHost(t)
+	h.Exit(1)
+	h.setProcess(task{PID: 100, Env: enabled})
+	h.setProcess(task{PID: 101, Env: enabled, Cgroup: inAPod})
+	h.setProcess(task{PID: 102, Env: enabled, Cgroup: inAPod})
+	s := New(Config{Proc: h.Proc})
+	s.maxScan = 1 // only one process is examined
+	all := func(Process) bool { return true }
+	var began []time.Time
+	for range 4 {
+		h.now = h.now.Add(time.Second)
+		began = append(began, time.Now())
+		_, err := s.Scan(h.now, all)
+		must.OK(t, err)
+		if s.Seen("").Before(began[0]) || s.Seen(id).IsZero() != (len(began) < 3) {
+			t.Errorf("scan %d: the host was seen at %v, the container at %v", len(began), s.Seen(""), s.Seen(id))
+		}
+	}
+	if seen := s.Seen(id); seen.Before(began[1]) || seen.After(began[3]) {
+		t.Errorf("seen at %v, scans began at %v", seen, began)
+	}
+	s.maxScan = maxScan
+	h.scan(s, time.Minute)
+	if s.Seen(id).Before(began[3]) {
+		t.Error("not seen by a complete scan")
 	}
 }
 
@@ -160,9 +206,9 @@ func hostile(t *testing.T) (h *host, p Process) {
 	t.Helper()
 	h = newHost(t)
 	outside := t.TempDir()
-	h.mkdir(filepath.Join(outside, "rings"))
+	must.OK(t, os.Mkdir(filepath.Join(outside, "rings"), 0o750))
 	h.ring("/run/nixl/agent")
-	h.mkdir(filepath.Join(h.root, "proc/1"))
+	must.OK(t, os.MkdirAll(filepath.Join(h.root, "proc/1"), 0o750))
 	for link, target := range map[string]string{
 		"var-run":       "/run",
 		"relative":      "run/nixl",
@@ -173,12 +219,12 @@ func hostile(t *testing.T) (h *host, p Process) {
 		"proc/1/root":   "/proc/self/root",
 		"loop":          "/loop",
 	} {
-		h.link(target, filepath.Join(h.root, link))
+		must.OK(t, os.Symlink(target, filepath.Join(h.root, link)))
 	}
 	must.OK(t, syscall.Mkfifo(filepath.Join(h.root, "fifo"), 0o600))
 	h.write(filepath.Join(h.root, "file"), "")
-	h.setProcess(task{pid: 100, environ: enabled})
-	return h, Process{PID: 100, Start: 500}
+	h.setProcess(task{PID: 100, Env: enabled})
+	return h, Process{PID: 100, Start: 10000}
 }
 
 func TestOpenDirStaysInRoot(t *testing.T) {
@@ -209,7 +255,7 @@ func TestOpenDirStaysInRoot(t *testing.T) {
 		{"/run/nixl/agent", ".", files.ErrNotDir},
 		{"/" + strings.Repeat("x/", 4096), ".", syscall.ENAMETOOLONG},
 	} {
-		f, err := OpenDir(p, h.proc, tt.dir, tt.name)
+		f, err := OpenDir(p, h.Proc, tt.dir, tt.name)
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s, %s: %v; want %v", tt.dir, tt.name, err, tt.want)
 		}
@@ -228,9 +274,10 @@ func TestOpenDirStaysInRoot(t *testing.T) {
 // Magic links in /proc can lead outside the root, independent of their text.
 func TestMagicLinksAreNotFollowed(t *testing.T) {
 	pid := os.Getpid()
-	s, err := readStat(filepath.Join("/proc", strconv.Itoa(pid)))
+	b, err := os.ReadFile("/proc/self/stat")
 	must.OK(t, err)
-	p := Process{PID: pid, Start: s.Start}
+	s, _ := parseStat(b)
+	p := Process{PID: pid, Start: s.start}
 	for _, dir := range []string{"/proc/" + strconv.Itoa(pid) + "/root", "/proc/self/cwd", "/proc/self/root/tmp"} {
 		if f, err := OpenDir(p, "", dir, "."); !errors.Is(err, files.ErrNotDir) {
 			t.Errorf("%s: %v, %v", dir, f, err)
@@ -247,11 +294,11 @@ func TestOpenDirFailsAfterExit(t *testing.T) {
 	h, p := hostile(t)
 	reused := p
 	reused.Start++
-	if f, err := OpenDir(reused, h.proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
+	if f, err := OpenDir(reused, h.Proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
 		t.Errorf("reused PID: %v, %v", f, err)
 	}
 	h.exit(100)
-	if f, err := OpenDir(p, h.proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
+	if f, err := OpenDir(p, h.Proc, "/run/nixl", "."); !errors.Is(err, ErrExited) {
 		t.Errorf("%v, %v", f, err)
 	}
 }
@@ -259,13 +306,12 @@ func TestOpenDirFailsAfterExit(t *testing.T) {
 // Only regular files below the root are checked.
 func TestMappedFilesThatAreNotRingsAreIgnored(t *testing.T) {
 	h, _ := hostile(t)
-	size := 4096*16 + os.Getpagesize()
 	var maps strings.Builder
 	for _, path := range []string{"/fifo", "/run", "/out/x", "/proc/1/root/etc/passwd", "/none", "/loop", "/file", "/../../etc/passwd"} {
-		maps.WriteString(h.mapping("", size)[:strings.IndexByte(h.mapping("", size), '/')] + h.root + path + "\n")
+		maps.WriteString(h.mapping(path))
 	}
-	h.setProcess(task{pid: 100, maps: maps.String()})
-	if found := h.scan(New(Config{Proc: h.proc}), 0); len(found) != 0 {
+	h.setProcess(task{PID: 100, Mappings: maps.String()})
+	if found := h.scan(New(Config{Proc: h.Proc}), 0); len(found) != 0 {
 		t.Errorf("found = %+v", found)
 	}
 }
@@ -277,10 +323,10 @@ func TestNumberOfDirectoriesIsLimited(t *testing.T) {
 		maps.WriteString(h.ring("/rings/" + strconv.Itoa(i) + "/agent"))
 	}
 	for i := range 3 * maxDirs {
-		maps.WriteString(h.mapping("/stores/"+strconv.Itoa(i)+"/nixl.1.a.0.mmap", 8192))
+		maps.WriteString(h.mapping("/stores/" + strconv.Itoa(i) + "/nixl.1.a.0.mmap"))
 	}
-	h.setProcess(task{pid: 100, maps: maps.String()})
-	found := h.scan(New(Config{Proc: h.proc}), 0)
+	h.setProcess(task{PID: 100, Mappings: maps.String()})
+	found := h.scan(New(Config{Proc: h.Proc}), 0)
 	if len(found) != 1 || len(found[0].Dirs) != maxDirs || len(found[0].Stores) != maxDirs {
 		t.Errorf("found = %+v", found)
 	}

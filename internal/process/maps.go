@@ -6,81 +6,89 @@ package process
 import (
 	"bufio"
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
+	"os"
+	"path"
 	"strconv"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// maxMaps limits how many bytes of the mappings of one process are read, which is about
-// 100,000 mappings.
-const maxMaps = 8 << 20
+const (
+	// maxMaps limits how many bytes of the mappings of one process are read, which is about
+	// 100,000 mappings.
+	maxMaps = 8 << 20
+	// maxMapping limits the bytes of a mapping. A path has 4,095 bytes at most, and the kernel
+	// writes a newline as \012.
+	maxMapping = 32 << 10
+)
 
-// Mapping is a mapping of a file. Dev and Path are valid only until the function that
-// received the Mapping returns.
-type Mapping struct {
-	Start         uint64 // address
-	Size, Offset  uint64 // bytes
-	Write, Shared bool
-	Dev           []byte // major:minor, both in hexadecimal
-	Inode         uint64
-	Path          []byte // in the process's mount namespace
+// mappings are the mappings of a process that are related to NIXL. Paths are in its root.
+type mappings struct {
+	library bool     // libnixl.so or one of its companion libraries is mapped
+	rings   []string // files that may be rings
+	stores  []string // directories of stores
 }
 
-// Range returns the name of the mapping in /proc/PID/map_files.
-func (m Mapping) Range() string { return fmt.Sprintf("%x-%x", m.Start, m.Start+m.Size) }
-
-// ReadMaps reads the format of /proc/PID/maps. It calls fn for each mapping of a file, until
-// fn returns false. It doesn't allocate memory for mappings. It skips invalid lines, and
-// everything after the first 8 MiB.
-func ReadMaps(r io.Reader, fn func(Mapping) bool) error {
-	b := newLines(io.LimitReader(r, maxMaps))
-	defer freeLines(b)
-	for {
-		line, err := b.ReadSlice('\n')
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			err = skip(b, '\n')
-		case err == nil && bytes.IndexByte(line, '/') >= 0: // skips other memory
-			if m, ok := parseMapping(line); ok && !fn(m) {
-				return nil
-			}
-		}
-		if err != nil { // an incomplete last line is skipped
-			return ignoreEOF(err)
+// readMaps reads the format of /proc/PID/maps. root is the path of the process's root in its
+// mount namespace. readMaps skips invalid lines, and everything after the first 8 MiB.
+func readMaps(r io.Reader, root string) (found mappings, err error) {
+	lines := bufio.NewScanner(io.LimitReader(r, maxMaps))
+	lines.Buffer(nil, maxMapping)
+	for lines.Scan() {
+		line := lines.Bytes()
+		switch name := line[bytes.LastIndexByte(line, '/')+1:]; {
+		case bytes.HasPrefix(name, []byte("libnixl")) && bytes.Contains(name, []byte(".so")):
+			found.library = true
+		case bytes.Contains(line, []byte(" rw-s 00000000 ")):
+			found.add(string(line), root)
 		}
 	}
+	return found, lines.Err()
 }
 
-// parseMapping parses a line such as
+// add adds a shared mapping from the start of a file, such as
 //
 //	7f0a4c000000-7f0a4c011000 rw-s 00000000 fe:00 5678   /run/nixl/agent
-//
-// The kernel writes a newline in a path as \012.
-func parseMapping(line []byte) (m Mapping, ok bool) {
-	line = bytes.TrimSuffix(line, []byte("\n"))
-	addresses, line, _ := bytes.Cut(line, []byte(" "))
-	perms, line, _ := bytes.Cut(line, []byte(" "))
-	offset, line, _ := bytes.Cut(line, []byte(" "))
-	dev, line, _ := bytes.Cut(line, []byte(" "))
-	inode, path, _ := bytes.Cut(line, []byte(" "))
-	path = bytes.TrimLeft(path, " ")
-	if len(perms) != 4 || len(path) == 0 || path[0] != '/' {
-		return Mapping{}, false
+func (s *mappings) add(line, root string) {
+	fields := strings.SplitN(line, " ", 6)
+	if len(fields) < 6 || fields[1] != "rw-s" {
+		return
 	}
-	low, high, _ := bytes.Cut(addresses, []byte("-"))
-	from, err1 := strconv.ParseUint(string(low), 16, 64)
-	to, err2 := strconv.ParseUint(string(high), 16, 64)
-	at, err3 := strconv.ParseUint(string(offset), 16, 64)
-	ino, err4 := strconv.ParseUint(string(inode), 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil || err4 != nil || to < from {
-		return Mapping{}, false
+	low, high, _ := strings.Cut(fields[0], "-")
+	from, err1 := strconv.ParseUint(low, 16, 64)
+	to, err2 := strconv.ParseUint(high, 16, 64)
+	file, ok := below(root, strings.ReplaceAll(strings.TrimLeft(fields[5], " "), `\012`, "\n"))
+	if err1 != nil || err2 != nil || !ok || len(file) > maxPath {
+		return
 	}
-	if bytes.Contains(path, []byte(`\012`)) {
-		path = bytes.ReplaceAll(path, []byte(`\012`), []byte("\n"))
+	switch name := path.Base(file); {
+	case strings.HasPrefix(name, "nixl.") && strings.HasSuffix(name, ".mmap"):
+		s.stores = addDir(s.stores, path.Dir(file))
+	case ringSizes[to-from] && len(s.rings) < maxRings:
+		s.rings = append(s.rings, file)
 	}
-	return Mapping{
-		Start: from, Size: to - from, Offset: at, Write: perms[1] == 'w', Shared: perms[3] == 's',
-		Dev: dev, Inode: ino, Path: path,
-	}, true
 }
+
+// below converts a path in the mount namespace to a path in a process's root, which may
+// be different after chroot(2). It reports false if the path is outside the root.
+func below(root, file string) (string, bool) {
+	rest, ok := strings.CutPrefix(file, strings.TrimSuffix(root, "/"))
+	if ok && rest == "" {
+		return "/", true
+	}
+	return rest, ok && rest[0] == '/'
+}
+
+// ringSizes are the possible sizes of a ring's mapping.
+var ringSizes = func() map[uint64]bool {
+	page := uint64(os.Getpagesize())
+	sizes := make(map[uint64]bool)
+	for _, l := range ringbuf.Layouts() {
+		for capacity := uint64(2); capacity <= ringbuf.MaxCapacity; capacity *= 2 {
+			sizes[(uint64(l.FileSize(capacity))+page-1)/page*page] = true
+		}
+	}
+	return sizes
+}()

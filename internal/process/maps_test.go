@@ -6,115 +6,77 @@ package process
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-// file is a mapping that outlives its line.
-type file struct {
-	Size, Offset  uint64
-	Write, Shared bool
-	Dev           string
-	Inode         uint64
-	Path          string
-}
+// ringMap begins the line of a mapping with the size of a ring with two slots.
+const ringMap = "7f0a4c000000-7f0a4c001000 rw-s 00000000 00:1a 9 "
 
-func filesOf(r io.Reader) (list []file, err error) {
-	err = ReadMaps(r, func(m Mapping) bool {
-		list = append(list, file{m.Size, m.Offset, m.Write, m.Shared, string(m.Dev), m.Inode, string(m.Path)})
-		return true
-	})
-	return list, err
-}
-
-func TestReadMapsReturnsFileMappings(t *testing.T) {
-	long := strings.Repeat("x", lineSize)
-	for _, tt := range []struct {
-		name, maps string
-		want       []file
+func TestMappingsRelatedToNIXLAreFound(t *testing.T) {
+	long := strings.Repeat("x", maxPath-2)
+	for name, tt := range map[string]struct {
+		maps, root string
+		want       mappings
 	}{
-		{"none", "", nil},
-		{"library", "7f1e4a228000-7f1e4a3bd000 r-xp 00028000 fe:00 5678                       /usr/lib/libc.so.6\n", []file{
-			{Size: 0x195000, Offset: 0x28000, Dev: "fe:00", Inode: 5678, Path: "/usr/lib/libc.so.6"},
-		}},
-		{"ring", "7f0a4c000000-7f0a4c011000 rw-s 00000000 00:1a 9 /dev/shm/agent\n", []file{
-			{Size: 0x11000, Write: true, Shared: true, Dev: "00:1a", Inode: 9, Path: "/dev/shm/agent"},
-		}},
-		{"spaces and a newline", "1000-2000 r--s 00000000 00:1a 9    /tmp/ a  b\\012c (deleted)\n", []file{
-			{Size: 0x1000, Shared: true, Dev: "00:1a", Inode: 9, Path: "/tmp/ a  b\nc (deleted)"},
-		}},
-		{"anonymous", "7ffc000-7ffd000 rw-p 00000000 00:00 0  [stack]\n1000-2000 rw-p 00000000 00:00 0 \n1000-2000 rw-p 00000000 00:00 0\n", nil},
-		{"without a path", "1000-2000 rw-s 00000000 00:0f 1 anon_inode:[io/uring]\n", nil},
-		{"garbage", "/\n / \n-- / / / / /\nx-y rw-s 0 0:0 0 /a\n2000-1000 rw-s 0 0:0 0 /a\n1000-2000 rw 0 0:0 0 /a\n1000-2000 rw-s 0 0:0 -1 /a\n", nil},
-		{"incomplete line", "1000-2000 rw-s 00000000 00:1a 9 /tmp/agent-number-1", nil},
-		{"too long", "1000-2000 rw-s 00000000 00:1a 9 /" + long + "\n1000-2000 rw-s 00000000 00:1a 9 /a\n", []file{
-			{Size: 0x1000, Write: true, Shared: true, Dev: "00:1a", Inode: 9, Path: "/a"},
-		}},
-		{"too long, incomplete line", "1000-2000 rw-s 00000000 00:1a 9 /" + long, nil},
+		"none":          {},
+		"library":       {maps: "7f1e4a228000-7f1e4a3bd000 r-xp 00028000 fe:00 5678                       /usr/lib/libnixl.so.1\n", want: mappings{library: true}},
+		"other library": {maps: "7f1e4a228000-7f1e4a3bd000 r-xp 00028000 fe:00 5678                       /usr/libnixl.so/libnixl.txt\n"},
+		"ring":          {maps: ringMap + "    /dev/shm/agent\n", want: mappings{rings: []string{"/dev/shm/agent"}}},
+		"largest ring": {
+			maps: "7f0a40000000-7f0a4e001000 rw-s 00000000 00:1a 9 /a\n", want: mappings{rings: []string{"/a"}},
+		},
+		"in the root":          {maps: ringMap + "/a/b\n", root: "/a", want: mappings{rings: []string{"/b"}}},
+		"outside of the root":  {maps: ringMap + "/ab/c\n", root: "/a"},
+		"spaces and a newline": {maps: ringMap + "   /tmp/ a  b\\012c (deleted)\n", want: mappings{rings: []string{"/tmp/ a  b\nc (deleted)"}}},
+		"long path":            {maps: ringMap + "/a" + long + "\n" + ringMap + "/ab" + long + "\n", want: mappings{rings: []string{"/a" + long}}},
+		"store":                {maps: ringMap + "/a/nixl.1.mmap\n" + ringMap + "/a/nixl.2.mmap\n", want: mappings{stores: []string{"/a"}}},
+		"other names":          {maps: strings.ReplaceAll(ringMap+"/a/nixl.1\n"+ringMap+"/a/1.mmap\n", "1000 ", "1001 ")},
+		"another size":         {maps: "1000-2001 rw-s 00000000 00:1a 9 /a\n"},
+		"other mappings": {maps: "1000-2000 rw-p 00000000 00:00 9 /a\n1000-2000 r--s 00000000 00:00 9 /a\n1000-2000 rw-s 00001000 00:00 9 /a\n" +
+			"7ffc000-7ffd000 rw-p 00000000 00:00 0  [stack]\n1000-2000 rw-p 00000000 00:00 0 \n1000-2000 r--p 0 0:0 9 / rw-s 00000000 a\n"},
+		"without a path": {maps: "1000-2000 rw-s 00000000 00:0f 1 anon_inode:[io/uring]\n"},
+		"garbage": {maps: "\n/\n / \n-- / / / / /\nx-2000 rw-s 00000000 0:0 0 /a\n1000-x rw-s 00000000 0:0 0 /a\n" +
+			"1000 rw-s 00000000 0:0 0 /a\n1000-2000 rw-s 00000000 /a\n1000-2000 rw-s 00000000 \n"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := filesOf(strings.NewReader(tt.maps))
-			if err != nil {
-				t.Error(err)
+		t.Run(name, func(t *testing.T) {
+			if tt.root == "" {
+				tt.root = "/"
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			got, err := readMaps(strings.NewReader(tt.maps), tt.root)
+			must.OK(t, err)
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(mappings{})); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-func TestReadMapsReturnsReadErrors(t *testing.T) {
+func TestMappingsReturnReadErrors(t *testing.T) {
 	broken := errors.New("broken")
-	if _, err := filesOf(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+	if _, err := readMaps(iotest.ErrReader(broken), "/"); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
 
-func manyMaps(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "%012x-%012x rw-p 00000000 fe:00 %d                       /usr/lib/python3/site-packages/torch/lib/lib%d.so\n", i<<12, (i+1)<<12, i, i)
-	}
-	return b.String()
-}
-
-func TestReadMapsDoesNotAllocatePerMapping(t *testing.T) {
-	maps := manyMaps(20_000)
-	n := 0
-	allocs := testing.AllocsPerRun(3, func() {
-		if err := ReadMaps(strings.NewReader(maps), func(Mapping) bool { n++; return true }); err != nil {
-			t.Error(err)
+func TestMappingsAreLimited(t *testing.T) {
+	other := fmt.Sprintf("1000-2000 r--p 00000000 00:1a 9 /%s\n", strings.Repeat("x", 4095))
+	for name, tt := range map[string]struct {
+		maps  string
+		rings int
+	}{
+		"rings":  {maps: strings.Repeat(ringMap+"/a\n", 2*maxRings), rings: maxRings},
+		"bytes":  {maps: strings.Repeat(other, maxMaps/len(other)+1) + ringMap + "/a\n"},
+		"almost": {maps: strings.Repeat(other, maxMaps/len(other)-1) + ringMap + "/a\n", rings: 1},
+	} {
+		found, err := readMaps(strings.NewReader(tt.maps), "/")
+		if err != nil || len(found.rings) != tt.rings {
+			t.Errorf("%s: %d rings, error %v", name, len(found.rings), err)
 		}
-	})
-	if n < 3*20_000 || allocs > 20 {
-		t.Errorf("%d mappings, %v allocations", n, allocs)
 	}
-}
-
-func TestReadMapsIsLimited(t *testing.T) {
-	r := &counter{r: iotest.OneByteReader(strings.NewReader("1000-2000 rw-s 00000000 00:1a 9 /a\n"))}
-	if err := ReadMaps(r, func(Mapping) bool { return false }); err != nil || r.n != 35 {
-		t.Errorf("%d bytes, %v", r.n, err)
-	}
-	r = &counter{r: strings.NewReader(manyMaps(100_000))}
-	if err := ReadMaps(r, func(Mapping) bool { return true }); err != nil || r.n > maxMaps {
-		t.Errorf("%d bytes, %v", r.n, err)
-	}
-}
-
-// counter counts the bytes that are read.
-type counter struct {
-	r io.Reader
-	n int
-}
-
-func (c *counter) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.n += n
-	return n, err
 }

@@ -18,14 +18,14 @@ const maxMountinfo = 256 << 10
 // default.
 var terminationLog = regexp.MustCompile(`/pods/([0-9a-f-]{32,36})/containers/([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/[0-9a-f]{8}$`)
 
-// ParseMountinfo returns the name that the spec of a pod gives to the container of a
+// parseMountinfo returns the name that the spec of a pod gives to the container of a
 // process, or "" if there is none. b has the format of /proc/PID/mountinfo, whose fourth
 // field is the mounted directory or file.
 //
 // Unlike the container's ID, the name stays the same when the container restarts. A
 // container that may mount can forge the name, but not the pod, which comes from the
 // cgroup.
-func ParseMountinfo(b []byte, pod string) string {
+func parseMountinfo(b []byte, pod string) string {
 	if pod == "" {
 		return ""
 	}

@@ -15,8 +15,6 @@ import (
 type Config struct {
 	Proc string   // mount point of the proc file system; /proc if empty
 	Env  []string // names of additional variables for [Process.Env]
-	// Stopped cancels scans when it is closed; nil for never.
-	Stopped <-chan struct{}
 
 	// Attributes are patterns of the keys that are taken from OTEL_RESOURCE_ATTRIBUTES, as
 	// in [path.Match]. Reserved are keys that aren't, besides those that [filter.allows]
@@ -48,89 +46,46 @@ type Process struct {
 	// Dirs are the directories in which the process has rings or is expected to create
 	// them, as absolute paths in its root. Use [OpenDir] to open them.
 	Dirs []string
-	// Mapped are the files that the process has mapped and that may be rings.
-	Mapped []Mapped
 	// Stores are the directories of the process's prometheus_mp stores, as absolute
 	// paths in its root.
 	Stores []string
-}
-
-// Mapped is a file that a process has mapped for writing.
-type Mapped struct {
-	ID   files.ID
-	Path string // absolute path in the process's root
-}
-
-// Maps reports whether a process has a file mapped. On overlayfs, old kernels show the inode of
-// the layer below, and on Btrfs, the device differs, so an equal path also counts.
-func (p *Process) Maps(id files.ID, path string) bool {
-	return slices.ContainsFunc(p.Mapped, func(m Mapped) bool { return m.ID == id || m.Path == path })
-}
-
-// Variables in which OpenTelemetry SDKs expect resource attributes.
-const (
-	serviceName        = "OTEL_SERVICE_NAME"
-	resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES"
-)
-
-// maxPath limits the bytes of variables that hold a path.
-const maxPath = 4 << 10
-
-// variables returns the names of the variables to read, with the maximum length of their
-// values.
-func (c Config) variables() map[string]int {
-	names := make(map[string]int)
-	for _, name := range c.Env {
-		names[name] = MaxAttribute
-	}
-	for _, name := range []string{EnvEnable, EnvExporter, EnvRank, serviceName} {
-		names[name] = MaxAttribute
-	}
-	names[EnvDir], names[EnvMultiprocDir], names[resourceAttributes] = maxPath, maxPath, lineSize
-	return names
-}
-
-// env returns the environment that the process was started with.
-func (p Process) env() Env {
-	return func(name string) (string, bool) {
-		v, ok := p.Env[name]
-		return v, ok
-	}
+	// Rings are the rings that the process has mapped for writing.
+	Rings []files.ID
 }
 
 const (
-	// examineTimeout is the time after which Scan continues without an examination.
-	examineTimeout = 500 * time.Millisecond
-	// maxSlow limits how many examinations exceed examineTimeout in a scan.
-	maxSlow = 4
-	// maxHanging limits the examinations that are still running, because each of them
-	// occupies a thread. maxHangingGroup limits those of one container.
-	maxHanging, maxHangingGroup = 32, 4
 	// A scan examines processes for at most one part in scanShare of the time since the last
 	// one, but between minScan and maxScan. Reading mappings takes 5 ns per byte.
 	scanShare, minScan, maxScan = 16, 100 * time.Millisecond, time.Second
+	// examineTimeout is the time after which a scan continues without an examination.
+	examineTimeout = 500 * time.Millisecond
+	// maxHanging limits the examinations that are still running, because each of them
+	// occupies a thread. maxHangingGroup limits those of one container.
+	maxHanging, maxHangingGroup = 32, 4
 	// minInterval and maxInterval limit the interval between two examinations of a process.
-	// maxIntervalNIXL applies to a process that has libnixl.so mapped, because it is likely to
-	// create a ring.
+	// maxIntervalNIXL applies to a process that is likely to create a ring.
 	minInterval, maxInterval, maxIntervalNIXL = time.Second, time.Minute, 5 * time.Second
 	// maxUnchanged limits how often in a row a process isn't examined because the total size
 	// of its mappings is unchanged.
 	maxUnchanged = 30
-	// maxDirs limits Dirs and Stores.
-	maxDirs = 16
-	// maxMapped limits Mapped.
-	maxMapped = 256
 )
 
-// ErrStopped means that a scan was canceled.
-var ErrStopped = errors.New("search was stopped")
+// Limits of what is kept of a process.
+const (
+	maxPath  = 1 << 10 // bytes of a directory's path
+	maxDirs  = 16      // of Dirs and of Stores
+	maxRings = 256     // of Rings
+)
+
+// ErrExited means that a process has exited. Its PID may have been reused.
+var ErrExited = errors.New("process has exited")
 
 // errHangs means that an examination took too long.
 var errHangs = errors.New("reading their memory or their file system takes too long")
 
 // addDir adds a directory to a list, unless the list contains it or is full.
 func addDir(list []string, dir string) []string {
-	if len(list) == maxDirs || slices.Contains(list, dir) {
+	if len(list) == maxDirs || len(dir) > maxPath || slices.Contains(list, dir) {
 		return list
 	}
 	return append(list, dir)

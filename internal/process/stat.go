@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// Stat contains fields of /proc/PID/stat.
-type Stat struct {
-	Parent int    // PID of the parent
-	Start  uint64 // start time, in clock ticks since boot
+// stat contains fields of /proc/PID/stat.
+type stat struct {
+	parent int    // PID of the parent
+	start  uint64 // start time, in clock ticks since boot
 }
 
 // proc(5) numbers the fields of /proc/PID/stat from 1. The first two are the PID and, in
@@ -21,30 +21,22 @@ const (
 	fieldStart  = 22
 )
 
-// ParseStat parses the contents of /proc/PID/stat.
-func ParseStat(b []byte) (s Stat, ok bool) {
+// parseStat parses the contents of /proc/PID/stat.
+func parseStat(b []byte) (s stat, ok bool) {
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(fields) <= fieldStart-3 {
-		return Stat{}, false
+		return s, false
 	}
-	parent, err := strconv.Atoi(string(fields[fieldParent-3]))
-	if err != nil {
-		return Stat{}, false
-	}
-	start, err := strconv.ParseUint(string(fields[fieldStart-3]), 10, 64)
-	return Stat{Parent: parent, Start: start}, err == nil
+	parent, err1 := strconv.Atoi(string(fields[fieldParent-3]))
+	start, err2 := strconv.ParseUint(string(fields[fieldStart-3]), 10, 64)
+	return stat{parent, start}, err1 == nil && err2 == nil
 }
 
 // nsPID returns the PID of a process in its own PID namespace, from the contents of
 // /proc/PID/status. It returns 0 if that is unknown.
-func nsPID(status []byte) int {
-	list := statusField(status, "NSpid:")
-	if len(list) == 0 {
-		return 0
-	}
-	pid, err := strconv.Atoi(string(list[len(list)-1]))
-	if err != nil {
-		return 0
+func nsPID(status []byte) (pid int) {
+	if list := statusField(status, "NSpid:"); len(list) > 0 {
+		pid, _ = strconv.Atoi(string(list[len(list)-1]))
 	}
 	return pid
 }

@@ -58,9 +58,6 @@ const maxPods = 4096
 // Name implements [Finder].
 func (k kubelet) Name() string { return k.Pods }
 
-// Stop implements [Finder].
-func (kubelet) Stop() {}
-
 // Find implements [Finder].
 func (k kubelet) Find(time.Time) (map[string]Location, error) {
 	pods, err := subdirs(k.Pods, ".")

@@ -95,12 +95,10 @@ func (p Processes) Finder(by IdentifyBy, reserved ...string) Finder {
 	if namespace, err := os.Readlink(filepath.Join(p.Proc, "1", "ns", "mnt")); err == nil {
 		host = namespace + " /"
 	}
-	stopped := make(chan struct{})
 	return &processes{
-		Processes: p, by: by, host: host, stop: sync.OnceFunc(func() { close(stopped) }), sought: make(map[string]bool),
+		Processes: p, by: by, host: host, sought: make(map[string]bool),
 		scanner: process.New(process.Config{
-			Stopped: stopped,
-			Proc:    p.Proc, Env: slices.Sorted(maps.Keys(p.EnvAttributes)),
+			Proc: p.Proc, Env: slices.Sorted(maps.Keys(p.EnvAttributes)),
 			Attributes: p.Attributes, Reserved: slices.AppendSeq(reserved, maps.Values(p.EnvAttributes)),
 		}),
 	}
@@ -110,7 +108,6 @@ type processes struct {
 	Processes
 	by      IdentifyBy
 	scanner *process.Scanner
-	stop    func()
 	host    string // the host's mount namespace, as in process.Process; "" if unknown
 
 	lastDirs map[string]*container // found by the last search
@@ -122,13 +119,9 @@ type processes struct {
 // Name implements [Finder].
 func (p *processes) Name() string { return p.Proc }
 
-// Stop implements [Finder].
-func (p *processes) Stop() { p.stop() }
-
 // Find implements [Finder]. A Location is a directory in a mount namespace, which the
 // processes of a container share.
 func (p *processes) Find(now time.Time) (map[string]Location, error) {
-	began := time.Now()
 	p.mu.Lock()
 	sought := p.sought
 	p.sought = make(map[string]bool)
@@ -141,7 +134,7 @@ func (p *processes) Find(now time.Time) (map[string]Location, error) {
 	locations := make(map[string]Location, len(found))
 	for key, c := range found {
 		c.mu.Lock()
-		c.found, c.searched, c.complete = c.next, began, err == nil
+		c.found, c.searched, c.complete = c.next, p.scanner.Seen(c.container), err == nil
 		c.next = seen{}
 		c.mu.Unlock()
 		locations[key] = c
@@ -158,7 +151,7 @@ func (p *processes) containers(all []process.Process) map[string]*container {
 		c := cmp.Or(found[key], p.lastDirs[key])
 		if c == nil {
 			c = &container{
-				finder: p, namespace: one.MountNS, dir: dir, holder: p.holder(one, dir),
+				finder: p, container: one.Container, namespace: one.MountNS, dir: dir, holder: p.holder(one, dir),
 				path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir),
 			}
 		}
@@ -183,15 +176,16 @@ func (p *processes) containers(all []process.Process) map[string]*container {
 type container struct {
 	finder    *processes
 	holder    drain.Holder
-	namespace string // as in process.Process
+	container string // as in process.Process, like namespace
+	namespace string
 	dir       string // path in the container
 	path      string // path when it was found
 	next      seen   // by the current search
 
 	mu       sync.Mutex
 	found    seen      // by the last search
-	searched time.Time // when that began
-	complete bool      // it has examined all processes
+	searched time.Time // see [process.Scanner.Seen]
+	complete bool      // all processes could be examined
 }
 
 // seen is what a search has found in a directory.
@@ -232,13 +226,13 @@ func (c *container) OpenDir(name string) (*files.Dir, error) {
 
 // Identify implements [Location]. The agent's process is the one that has its ring mapped.
 func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader, since time.Time) (drain.Agent, Mapped) {
-	id, path := idOf(ring), filepath.Join(c.dir, a.Name)
+	id := idOf(ring)
 	a.Dir = c.dir
 	c.mu.Lock()
 	processes, searched, complete := c.found.processes, c.searched, c.complete
 	c.mu.Unlock()
 	for _, p := range processes {
-		if p.Maps(id, path) && process.Runs(c.finder.Proc, p) {
+		if slices.Contains(p.Rings, id) && process.Runs(c.finder.Proc, p) {
 			return c.finder.by.identify(a, c.finder.origin(p)), IsMapped
 		}
 	}

@@ -6,10 +6,12 @@
 package discover
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,7 +163,18 @@ func TestRingOfRemovedContainerIsAttributed(t *testing.T) {
 	}
 }
 
-// What the last search has found decides, unless it is too old.
+// hang starts a process whose environment can't be read until the test ends.
+func hang(h *processtest.Host) {
+	h.Start(processtest.Process{PID: 12, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1)})
+	environ := h.Path(12, "environ")
+	must.OK(h.TB, errors.Join(os.Remove(environ), syscall.Mkfifo(environ, 0o600)))
+	h.TB.Cleanup(func() {
+		f, err := os.OpenFile(environ, os.O_RDWR, 0)
+		must.OK(h.TB, errors.Join(err, f.Close()))
+	})
+}
+
+// What the last search has found decides, unless it is too old, or was cut short.
 func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		maps   bool                    // a process maps the ring when it is found
@@ -176,11 +189,15 @@ func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 		"its process has exited, searched": {maps: true, then: func(h *processtest.Host) { h.Exit(11) }, again: true, want: NotMapped, wantID: "pod"},
 		"not mapped":                       {want: Sought, wantID: "pod"},
 		"not mapped, searched":             {again: true, want: NotMapped, wantID: "pod"},
+		"a process hangs":                  {then: hang, again: true, want: Sought, wantID: "pod"},
 		"by rank":                          {by: IdentifyBy{ByPod, ByRank}, want: Sought},
 		"by rank, searched":                {by: IdentifyBy{ByPod, ByRank}, again: true, want: NotMapped, wantID: "pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, dir := processtest.New(t), t.TempDir()
+			w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+			must.OK(t, err)
+			defer w.Close()
 			env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
 			for pid := 10; pid <= 11; pid++ {
 				p := processtest.Process{PID: pid, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env}
@@ -204,9 +221,6 @@ func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 				return nil
 			}
 			l := search()
-			w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
-			must.OK(t, err)
-			defer w.Close()
 			ring, err := ringbuf.OpenReader(w.Path(), ringbuf.Observe)
 			must.OK(t, err)
 			defer ring.Close()
@@ -241,15 +255,6 @@ func TestProcessesOfSoughtRingsAreExaminedAgain(t *testing.T) {
 		if pid, _ := a.Process.Value(semconv.ProcessPID); pid.AsInt64() != 10 {
 			t.Errorf("%s: %+v", id, a)
 		}
-	}
-}
-
-func TestStopEndsTheSearch(t *testing.T) {
-	host := processtest.New(t)
-	finder := Processes{Proc: host.Proc}.Finder(DefaultIdentifyBy)
-	finder.Stop()
-	if _, err := finder.Find(time.Now()); err == nil {
-		t.Error("searched after Stop")
 	}
 }
 

@@ -30,8 +30,6 @@ type Finder interface {
 	// if the search failed. If only a part of the search failed, it returns an error
 	// and the directories that it found.
 	Find(now time.Time) (map[string]Location, error)
-	// Stop cancels the searches.
-	Stop()
 	// Name names the searched file system or directory in messages.
 	Name() string
 }
@@ -277,7 +275,6 @@ func (w *Watcher) Cancel() {
 	for _, d := range w.directories(true) {
 		d.Cancel()
 	}
-	w.cfg.Finder.Stop()
 }
 
 // Stop stops the searches, and closes the rings that the owner has returned, as

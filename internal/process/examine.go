@@ -1,0 +1,221 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+const (
+	// maxFile limits how many bytes of a small file are read.
+	maxFile = 16 << 10
+	// maxAncestors limits the search for an ancestor with an intact environment.
+	maxAncestors = 8
+)
+
+// reader examines processes. It is safe for concurrent use.
+type reader struct {
+	proc   string
+	wanted map[string]int // see Config.variables
+	filter filter
+}
+
+// state is what an examination finds.
+type state struct {
+	Process
+	library bool // the process has libnixl.so mapped
+	intact  bool // the environment is known
+}
+
+func (s *state) usesNIXL() bool { return s.library || len(s.Dirs)+len(s.Stores) > 0 }
+
+// awaitsRing reports whether a process is likely to create a ring or a store somewhere.
+func (s *state) awaitsRing() bool { return s.library && len(s.Dirs)+len(s.Stores) == 0 }
+
+// examine examines a process. before is the state after an earlier examination, but with the
+// current pod and container.
+func (s reader) examine(before state) (state, error) {
+	p, err := s.read(before)
+	return p, exitedOr(err)
+}
+
+// read reads everything relative to one open directory of /proc, which belongs to the same
+// process even if the PID is reused.
+func (s reader) read(before state) (p state, err error) {
+	root, err := os.OpenRoot(pidDir(s.proc, before.PID))
+	if err != nil {
+		return p, err
+	}
+	defer root.Close()
+	b, err1 := readFile(root, "stat", maxFile)
+	exe, err2 := root.Readlink("exe")
+	rootPath, err3 := root.Readlink("root")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return p, err
+	}
+	stat, ok := parseStat(b)
+	if !ok || before.Start != 0 && stat.start != before.Start {
+		return p, ErrExited
+	}
+	p.PID, p.Start, p.Pod, p.Container = before.PID, stat.start, before.Pod, before.Container
+	p.Executable = strings.ToValidUTF8(path.Base(strings.TrimSuffix(exe, " (deleted)")), "\uFFFD")
+	if err := s.readEnviron(root, stat.parent, before, &p); err != nil {
+		return p, err
+	}
+	env := Env(func(name string) (string, bool) { v, ok := p.Env[name]; return v, ok })
+	if env.WritesRing() {
+		p.Dirs = addAbsolute(nil, root, rootPath, env.Dir())
+	}
+	if store := env.StoreDir(); store != "" {
+		p.Stores = addAbsolute(nil, root, rootPath, store)
+	}
+	if err := s.readMappings(root, rootPath, &p); err != nil {
+		return p, err
+	}
+	if p.usesNIXL() {
+		err = readNamespaces(root, rootPath, &p.Process)
+	}
+	return p, err
+}
+
+// readEnviron sets the environment and the attributes of a process. If the process has
+// overwritten its environment, they are those from an earlier examination, or else those of
+// the nearest ancestor in the same mount namespace that has an intact environment, because a
+// child usually inherits it.
+func (s reader) readEnviron(root *os.Root, parent int, before state, p *state) error {
+	env, intact, err := s.environ(root)
+	if err != nil {
+		return err
+	}
+	if !intact && before.intact {
+		p.Env, p.Attributes, p.intact = before.Env, before.Attributes, true
+		return nil
+	}
+	p.intact = intact
+	namespace, err := root.Readlink("ns/mnt")
+	for range maxAncestors {
+		if intact || parent == 0 {
+			break
+		}
+		env, intact, parent = s.ancestor(parent, namespace)
+	}
+	p.Env = env
+	if env[resourceAttributes] != "" || env[serviceName] != "" {
+		p.Attributes = s.filter.attributes(env[resourceAttributes], env[serviceName])
+		delete(env, resourceAttributes) // it may be long, and there may be many processes
+	}
+	return err
+}
+
+// ancestor returns the environment and the parent of a process if it is in a mount namespace.
+func (s reader) ancestor(pid int, namespace string) (env map[string]string, intact bool, parent int) {
+	root, err := os.OpenRoot(pidDir(s.proc, pid))
+	if err != nil {
+		return nil, false, 0
+	}
+	defer root.Close()
+	b, err1 := readFile(root, "stat", maxFile)
+	there, err2 := root.Readlink("ns/mnt")
+	stat, ok := parseStat(b)
+	if err1 != nil || err2 != nil || !ok || there != namespace {
+		return nil, false, 0
+	}
+	env, intact, err = s.environ(root)
+	if err != nil {
+		return nil, false, 0
+	}
+	return env, intact, stat.parent
+}
+
+func (s reader) environ(root *os.Root) (env map[string]string, intact bool, err error) {
+	f, err := root.Open("environ")
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	return readEnviron(f, s.wanted)
+}
+
+// readMappings adds what the mappings of a process show.
+func (s reader) readMappings(root *os.Root, rootPath string, p *state) error {
+	f, err := root.Open("maps")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	found, err := readMaps(f, rootPath)
+	p.library = found.library
+	for _, file := range found.rings {
+		if id, ok := s.ring(p.Process, file); ok {
+			p.Rings, p.Dirs = append(p.Rings, id), addDir(p.Dirs, path.Dir(file))
+		}
+	}
+	for _, dir := range found.stores {
+		p.Stores = addDir(p.Stores, dir)
+	}
+	return err
+}
+
+// ring returns the ID of a file below the root of a process, and whether it is a ring. The
+// mapping itself shows another device on Btrfs and, with old kernels, on overlayfs.
+func (s reader) ring(p Process, file string) (files.ID, bool) {
+	dir, err := OpenDir(p, s.proc, path.Dir(file), ".")
+	if err != nil {
+		return files.ID{}, false
+	}
+	defer dir.Close()
+	f, err := dir.OpenFile(path.Base(file), os.O_RDONLY)
+	if err != nil {
+		return files.ID{}, false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return files.ID{}, false
+	}
+	_, err = ringbuf.PeekFile(f)
+	return files.IDOf(info), err == nil || errors.Is(err, ringbuf.ErrUnknownVersion)
+}
+
+// readNamespaces sets the fields of a process that describe its namespaces.
+func readNamespaces(root *os.Root, rootPath string, p *Process) error {
+	status, err1 := readFile(root, "status", maxFile)
+	namespace, err2 := root.Readlink("ns/mnt")
+	p.NSPID, p.MountNS = nsPID(status), strings.TrimSuffix(namespace+" "+rootPath+" "+p.Container, " ")
+	if p.Pod != "" {
+		mounts, _ := readFile(root, "mountinfo", maxMountinfo) // the name is optional
+		p.ContainerName = parseMountinfo(mounts, p.Pod)
+	}
+	return errors.Join(err1, err2)
+}
+
+// addAbsolute adds the directory from a variable. A relative path is relative to the
+// working directory, provided that the process hasn't changed it since.
+func addAbsolute(list []string, root *os.Root, rootPath, dir string) []string {
+	if !path.IsAbs(dir) {
+		wd, err := root.Readlink("cwd")
+		wd, ok := below(rootPath, wd)
+		if err != nil || !ok {
+			return list
+		}
+		dir = path.Join(wd, dir)
+	}
+	return addDir(list, path.Clean(dir))
+}
+
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}

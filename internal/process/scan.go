@@ -1,0 +1,323 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Scanner finds the processes of NIXL agents. It isn't safe for concurrent use.
+type Scanner struct {
+	reader
+	maxScan time.Duration
+
+	records map[int]*record // by PID
+	hanging []*examination  // examinations that are still running
+	last    time.Time       // time of the last scan
+	began   time.Time       // when it began, by the wall clock
+	unseen  map[string]time.Time
+}
+
+// record describes a process. The PID may belong to another process now.
+type record struct {
+	state
+	exe   string // target of the exe link; "" if it can't be read
+	group string // see readCgroup
+	err   error  // of the last examination
+
+	size      string        // total size of the mappings, as in /proc/PID/statm
+	unchanged int           // how often in a row the mappings weren't read; see maxUnchanged
+	examined  time.Time     // when the mappings were last read, by the wall clock
+	due       time.Time     // next examination
+	wait      time.Duration // interval until the examination after that
+	hanging   bool          // an examination is still running
+}
+
+// examination runs on a goroutine of its own, because the process may block it.
+type examination struct {
+	record *record
+	began  time.Time
+	done   chan struct{}
+	state  state // valid after done is closed, as is err
+	err    error
+}
+
+// New returns a Scanner. It reads nothing before Scan.
+func New(cfg Config) *Scanner {
+	return &Scanner{
+		reader:  reader{cmp.Or(cfg.Proc, "/proc"), cfg.variables(), newFilter(cfg.Attributes, cfg.Reserved)},
+		maxScan: maxScan,
+	}
+}
+
+// Scan returns all processes that use NIXL, ordered by PID. It examines those for which
+// again returns true once more; again may be nil. If some processes can't be examined, Scan
+// returns the others and an error. The error wraps [fs.ErrPermission] if this process lacks
+// capabilities. Scan takes a limited time; see [Scanner.Seen].
+func (s *Scanner) Scan(now time.Time, again func(Process) bool) ([]Process, error) {
+	s.began = time.Now()
+	s.finish()
+	if err := s.list(now); err != nil {
+		return nil, fmt.Errorf("find processes: %w", err)
+	}
+	err := s.scanError()
+	most := max(min(now.Sub(s.last)/scanShare, s.maxScan), min(minScan, s.maxScan))
+	s.last = now
+	s.examineAll(s.due(now, again), now, most)
+	found := make([]Process, 0, 16)
+	for _, r := range s.records {
+		if r.usesNIXL() {
+			found = append(found, r.Process)
+		}
+	}
+	slices.SortFunc(found, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
+	return found, errors.Join(err, s.permissionError())
+}
+
+// Seen returns when the mappings of a container's processes were read; "" stands for the
+// processes without a container. If the last scan was cut short, that was before the scan.
+func (s *Scanner) Seen(container string) time.Time {
+	if seen, ok := s.unseen[container]; ok {
+		return seen
+	}
+	return s.began
+}
+
+// list updates the records of all processes, except for this one, which has rings mapped, but
+// isn't an agent.
+func (s *Scanner) list(now time.Time) error {
+	dir, err := os.Open(s.proc)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	self, _ := os.Readlink(s.proc + "/self")
+	before := s.records
+	s.records = make(map[int]*record)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid <= 0 || name == self {
+			continue
+		}
+		if r := s.visit(pid, before[pid], now); r != nil {
+			s.records[pid] = r
+		}
+	}
+	return nil
+}
+
+// visit returns the record of a listed process, or nil if it is a kernel thread or a zombie,
+// which have no program. A process that is new, or has executed another program, is due. If a
+// process that doesn't use NIXL has exited, and its PID was reused for the same program since the
+// last scan, only the next examination detects that.
+func (s *Scanner) visit(pid int, r *record, now time.Time) *record {
+	exe, err := os.Readlink(pidDir(s.proc, pid) + "/exe")
+	denied := errors.Is(err, fs.ErrPermission)
+	switch {
+	case err != nil && !denied:
+		return nil
+	case r != nil && r.exe == exe && (!r.usesNIXL() || Runs(s.proc, r.Process)):
+		return r
+	}
+	r = &record{exe: exe, due: now, wait: minInterval}
+	r.PID = pid
+	if denied {
+		r.err = err
+	}
+	return r
+}
+
+// due returns the processes to examine. Containers take turns, so one that has many processes
+// delays no other. Those whose processes hang come last.
+func (s *Scanner) due(now time.Time, again func(Process) bool) []*record {
+	var due []*record
+	for _, r := range s.records {
+		if r.usesNIXL() && again != nil && again(r.Process) {
+			r.size = ""
+			if r.due.After(now) {
+				r.due = now
+			}
+		}
+		if r.exe == "" || r.hanging || r.due.After(now) {
+			continue
+		}
+		if err := s.readCgroup(r); err != nil {
+			delete(s.records, r.PID)
+			continue
+		}
+		due = append(due, r)
+	}
+	slices.SortFunc(due, func(a, b *record) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.PID, b.PID)) })
+	turns, turn := make(map[string]int), make(map[*record]int)
+	for _, x := range s.hanging {
+		turns[x.record.group] += len(due)
+	}
+	for _, r := range due {
+		turn[r] = turns[r.group]
+		turns[r.group]++
+	}
+	slices.SortStableFunc(due, func(a, b *record) int { return cmp.Compare(turn[a], turn[b]) })
+	return due
+}
+
+// readCgroup sets the pod, the container and the group of a process. The process can't
+// block this. The group is the container, or else the cgroup: processes that may be under
+// the same control.
+func (s *Scanner) readCgroup(r *record) error {
+	b, err := s.readFile(r, "cgroup", maxCgroup)
+	r.Pod, r.Container = parseCgroup(b)
+	r.group = cmp.Or(r.Container, string(b))
+	return err
+}
+
+func (s *Scanner) readFile(r *record, name string, limit int64) ([]byte, error) {
+	f, err := os.Open(pidDir(s.proc, r.PID) + "/" + name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// examineAll examines processes until that has taken too long. The others stay due, and are
+// unseen, as is a process whose examination hangs.
+func (s *Scanner) examineAll(due []*record, now time.Time, most time.Duration) {
+	s.unseen = make(map[string]time.Time)
+	for i, r := range due {
+		if i > 0 && time.Since(s.began) >= most {
+			for _, r := range due[i:] {
+				s.notSeen(r)
+			}
+			return
+		}
+		if !s.mayExamine(r.group) {
+			continue
+		}
+		statm, err := s.readFile(r, "statm", maxFile)
+		size, _, _ := strings.Cut(string(statm), " ")
+		switch {
+		case err != nil:
+			delete(s.records, r.PID) // it has exited, or the next scan sees it again
+			continue
+		case size == r.size && r.unchanged < maxUnchanged:
+			r.unchanged, r.examined = r.unchanged+1, time.Now()
+		default:
+			r.unchanged, r.size = 0, size
+			if !s.examine(r) {
+				s.notSeen(r)
+			}
+		}
+		limit := maxInterval
+		if r.awaitsRing() {
+			limit = maxIntervalNIXL
+		}
+		r.due, r.wait = now.Add(min(r.wait, limit)), min(2*r.wait, limit)
+	}
+}
+
+// notSeen remembers that a process of a container hasn't been examined in time.
+func (s *Scanner) notSeen(r *record) {
+	if seen, ok := s.unseen[r.Container]; !ok || r.examined.Before(seen) {
+		s.unseen[r.Container] = r.examined
+	}
+}
+
+// mayExamine reports whether another process of a group may hang.
+func (s *Scanner) mayExamine(group string) bool {
+	same := 0
+	for _, x := range s.hanging {
+		if x.record.group == group {
+			same++
+		}
+	}
+	return len(s.hanging) < maxHanging && same < maxHangingGroup
+}
+
+// examine examines a process. If that takes too long, it reports false, and finish uses the
+// result later.
+func (s *Scanner) examine(r *record) bool {
+	x := &examination{record: r, began: time.Now(), done: make(chan struct{})}
+	before := r.state
+	go func() {
+		defer close(x.done)
+		x.state, x.err = s.reader.examine(before)
+	}()
+	select {
+	case <-x.done:
+		s.apply(x)
+		return true
+	case <-time.After(examineTimeout):
+		r.hanging = true
+		s.hanging = append(s.hanging, x)
+		return false
+	}
+}
+
+// finish applies the results of slow examinations that have ended since.
+func (s *Scanner) finish() {
+	s.hanging = slices.DeleteFunc(s.hanging, func(x *examination) bool {
+		select {
+		case <-x.done:
+			s.apply(x)
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// apply updates the record of a process. After an error, the next examination may succeed.
+func (s *Scanner) apply(x *examination) {
+	r := x.record
+	r.hanging, r.err, r.examined = false, x.err, x.began
+	switch {
+	case s.records[r.PID] != r: // another process has the PID now
+	case errors.Is(x.err, ErrExited):
+		delete(s.records, r.PID)
+	case x.err != nil:
+		r.size = ""
+	default:
+		r.state = x.state
+	}
+}
+
+// scanError returns an error if examinations of an earlier scan are still running.
+func (s *Scanner) scanError() error {
+	if len(s.hanging) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d processes can't be examined, such as process %d: %w", len(s.hanging), s.hanging[0].record.PID, errHangs)
+}
+
+// permissionError returns an error if this process lacks permissions. Some processes can't be
+// examined even with all of them.
+func (s *Scanner) permissionError() error {
+	denied := 0
+	for _, r := range s.records {
+		if errors.Is(r.err, fs.ErrPermission) {
+			denied++
+		}
+	}
+	if denied == 0 {
+		return nil
+	}
+	if self, err := os.ReadFile("/proc/self/status"); err == nil && denied <= len(s.records)/2 && privileged(self) {
+		return nil
+	}
+	return fmt.Errorf("%d of %d processes can't be examined: %w; grant CAP_SYS_PTRACE and CAP_DAC_OVERRIDE, or run as root",
+		denied, len(s.records), fs.ErrPermission)
+}
