@@ -43,7 +43,7 @@ func newTop(w world) *cobra.Command {
 		Long: `Top shows a line for each agent: bytes and transfers per second, transfer and post
 times, throughput of single transfers, errors, registered memory, the fill of its
 ring, and problems, such as lost events. Press enter for the page of an agent,
-which has histories, distributions and the slowest transfers of the last minute.
+which has histories and the slowest transfers of the last minute.
 Press ? for the keys and the meaning of the columns.
 
 ` + fmt.Sprintf(sourceHelp, "top") + `
@@ -80,7 +80,7 @@ within the buckets of a histogram, which has 8 to 10 buckets per decade.
 
 The columns to --sort by are:
 
-  ` + strings.ReplaceAll(ansi.Wordwrap(strings.Join(sortKeys(), ", "), 76, ""), "\n", "\n  ") + `
+  ` + strings.ReplaceAll(ansi.Wordwrap(strings.Join(screen.Keys(), ", "), 76, ""), "\n", "\n  ") + `
 
 With --once, top waits for one window, prints one measurement and exits. Use it
 in scripts, or without a terminal. With --output json, it prints two frames, one
@@ -108,10 +108,10 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.DurationVarP(&f.window, "window", "w", fleet.DefaultWindow, "time over which rates and quantiles are measured")
 	f.watchFlags.register(cmd, "show")
-	flags.StringVarP(&f.sort, "sort", "s", string(fleet.ByProblems), "sort by `COLUMN`; see above")
+	flags.StringVarP(&f.sort, "sort", "s", screen.ByProblems, "sort by `COLUMN`; see above")
 	flags.BoolVar(&f.once, "once", false, "print one measurement and exit")
 	f.output = addOutput(cmd, "text", "json")
-	complete(cmd, "sort", sortKeys())
+	complete(cmd, "sort", screen.Keys())
 }
 
 // complete sets the values that come from the command line or the environment, and rejects
@@ -126,17 +126,10 @@ func (f *topFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	case f.window < shortest:
 		return usagef("--window %v: must be %v or more", f.window, shortest)
 	}
-	if slices.Contains(sortKeys(), f.sort) {
+	if slices.Contains(screen.Keys(), f.sort) {
 		return nil
 	}
-	return usagef("--sort %s: must be one of %s", f.sort, strings.Join(sortKeys(), ", "))
-}
-
-func sortKeys() (names []string) {
-	for _, k := range fleet.Keys() {
-		names = append(names, string(k))
-	}
-	return names
+	return usagef("--sort %s: must be one of %s", f.sort, strings.Join(screen.Keys(), ", "))
 }
 
 func (f *topFlags) run(ctx context.Context, w world) (err error) {
@@ -178,7 +171,7 @@ func (f *topFlags) show(ctx context.Context, w world, source fleet.Source, opts 
 	defer next.Lock()
 	defer stop()
 	model := screen.New(screen.Config{
-		Name: source.Name(), Window: f.window, Sort: fleet.Key(f.sort),
+		Name: source.Name(), Window: f.window, Sort: f.sort,
 		Next: func() (*diagnose.Frame, error) {
 			next.Lock()
 			defer next.Unlock()

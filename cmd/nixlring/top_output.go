@@ -4,17 +4,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/screen"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // measure prints one measurement, of a recording that of its end.
@@ -46,29 +44,12 @@ func (f *topFlags) measure(ctx context.Context, w world, source fleet.Source) er
 		fmt.Fprint(w.err, f.empty(source.Name()))
 		return nil
 	}
-	rows := fleet.Filter(board.Rows(), "", false)
-	fleet.Sort(rows, fleet.Key(f.sort), false)
-	return writeTop(w.out, rows)
-}
-
-func writeTop(w io.Writer, rows []*fleet.Row) error {
-	t := newTable("AGENT", ">OUT", ">IN", ">XFER/S", ">P50", ">P99", ">POST50", ">POST99", ">TPUT10", ">TPUT50", ">SPEED", ">ERR/S", ">MEMORY", ">RING",
-		"LAYOUT", "ALIVE", "READER", "NOTES")
-	dash := func(s string) string { return cmp.Or(s, "-") }
-	for _, r := range rows {
-		memory := "?"
-		if r.Memory != nil {
-			memory = units.Memory(*r.Memory)
-		}
-		var notes []string
-		for _, p := range r.Problems {
-			notes = append(notes, p.Text)
-		}
-		t.add(units.Printable(r.Name), units.Throughput(r.Out), units.Throughput(r.In), units.Rate(r.Completed),
-			dash(fleet.Duration(r.P50)), dash(fleet.Duration(r.P99)), dash(fleet.Duration(r.PostP50)), dash(fleet.Duration(r.PostP99)),
-			dash(units.Throughput(r.ThroughputP10)), dash(units.Throughput(r.ThroughputP50)), dash(units.Throughput(r.Speed)),
-			units.Rate(r.Failures), memory, fmt.Sprintf("%.0f%%", 100*r.Fill()), r.Layout, r.Up.String(), dash(units.Printable(r.Consumer())),
-			strings.Join(notes, ", "))
+	rows := board.Rows()
+	screen.Sort(rows, f.sort, false)
+	titles, cells := screen.Table(rows)
+	t := newTable(titles...)
+	for _, line := range cells {
+		t.add(line...)
 	}
-	return t.write(w)
+	return t.write(w.out)
 }

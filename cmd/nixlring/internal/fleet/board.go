@@ -4,8 +4,10 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -36,7 +38,7 @@ type Board struct {
 	frames  []*diagnose.Frame // oldest first; at least one window of them is whole
 	sparse  int               // how many of them lack histograms
 	members map[string]*member
-	rows    []Row
+	rows    []*Row // those with problems first, the worst first
 	result  diagnose.Result
 	since   map[diagnose.Key]time.Time // when findings began
 	failed  error                      // why there has been no frame since the last one
@@ -81,6 +83,10 @@ func (b *Board) Add(f *diagnose.Frame) {
 	for i := range f.Agents {
 		b.rows = append(b.rows, b.row(&f.Agents[i]))
 	}
+	last := len(b.result.Findings) + 1
+	slices.SortFunc(b.rows, func(x, y *Row) int {
+		return cmp.Or(cmp.Compare(cmp.Or(x.Place, last), cmp.Or(y.Place, last)), Natural(x.Name, y.Name), strings.Compare(x.Path, y.Path))
+	})
 }
 
 func (m *member) add(at time.Time, elapsed time.Duration, before, a *diagnose.Agent, limit int) {
@@ -176,16 +182,16 @@ func (b *Board) Notes() []string {
 	return b.last.Notes
 }
 
-// Rows returns all agents, sorted by ID. They are valid until the next call of Add.
-func (b *Board) Rows() []Row { return b.rows }
+// Rows returns all agents, those with problems first. They are valid until the next call of Add.
+func (b *Board) Rows() []*Row { return b.rows }
 
 // Row returns the agent with an ID, or nil.
 func (b *Board) Row(id string) *Row {
-	i := slices.IndexFunc(b.rows, func(r Row) bool { return r.ID == id })
+	i := slices.IndexFunc(b.rows, func(r *Row) bool { return r.ID == id })
 	if i < 0 {
 		return nil
 	}
-	return &b.rows[i]
+	return b.rows[i]
 }
 
 // Findings returns the findings of the newest frame, the worst first.
@@ -212,15 +218,7 @@ func (b *Board) Slowest(id string) []diagnose.Transfer {
 		return nil
 	}
 	list := slices.Clone(m.slowest)
-	slices.SortStableFunc(list, func(a, b diagnose.Transfer) int {
-		switch {
-		case a.Took > b.Took:
-			return -1
-		case a.Took < b.Took:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b diagnose.Transfer) int { return cmp.Compare(b.Took, a.Took) })
 	return list[:min(len(list), mostSlowest)]
 }
 
@@ -242,8 +240,7 @@ func (b *Board) Sum() *Sum {
 	}{{&s.Times, timeBounds}, {&s.Sizes, semconv.TransferSize.Bounds}} {
 		*h.h = diagnose.Histogram{Bounds: h.bounds, Counts: make([]uint64, len(h.bounds)+1)}
 	}
-	for i := range b.rows {
-		r := &b.rows[i]
+	for _, r := range b.rows {
 		if r.Place > 0 {
 			s.WithProblems++
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/files"
@@ -40,12 +41,11 @@ type Rings struct {
 	pods  pods
 
 	started bool
-	due     time.Time        // when the next frame is due
-	known   map[string]*ring // by ID
-	locks   map[string]int   // the processes that hold locks, by file
-	partial bool             // there may be more locks
-	search  time.Time        // when locks are searched for
-	names   map[int]string   // of the programs that hold locks
+	due     time.Time                     // when the next frame is due
+	known   map[string]*ring              // by ID
+	holders map[string]*diagnose.Consumer // the processes that hold locks, by file
+	partial bool                          // there may be more locks
+	search  time.Time                     // when locks were searched for
 
 	mu      sync.Mutex // guards the fields below, which the engine's goroutine sets
 	seen    map[string]*transfers
@@ -88,7 +88,7 @@ func NewRings(cfg Config) (*Rings, error) {
 	if cfg.Proc == "" {
 		cfg.Proc = "/proc"
 	}
-	s := &Rings{cfg: cfg, known: make(map[string]*ring), names: make(map[int]string), seen: make(map[string]*transfers), pods: pods{proc: cfg.Proc}}
+	s := &Rings{cfg: cfg, known: make(map[string]*ring), seen: make(map[string]*transfers), pods: pods{proc: cfg.Proc}}
 	host, errHost := engine.New(s.engine())
 	shape, errShape := tally.NewShape(ownTally())
 	if err := errors.Join(errHost, errShape); err != nil {
@@ -204,7 +204,10 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 	if s.search.IsZero() || now.Sub(s.search) >= searchInterval {
 		s.search = now
 		locks, all := files.Holders(filepath.Join(s.cfg.Proc, "locks"))
-		s.locks, s.partial = locks, !all
+		s.holders, s.partial = make(map[string]*diagnose.Consumer), !all
+		for file, pid := range locks {
+			s.holders[file] = &diagnose.Consumer{PID: pid, Name: ringfile.Program(filepath.Join(s.cfg.Proc, strconv.Itoa(pid)))}
+		}
 	}
 	next := make(map[string]*ring, len(snapshots))
 	for i := range snapshots {
@@ -257,9 +260,7 @@ func (s *Rings) observe(a *diagnose.Agent, r *ring, now time.Time) {
 	}
 	r.framed, r.events = true, a.Events
 	if info, err := os.Lstat(a.Path); err == nil {
-		if pid := s.locks[files.IDOf(info).Key()]; pid > 0 {
-			a.Ring.Consumer = &diagnose.Consumer{PID: pid, Name: s.program(pid)}
-		}
+		a.Ring.Consumer = s.holders[files.IDOf(info).Key()]
 	}
 	a.Ring.ConsumerUnknown = a.Ring.Consumer == nil && s.partial
 	switch {
@@ -268,22 +269,6 @@ func (s *Rings) observe(a *diagnose.Agent, r *ring, now time.Time) {
 	case a.Up == diagnose.Yes && a.Ring.Consumer != nil && (s.cfg.Directory != "" || s.cfg.Kubelet != ""):
 		a.Up = diagnose.Unknown
 	}
-}
-
-// program returns the name of a process's program, or "" if it is unknown.
-func (s *Rings) program(pid int) string {
-	name, ok := s.names[pid]
-	if !ok {
-		dir := filepath.Join(s.cfg.Proc, strconv.Itoa(pid))
-		if link, err := os.Readlink(filepath.Join(dir, "exe")); err == nil {
-			name = filepath.Base(strings.TrimSuffix(link, " (deleted)"))
-		} else {
-			comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
-			name = strings.TrimSpace(string(comm))
-		}
-		s.names[pid] = name
-	}
-	return name
 }
 
 // err returns why the directory can't be read, with the same text as other commands.

@@ -64,10 +64,10 @@ func (r *Row) Consumer() string {
 }
 
 // row returns an agent of the newest frame.
-func (b *Board) row(a *diagnose.Agent) Row {
+func (b *Board) row(a *diagnose.Agent) *Row {
 	m := b.members[a.ID]
 	from, begin := b.before(a.ID)
-	r := Row{
+	r := &Row{
 		Agent: a, Rates: measure(from, a, b.last.Time.Sub(begin)), First: &m.first,
 		Age: b.last.Time.Sub(m.seen), NoEvents: m.wrote.IsZero(), Draining: b.result.Draining[a.ID],
 	}
@@ -159,11 +159,4 @@ func Duration(seconds float64) string {
 		return ">" + units.Bare(units.Duration(longest))
 	}
 	return units.Duration(seconds)
-}
-
-// Counts returns a histogram with other bounds, such as those of the metrics.
-func Counts(h diagnose.Histogram, bounds []float64) diagnose.Histogram {
-	to := diagnose.Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
-	to.Add(h)
-	return to
 }

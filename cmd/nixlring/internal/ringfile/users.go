@@ -56,7 +56,7 @@ func FindUsers(proc, path string) Users {
 	everywhere := namespace == initialPIDNamespace
 	var hidden []Process
 	for _, dir := range pids {
-		p := Process{Command: command(dir)}
+		p := Process{Command: Program(dir)}
 		p.PID, _ = strconv.Atoi(filepath.Base(dir))
 		mapped, writes, err := ring.in(dir)
 		p.Writes = writes
@@ -175,8 +175,8 @@ func (m *mapped) in(dir string) (found bool, writes int, err error) {
 	return found, writes, lines.Err()
 }
 
-// command returns the name of a process's program, or "" if it is unknown.
-func command(dir string) string {
+// Program returns the name of a process's program, or "" if it is unknown. dir is the process's directory in procfs.
+func Program(dir string) string {
 	if link, err := os.Readlink(filepath.Join(dir, "exe")); err == nil {
 		return filepath.Base(strings.TrimSuffix(link, " (deleted)"))
 	}

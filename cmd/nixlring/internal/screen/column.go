@@ -4,6 +4,7 @@
 package screen
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,17 +19,33 @@ import (
 
 // column is one column of the table.
 type column struct {
-	key   fleet.Key
+	key   string
 	title string
 	width int
-	right bool
 	// rank is the order in which columns are removed on a narrow screen, highest first. Columns
 	// with rank 0 are never removed.
 	rank int
 	// most is the maximum width if a cell needs more than width; 0 means width.
 	most int
-	cell func(r *fleet.Row, width int) (string, paint)
+
+	number     func(*fleet.Row) float64 // nil for text
+	descending bool                     // the default order
+
+	// A cell is a formatted number, or anything.
+	format func(float64) (string, paint)
+	cell   func(r *fleet.Row, width int) (string, paint)
 }
+
+// text returns the text of a cell.
+func (c *column) text(r *fleet.Row, width int) (string, paint) {
+	if c.cell != nil {
+		return c.cell(r, width)
+	}
+	return c.format(c.number(r))
+}
+
+// right reports whether cells are aligned to the right.
+func (c *column) right() bool { return c.number != nil }
 
 // Widths.
 const (
@@ -44,34 +61,104 @@ const (
 
 func columns() []column {
 	return []column{
-		{key: fleet.ByName, title: "AGENT", width: minName, most: maxName, cell: nameCell},
-		{key: fleet.ByOut, title: "OUT", width: 9, right: true, cell: of(throughput, func(r *fleet.Row) float64 { return r.Out })},
-		{key: fleet.ByIn, title: "IN", width: 9, right: true, rank: 6, cell: of(throughput, func(r *fleet.Row) float64 { return r.In })},
-		{key: fleet.ByTransfers, title: "XFER/S", width: 7, right: true, rank: 7, cell: of(rate, func(r *fleet.Row) float64 { return r.Completed })},
-		{key: fleet.ByP50, title: "P50", width: 7, right: true, rank: 4, cell: of(duration, func(r *fleet.Row) float64 { return r.P50 })},
-		{key: fleet.ByP99, title: "P99", width: 7, right: true, rank: 3, cell: of(duration, func(r *fleet.Row) float64 { return r.P99 })},
-		{key: fleet.ByPostP50, title: "POST50", width: 7, right: true, rank: 11, cell: of(duration, func(r *fleet.Row) float64 { return r.PostP50 })},
-		{key: fleet.ByPostP99, title: "POST99", width: 7, right: true, rank: 10, cell: of(duration, func(r *fleet.Row) float64 { return r.PostP99 })},
-		{key: fleet.ByThroughputP10, title: "TPUT10", width: 9, right: true, rank: 12, cell: of(throughput, func(r *fleet.Row) float64 { return r.ThroughputP10 })},
-		{key: fleet.ByThroughputP50, title: "TPUT50", width: 9, right: true, rank: 9, cell: of(throughput, func(r *fleet.Row) float64 { return r.ThroughputP50 })},
-		{key: fleet.BySpeed, title: "SPEED", width: 9, right: true, rank: 1, cell: speedCell},
-		{key: fleet.ByErrors, title: "ERR/S", width: 6, right: true, rank: 2, cell: func(r *fleet.Row, _ int) (string, paint) {
-			s, p := rate(r.Failures)
-			if r.Failures > 0 {
-				p = warn
-			}
-			return s, p
-		}},
-		{key: fleet.ByMemory, title: "MEMORY", width: 8, right: true, rank: 8, cell: memoryCell},
-		{key: fleet.ByFill, title: "RING", width: 4, right: true, cell: fillCell},
-		{key: fleet.ByAge, title: "LAST", width: 6, right: true, rank: 5, cell: ageCell},
-		{key: fleet.ByLayout, title: "LAYOUT", width: 7, most: 8, rank: 13, cell: func(r *fleet.Row, _ int) (string, paint) {
-			return r.Layout, dim
-		}},
-		{key: fleet.ByAlive, title: "ALIVE", width: 5, rank: 15, cell: aliveCell},
-		{key: fleet.ByReader, title: "READER", width: 7, most: 16, rank: 14, cell: readerCell},
-		{key: fleet.ByProblems, title: "NOTES", width: minNotes, cell: notesCell},
+		{key: "name", title: "AGENT", width: minName, most: maxName, cell: nameCell},
+		{key: "out", title: "OUT", width: 9, descending: true, number: func(r *fleet.Row) float64 { return r.Out }, format: throughput},
+		{key: "in", title: "IN", width: 9, rank: 6, descending: true, number: func(r *fleet.Row) float64 { return r.In }, format: throughput},
+		{key: "transfers", title: "XFER/S", width: 7, rank: 7, descending: true, number: func(r *fleet.Row) float64 { return r.Completed }, format: rate},
+		{key: "p50", title: "P50", width: 7, rank: 4, descending: true, number: func(r *fleet.Row) float64 { return r.P50 }, format: duration},
+		{key: "p99", title: "P99", width: 7, rank: 3, descending: true, number: func(r *fleet.Row) float64 { return r.P99 }, format: duration},
+		{key: "post-p50", title: "POST50", width: 7, rank: 11, descending: true, number: func(r *fleet.Row) float64 { return r.PostP50 }, format: duration},
+		{key: "post-p99", title: "POST99", width: 7, rank: 10, descending: true, number: func(r *fleet.Row) float64 { return r.PostP99 }, format: duration},
+		{key: "throughput-p10", title: "TPUT10", width: 9, rank: 12, number: func(r *fleet.Row) float64 { return r.ThroughputP10 }, format: throughput},
+		{key: "throughput-p50", title: "TPUT50", width: 9, rank: 9, number: func(r *fleet.Row) float64 { return r.ThroughputP50 }, format: throughput},
+		{key: "speed", title: "SPEED", width: 9, rank: 1, number: func(r *fleet.Row) float64 { return r.Speed }, cell: speedCell},
+		{key: "errors", title: "ERR/S", width: 6, rank: 2, descending: true, number: func(r *fleet.Row) float64 { return r.Failures }, cell: errorsCell},
+		{key: "memory", title: "MEMORY", width: 8, rank: 8, descending: true, number: registered, cell: memoryCell},
+		{key: "fill", title: "RING", width: 4, descending: true, number: func(r *fleet.Row) float64 { return r.Fill() }, cell: fillCell},
+		{key: "age", title: "LAST", width: 6, rank: 5, descending: true, number: func(r *fleet.Row) float64 { return r.Age.Seconds() }, cell: ageCell},
+		{key: "layout", title: "LAYOUT", width: 7, most: 8, rank: 13, cell: func(r *fleet.Row, _ int) (string, paint) { return r.Layout, dim }},
+		{key: "alive", title: "ALIVE", width: 5, rank: 15, cell: aliveCell},
+		{key: "reader", title: "READER", width: 7, most: 16, rank: 14, cell: readerCell},
+		{key: ByProblems, title: "NOTES", width: minNotes, cell: notesCell},
 	}
+}
+
+// ByProblems is the key of the notes: the agents with problems come first.
+const ByProblems = "problems"
+
+// Keys returns the columns that rows can be sorted by.
+func Keys() (keys []string) {
+	for _, c := range columns() {
+		keys = append(keys, c.key)
+	}
+	return keys
+}
+
+// descending reports whether the default order by a key is descending.
+func descending(key string) bool {
+	return slices.ContainsFunc(columns(), func(c column) bool { return c.key == key && c.descending })
+}
+
+// Sort sorts the rows of a board by a key, and then by name.
+func Sort(rows []*fleet.Row, key string, reverse bool) {
+	list := columns()
+	c := list[max(0, slices.IndexFunc(list, func(c column) bool { return c.key == key }))]
+	if key == ByProblems { // the order of a board
+		if reverse {
+			slices.Reverse(rows)
+		}
+		return
+	}
+	sign := 1
+	if c.descending != reverse {
+		sign = -1
+	}
+	slices.SortStableFunc(rows, func(a, b *fleet.Row) int {
+		return cmp.Or(c.compare(a, b, sign), fleet.Natural(a.Name, b.Name), strings.Compare(a.Path, b.Path))
+	})
+}
+
+// compare compares two rows. NaN is last in both orders.
+func (c *column) compare(a, b *fleet.Row, sign int) int {
+	switch {
+	case c.key == "name":
+		return sign * fleet.Natural(a.Name, b.Name)
+	case c.number == nil:
+		x, _ := c.cell(a, c.most)
+		y, _ := c.cell(b, c.most)
+		return sign * strings.Compare(x, y)
+	}
+	x, y := c.number(a), c.number(b)
+	if math.IsNaN(x) || math.IsNaN(y) {
+		return cmp.Compare(y, x) // NaN is less than any number
+	}
+	return sign * cmp.Compare(x, y)
+}
+
+// Table returns the titles of all columns, and the cells of each row, as text. The title of a column of numbers
+// begins with >.
+func Table(rows []*fleet.Row) (titles []string, cells [][]string) {
+	list := columns()
+	for i := range list {
+		c := &list[i]
+		title := c.title
+		if c.right() {
+			title = ">" + title
+		}
+		titles = append(titles, title)
+	}
+	for _, r := range rows {
+		var line []string
+		for i := range list {
+			text, _ := list[i].text(r, list[i].width)
+			if list[i].key == ByProblems {
+				text = allNotes(r)
+			}
+			line = append(line, strings.TrimSpace(text))
+		}
+		cells = append(cells, line)
+	}
+	return titles, cells
 }
 
 // layout returns the columns that fit on the screen, with their widths.
@@ -83,7 +170,7 @@ func (m *Model) layout() []column {
 			continue
 		}
 		for _, r := range m.rows {
-			text, _ := c.cell(r, c.most)
+			text, _ := c.text(r, c.most)
 			c.width = min(max(c.width, ansi.StringWidth(text)), c.most)
 		}
 	}
@@ -93,7 +180,7 @@ func (m *Model) layout() []column {
 		list[notes].width = max(list[notes].width, min(ansi.StringWidth(allNotes(r)), m.width/notesPart), stragglerWidth(r))
 	}
 	if m.width >= wide {
-		list[slices.IndexFunc(list, func(c column) bool { return c.key == fleet.ByFill })].width = barWidth + 5
+		list[slices.IndexFunc(list, func(c column) bool { return c.key == "fill" })].width = barWidth + 5
 	}
 	for m.columnsWidth(list) > m.width {
 		worst := 0
@@ -136,11 +223,6 @@ func (m *Model) columnsWidth(list []column) int {
 	return n
 }
 
-// of returns a cell with a formatted number.
-func of(format func(float64) (string, paint), number func(*fleet.Row) float64) func(*fleet.Row, int) (string, paint) {
-	return func(r *fleet.Row, _ int) (string, paint) { return format(number(r)) }
-}
-
 func nameCell(r *fleet.Row, _ int) (string, paint) {
 	if r.Up == diagnose.No {
 		return units.Printable(r.Name), dim
@@ -179,6 +261,21 @@ func speedCell(r *fleet.Row, _ int) (string, paint) {
 		}
 	}
 	return s, p
+}
+
+func errorsCell(r *fleet.Row, _ int) (string, paint) {
+	s, p := rate(r.Failures)
+	if r.Failures > 0 {
+		p = warn
+	}
+	return s, p
+}
+
+func registered(r *fleet.Row) float64 {
+	if r.Memory == nil {
+		return math.NaN()
+	}
+	return float64(*r.Memory)
 }
 
 func memoryCell(r *fleet.Row, _ int) (string, paint) {

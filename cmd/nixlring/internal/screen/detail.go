@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,9 +18,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// views is the number of views on an agent's page: histories, distributions and slowest
-// transfers. The page shows as many of them as fit.
-const views = 3
+// views is the number of views on an agent's page: histories and slowest transfers. The page shows as many of
+// them as fit.
+const views = 2
 
 // detail draws the page of one agent.
 func (m *Model) detail() string {
@@ -32,7 +33,7 @@ func (m *Model) detail() string {
 	m.facts(&b, r)
 	b.WriteString("\n")
 	m.losses(&b, r)
-	all := [views]func(*strings.Builder, *fleet.Row){m.histories, m.distributions, m.slowest}
+	all := [views]func(*strings.Builder, *fleet.Row){m.histories, m.slowest}
 	for _, view := range all[m.view:] {
 		b.WriteString("\n")
 		view(&b, r)
@@ -186,4 +187,32 @@ func (m *Model) losses(b *strings.Builder, r *fleet.Row) {
 		failures = []string{dim.in("none")}
 	}
 	m.line(b, " "+strong.in(fit("errors", 12, false))+strings.Join(failures, sep), "")
+}
+
+// slowest draws the list of the slowest transfers.
+func (m *Model) slowest(b *strings.Builder, r *fleet.Row) {
+	b.WriteString(" " + strong.in("slowest transfers") + dim.in(fmt.Sprintf("  last %v", units.Age(fleet.SlowestFor))) + "\n")
+	list := m.board.Slowest(r.ID)
+	if len(list) == 0 {
+		b.WriteString(" " + dim.in("  none") + "\n")
+		return
+	}
+	const cell = 12
+	line := func(p paint, cells ...string) {
+		b.WriteString(" ")
+		for _, c := range cells {
+			p.put(b, fit(c, cell, true))
+		}
+		b.WriteString("\n")
+	}
+	line(dim, "ENDED", "DIRECTION", "SIZE", "TIME", "POST", "THROUGHPUT")
+	for i := range list {
+		t := &list[i]
+		direction := "out"
+		if t.Receive {
+			direction = "in"
+		}
+		line(plain, units.Age(m.board.At().Sub(t.Time))+" ago", direction, units.Memory(int64(min(t.Bytes, math.MaxInt64))),
+			units.Duration(t.Took), units.Duration(t.Post), units.Throughput(t.Speed()))
+	}
 }

@@ -12,7 +12,7 @@ import (
 // helpText consists of lines. A line with a tab is a term and its definition.
 const helpText = `KEYS
 ↑ ↓ k j	select an agent; also pgup, pgdn, home and end
-enter	open the page of the agent: histories, distributions, slowest transfers; esc goes back
+enter	open the page of the agent: histories and slowest transfers; esc goes back
 tab	show the next view of an agent's page, if the screen is too small for all
 ← → s	sort by another column; r reverses the order
 /	filter agents by name; esc shows all

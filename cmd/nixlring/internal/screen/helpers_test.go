@@ -65,6 +65,14 @@ func values(bounds []float64, first int, n uint64) diagnose.Histogram {
 	return diagnose.Histogram{Bounds: bounds, Counts: counts}
 }
 
+// speeds are bounds of throughput.
+var speeds = func() (b []float64) {
+	for decade := 1e3; decade < 1e13; decade *= 10 {
+		b = append(b, decade, 2*decade, 5*decade)
+	}
+	return b
+}()
+
 func times(first int, n uint64) diagnose.Histogram {
 	return values(semconv.TransferDuration.Bounds, first, n)
 }

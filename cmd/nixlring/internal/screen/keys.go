@@ -8,8 +8,6 @@ import (
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 )
 
 // press handles a key.
@@ -135,7 +133,7 @@ func (m *Model) pressTable(key string) {
 
 // sortNext sorts by the next visible column to the right, or with step -1 to the left.
 func (m *Model) sortNext(step int) {
-	var keys []fleet.Key
+	var keys []string
 	for _, c := range m.layout() {
 		keys = append(keys, c.key)
 	}

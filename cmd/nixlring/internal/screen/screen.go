@@ -6,6 +6,7 @@ package screen
 import (
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -18,7 +19,7 @@ import (
 type Config struct {
 	Name   string        // what is watched
 	Window time.Duration // of rates and quantiles
-	Sort   fleet.Key
+	Sort   string        // one of [Keys]
 	// Next waits for the next frame. It isn't called concurrently.
 	Next  func() (*diagnose.Frame, error)
 	Empty string // text if there are no agents
@@ -45,7 +46,7 @@ type Model struct {
 	helpAt int  // first visible line of help
 	paused bool
 
-	key      fleet.Key
+	key      string
 	reverse  bool
 	filter   string
 	typing   bool // the user is typing the filter
@@ -59,7 +60,7 @@ type Model struct {
 // New returns a screen without samples.
 func New(cfg Config) *Model {
 	if cfg.Sort == "" {
-		cfg.Sort = fleet.ByName
+		cfg.Sort = "name"
 	}
 	return &Model{
 		cfg: cfg, board: fleet.NewBoard(cfg.Window, fleet.DefaultHistory), key: cfg.Sort,
@@ -132,8 +133,13 @@ func (m *Model) View() tea.View {
 
 // arrange filters and sorts the rows, and scrolls to the selected one.
 func (m *Model) arrange() {
-	m.rows = fleet.Filter(m.board.Rows(), m.filter, m.problems)
-	fleet.Sort(m.rows, m.key, m.reverse)
+	m.rows = m.rows[:0]
+	for _, r := range m.board.Rows() {
+		if (r.Place > 0 || !m.problems) && strings.Contains(strings.ToLower(r.Name), strings.ToLower(m.filter)) {
+			m.rows = append(m.rows, r)
+		}
+	}
+	Sort(m.rows, m.key, m.reverse)
 	if m.page == pageDetail && m.board.Row(m.selected) == nil {
 		m.page = pageTable // the agent was removed
 	}

@@ -119,16 +119,16 @@ func (m *Model) titles(b *strings.Builder, list []column) {
 		if c.key == m.key {
 			p = strong
 			arrow := "▲"
-			if m.key.Descending() != m.reverse {
+			if descending(m.key) != m.reverse {
 				arrow = "▼"
 			}
-			if c.right {
+			if c.right() {
 				title = arrow + title
 			} else {
 				title += arrow
 			}
 		}
-		p.put(b, fit(title, c.width, c.right))
+		p.put(b, fit(title, c.width, c.right()))
 	}
 	b.WriteString("\n")
 }
@@ -153,8 +153,8 @@ func (m *Model) row(b *strings.Builder, r *fleet.Row, list []column) {
 		if i > 0 {
 			put(plain, strings.Repeat(" ", m.gap()))
 		}
-		text, p := c.cell(r, c.width)
-		put(p, fit(text, c.width, c.right))
+		text, p := c.text(r, c.width)
+		put(p, fit(text, c.width, c.right()))
 	}
 	p = plain
 	if selected {

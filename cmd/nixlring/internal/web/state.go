@@ -43,7 +43,7 @@ type state struct {
 	Findings []finding          `json:"findings"`
 	Unjudged []diagnose.Check   `json:"unjudged"`
 	Still    text               `json:"still"` // says that nothing moves, or is empty
-	Rows     []row              `json:"rows"` // the agents with problems first
+	Rows     []row              `json:"rows"`  // the agents with problems first
 	Times    diagnose.Histogram `json:"times"`
 	Sizes    diagnose.Histogram `json:"sizes"`
 }
@@ -129,9 +129,7 @@ func (p *Page) newState() *state {
 	for i := range list[:min(len(list), mostFindings)] {
 		s.Findings = append(s.Findings, newFinding(&list[i]))
 	}
-	rows := fleet.Filter(b.Rows(), "", false)
-	fleet.Sort(rows, fleet.ByProblems, false)
-	for _, r := range rows {
+	for _, r := range b.Rows() {
 		s.Rows = append(s.Rows, newRow(r))
 	}
 	return s
