@@ -25,6 +25,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
 // The receiver and package rings convert the same totals to metrics with separate
@@ -50,7 +51,7 @@ func throughReceiver(change ...func(*nixlshmreceiver.Config)) exporter {
 
 func throughRings(c rings.Config) exporter {
 	return func(t *testing.T, dir string) func() pmetric.Metrics {
-		b := startBackend(t)
+		b := otlpfile.NewSink(t)
 		c.Events = true
 		c.Directories, c.RunInterval, c.Logger = []string{dir}, 2*time.Millisecond, slog.New(slog.DiscardHandler)
 		p, err := rings.Open(c)
@@ -59,7 +60,7 @@ func throughRings(c rings.Config) exporter {
 		return func() pmetric.Metrics {
 			must.OK(t, provider.Shutdown(t.Context()))
 			must.OK(t, p.Close())
-			return only(t, b.all())
+			return only(t, b.Collections())
 		}
 	}
 }

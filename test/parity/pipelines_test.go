@@ -7,7 +7,6 @@ package parity
 
 import (
 	"context"
-	"net"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -16,19 +15,18 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
-	"google.golang.org/grpc"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
 const agentName = "worker 0"
@@ -119,42 +117,11 @@ func throughRing(t *testing.T, layout ringbuf.Layout, ops []operation) pmetric.M
 	return only(t, c.all())
 }
 
-// backend is an OTLP server.
-type backend struct {
-	pmetricotlp.UnimplementedGRPCServer
-	batches
-	address string
-}
-
-func (b *backend) Export(ctx context.Context, r pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
-	return pmetricotlp.NewExportResponse(), b.add(ctx, r.Metrics())
-}
-
-func startBackend(t *testing.T) *backend {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must.OK(t, err)
-	b := &backend{address: listener.Addr().String()}
-	server := grpc.NewServer()
-	pmetricotlp.RegisterGRPCServer(server, b)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		if err := server.Serve(listener); err != nil {
-			t.Errorf("serve: %v", err)
-		}
-	})
-	t.Cleanup(func() {
-		server.Stop()
-		serving.Wait()
-	})
-	return b
-}
-
 // pipeline returns a meter provider that exports to a backend, only on ForceFlush
 // and Shutdown.
-func pipeline(t *testing.T, b *backend, opts ...sdkmetric.PeriodicReaderOption) *sdkmetric.MeterProvider {
+func pipeline(t *testing.T, b *otlpfile.Sink, opts ...sdkmetric.PeriodicReaderOption) *sdkmetric.MeterProvider {
 	t.Helper()
-	exporter, err := otlpmetricgrpc.New(t.Context(), otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithEndpoint(b.address))
+	exporter, err := otlpmetricgrpc.New(t.Context(), otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithEndpoint(b.Address))
 	must.OK(t, err)
 	return sdkmetric.NewMeterProvider(
 		sdkmetric.WithResource(resource.NewSchemaless(attribute.String(semconv.AgentName, agentName))),
@@ -166,7 +133,7 @@ func pipeline(t *testing.T, b *backend, opts ...sdkmetric.PeriodicReaderOption) 
 // operations.
 func throughBridge(t *testing.T, ops []operation, opts ...agent.Option) pmetric.Metrics {
 	t.Helper()
-	b := startBackend(t)
+	b := otlpfile.NewSink(t)
 	provider := pipeline(t, b)
 	a, err := agent.New(agentName, append(opts, agent.WithMeterProvider(provider))...)
 	must.OK(t, err)
@@ -175,7 +142,7 @@ func throughBridge(t *testing.T, ops []operation, opts ...agent.Option) pmetric.
 	}
 	must.OK(t, provider.Shutdown(t.Context()))
 	must.OK(t, a.Close())
-	return only(t, b.all())
+	return only(t, b.Collections())
 }
 
 func only(t *testing.T, list []pmetric.Metrics) pmetric.Metrics {

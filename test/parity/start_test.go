@@ -37,7 +37,7 @@ func TestStartTimesStayTheSameFromTheDiscoveryOfTheAgent(t *testing.T) {
 			return c.all()
 		},
 		"agent": func(t *testing.T, do func(*agent.Agent, *ringbuf.Writer)) []pmetric.Metrics {
-			b := startBackend(t)
+			b := otlpfile.NewSink(t)
 			provider := pipeline(t, b)
 			a, err := agent.New(agentName, agent.WithMeterProvider(provider))
 			must.OK(t, err)
@@ -45,10 +45,10 @@ func TestStartTimesStayTheSameFromTheDiscoveryOfTheAgent(t *testing.T) {
 			must.OK(t, provider.ForceFlush(t.Context()))
 			do(a, nil)
 			must.OK(t, provider.Shutdown(t.Context()))
-			return b.all()
+			return b.Collections()
 		},
 		"rings": func(t *testing.T, do func(*agent.Agent, *ringbuf.Writer)) []pmetric.Metrics {
-			dir, b := t.TempDir(), startBackend(t)
+			dir, b := t.TempDir(), otlpfile.NewSink(t)
 			w := newRing(t, filepath.Join(dir, agentName), capacity)
 			p, err := rings.Open(rings.Config{Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler)})
 			must.OK(t, err)
@@ -57,7 +57,7 @@ func TestStartTimesStayTheSameFromTheDiscoveryOfTheAgent(t *testing.T) {
 			must.OK(t, provider.ForceFlush(t.Context()))
 			do(nil, w)
 			must.OK(t, provider.Shutdown(t.Context()))
-			return b.all()
+			return b.Collections()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
