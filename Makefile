@@ -9,7 +9,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 # Variables of the command line that scripts and tests read.
-export DIR SIMULATE SCENARIO PORT AGENTS CONTAINER_LIVES CONTAINER_JOBS HOSTILE CHAOS_SEED BENCH_SECONDS
+export DIR SIMULATE SCENARIO PORT AGENTS CONTAINER_LIVES HOSTILE CHAOS_SEED BENCH_SECONDS
 
 COLLECTOR := dist/otelcol-nixl
 # From builder-full.yaml: for clusters, gateways and Kafka.
@@ -19,6 +19,8 @@ RELEASER  := go tool -modfile=internal/tools/go.mod goreleaser
 
 # The modules with our own code.
 CODE      := . bridge/gpu receiver/nixlshmreceiver cmd/nixlring internal/dashboards examples test
+# Those whose own goroutines share memory.
+RACES     := . bridge/gpu receiver/nixlshmreceiver cmd/nixlring
 MODULES   := $(CODE) internal/tools test/backends
 # The tests of the built Collectors have their own targets.
 PACKAGES  := $$(go -C $$m list ./... | grep -Ev "/test/(chaos|chart|dashboards|e2e)")
@@ -66,8 +68,9 @@ test-module/%:
 PURE := ^Test(Simulation|NothingIsSaidAboutHealthy|LiveToolFindsNoSlowdown|ReadingDoesNotAllocate|WorkForAContainer|RunOfEqualLength|TotalsOfRandomEvents|EverySlow)
 .PHONY: test-race
 # QEMU doesn't emulate leases, locks and mounts as needed, nor the addresses of faults.
-test-race: ## Run the tests under the race detector, in random order, and portable ones on an emulated arm64
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target $(addprefix test-race/,$(CODE))
+test-race: ## Run the tests, where goroutines share memory under the race detector and in random order, and portable ones on an emulated arm64
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target $(addprefix test-race/,$(RACES)) \
+	  $(addprefix test-module/,$(filter-out $(RACES),$(CODE)))
 	@go test -race ./internal/engine/internal/drain -run '^TestSimulation' -sim.seeds=300
 	@go test -count=1 ./ringbuf ./internal/engine/internal/drain ./internal/diagnose ./internal/tally -run '$(PURE)'
 	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static isn't installed: the tests on arm64 are skipped"; exit 0; }; \
@@ -120,7 +123,7 @@ bin/prom%: FORCE # prometheus and promtool
 	  -o $(abspath $@) github.com/prometheus/prometheus/cmd/prom$*
 
 .PHONY: container-test
-container-test: build ## Test the discovery of agents in real containers; needs root, podman and runc [CONTAINER_LIVES=200 CONTAINER_JOBS=20 HOSTILE=10m]
+container-test: build ## Test the discovery of agents in real containers; needs root, podman and runc [CONTAINER_LIVES=200 HOSTILE=10m]
 	NIXL_CONTAINER_TEST=1 OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 $(if $(HOSTILE),-timeout=1h) ./containers/...
 
 # Inputs that fail are stored in testdata/fuzz of the package: commit them, so that `go test` runs them.

@@ -4,9 +4,49 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
+
+// Whatever changes the catalog or this program must be followed by make generate.
+func TestGeneratedFilesAreCurrent(t *testing.T) {
+	root, dir := ringtest.Root(t), t.TempDir()
+	args := []string{"semconv/registry", "docs/metrics.md", "bridge/README.md", "receiver/nixlshmreceiver/metadata.yaml"}
+	copies := os.DirFS(root)
+	for i, path := range args {
+		args[i] = filepath.Join(dir, path)
+		must.OK(t, os.MkdirAll(filepath.Dir(args[i]), 0o750))
+		if i == 0 {
+			must.OK(t, os.Mkdir(args[i], 0o750))
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		must.OK(t, err)
+		must.OK(t, os.WriteFile(args[i], text, 0o600))
+	}
+	must.OK(t, run(args))
+	written := os.DirFS(dir)
+	must.OK(t, fs.WalkDir(written, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		want, err1 := fs.ReadFile(copies, path)
+		got, err2 := fs.ReadFile(written, path)
+		if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); d != "" {
+			t.Errorf("%s is stale: run make generate (-now +generated):\n%s", path, d)
+		}
+		return errors.Join(err1, err2)
+	}))
+}
 
 const before, after = "<!-- generated from package semconv: ", "<!-- end of generated text -->"
 

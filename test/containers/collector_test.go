@@ -17,6 +17,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
@@ -174,10 +176,12 @@ func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 		case 2:
 			want["service.name"] = "decode"
 		}
-		for name, value := range want {
-			if got[name] != value {
-				t.Errorf("agent %d: %s is %q, want %q", i, name, got[name], value)
-			}
+		shown := make(map[string]string)
+		for name := range want {
+			shown[name] = got[name]
+		}
+		if d := cmp.Diff(want, shown); d != "" {
+			t.Errorf("attributes of agent %d (-want +got):\n%s", i, d)
 		}
 	}
 }
@@ -195,37 +199,30 @@ func overlayOnTmpfs(t *testing.T) string {
 	return fmt.Sprintf("%s:/run/nixl:O,upperdir=%s,workdir=%s", lower, upper, work)
 }
 
-// The events that are in the ring when the container is killed count, and the
-// totals continue in the next container.
+// The totals continue when another container of the pod reuses the name of the agent. The events that are
+// in the ring when the container is killed count, and the Collector closes the files of stopped containers.
 func TestCollectorCountsAllEventsAcrossRestartsOfAContainer(t *testing.T) {
-	c := startCollector(t, 5*time.Minute)
-	total := 0
-	for range 3 {
-		a := start(t, spec{pod(1), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
-		a.interval()
-		c.await(pod(1), total+a.written) // now the Collector has opened the ring
-		for range 20 {
-			a.interval()
-		}
-		a.kill()
-		total += a.written
-		c.await(pod(1), total)
-	}
-}
-
-func TestCollectorHoldsNoFilesOfStoppedContainers(t *testing.T) {
 	lives := 5
 	if n, err := strconv.Atoi(os.Getenv("CONTAINER_LIVES")); err == nil {
 		lives = n
 	}
 	c := startCollector(t, 2*time.Second)
 	before := c.holds()
+	total := 0
 	for i := range lives {
-		a := start(t, spec{pod(i), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
+		a := start(t, spec{pod(1), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
 		a.interval()
-		c.await(pod(i), a.written)
-		a.stop()
-		c.await(pod(i), a.written)
+		c.await(pod(1), total+a.written) // now the Collector has opened the ring
+		for range 20 {
+			a.interval()
+		}
+		if i%2 == 0 {
+			a.kill()
+		} else {
+			a.stop()
+		}
+		total += a.written
+		c.await(pod(1), total)
 	}
 	must.Eventually(t, func() string {
 		if after := c.holds(); len(after) > len(before) {

@@ -25,7 +25,7 @@ import (
 var rings = []struct {
 	capacity int
 	fewer    uint64 // the number of events is divided by it
-}{{4096, 1}, {64, 20}, {2, 2000}}
+}{{4096, 1}, {64, 20}, {2, 10000}}
 
 // eachRing runs a test for every layout and capacity.
 func eachRing(t *testing.T, run func(t *testing.T, l ringbuf.Layout, capacity int, count uint64)) {

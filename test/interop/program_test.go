@@ -84,10 +84,7 @@ func events(t *testing.T) uint64 {
 		}
 		return n
 	}
-	if testing.Short() {
-		return 200_000
-	}
-	return 500_000
+	return 200_000
 }
 
 // process is a running C++ program.

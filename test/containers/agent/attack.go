@@ -29,7 +29,7 @@ import (
 // container has done it, and may continue on other goroutines.
 var attacks = map[string]func(dir string, n int) error{
 	"sparse": sparse, "files": files, "rings": rings, "processes": processes, "headers": headers,
-	"odd": odd, "names": names, "flood": flood, "full": full, "locks": locks, "streams": streams, "stores": stores,
+	"odd": odd, "names": names, "flood": flood, "full": full, "streams": streams, "stores": stores,
 	"mappings": mappings, "directories": directories, "slow": slow, "wait": func(string, int) error { return nil },
 }
 

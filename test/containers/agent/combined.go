@@ -59,43 +59,6 @@ func full(dir string, n int) error {
 	return nil
 }
 
-// locks locks rings, and takes n other locks, because the kernel's list of locks is long to read.
-func locks(dir string, n int) error {
-	for i := range 200 {
-		path := filepath.Join(dir, fmt.Sprint("locked-", i))
-		if _, err := ringbuf.Create(path, ringbuf.V4, 16); err != nil {
-			return err
-		}
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			return err
-		}
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-			return err
-		}
-		kept = append(kept, f)
-	}
-	var f *os.File
-	for i := range n {
-		const perFile = 500
-		if i%perFile == 0 {
-			var err error
-			if f, err = os.Create(filepath.Join(dir, fmt.Sprintf("nixl-owner.%d.lock", i))); err != nil {
-				return err
-			}
-			kept = append(kept, f)
-		}
-		one := syscall.Flock_t{Type: syscall.F_WRLCK, Start: int64(2 * (i % perFile)), Len: 1}
-		if err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &one); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// kept are files that stay open.
-var kept []*os.File
-
 // streams restarts n agents again and again. Each time, they belong to another service.
 func streams(dir string, n int) error {
 	if os.Getenv("NIXL_ATTACK_CHILD") != "" {

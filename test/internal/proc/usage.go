@@ -25,12 +25,18 @@ const ticksPerSecond = 100
 // CPU returns the CPU time that the process has used, with a resolution of 10 ms.
 func (p *Process) CPU(tb testing.TB) time.Duration {
 	tb.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	return CPU(tb, p.PID())
+}
+
+// CPU returns the CPU time that a process has used.
+func CPU(tb testing.TB, pid int) time.Duration {
+	tb.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	must.OK(tb, err)
 	const user, system = 11, 12 // fields after the name: utime, stime
 	fields := statFields(string(text))
 	if len(fields) <= system {
-		tb.Fatalf("/proc/%d/stat has %d fields", p.PID(), len(fields))
+		tb.Fatalf("/proc/%d/stat has %d fields", pid, len(fields))
 	}
 	var ticks uint64
 	for _, i := range []int{user, system} {

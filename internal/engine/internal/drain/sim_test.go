@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("sim.seeds", 3000, "number of seeds to simulate")
+	seeds = flag.Uint64("sim.seeds", 1000, "number of seeds to simulate")
 	first = flag.Uint64("sim.first", 1, "first seed")
 	one   = flag.Uint64("sim.seed", 0, "simulate only this seed, and print a trace")
 	races = flag.Bool("sim.races", false, "let agents run between any two loads of a reader; needs the overlay of internal/mutate")
