@@ -20,8 +20,7 @@ func newRoot(w world) *cobra.Command {
 file to a directory. The commands ls and inspect also read the stores of NIXL's
 prometheus_mp exporter.
 
-The default directory is that of the agents: NIXL_TELEMETRY_DIR, else
-NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH, else /tmp.
+The default directory is that of the agents: NIXL_TELEMETRY_DIR, else /tmp.
 
 ` + exitCodes,
 		Example: `  nixlring simulate /run/nixl --agents 4 --duration 1m

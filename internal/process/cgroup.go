@@ -8,10 +8,6 @@ import (
 	"strings"
 )
 
-// maxCgroup limits how many bytes of /proc/PID/cgroup are read. A path has 4,095 bytes
-// at most, and cgroup v1 has about a dozen hierarchies.
-const maxCgroup = 64 << 10
-
 var (
 	// kubeletPod matches the cgroup of a pod: pod<uid> with the kubelet's cgroupfs
 	// driver, or the slice kubepods[-<QoS class>]-pod<uid>.slice with its systemd

@@ -16,13 +16,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// The variables that configure NIXL agents. NIXL's guide to the buffer plug-in uses
-// EnvOutputPath for the directory. No NIXL release that we tested reads it; [Env] accepts
-// both.
+// The variables that configure NIXL agents.
 const (
 	EnvEnable      = "NIXL_TELEMETRY_ENABLE"
 	EnvDir         = "NIXL_TELEMETRY_DIR"
-	EnvOutputPath  = "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH"
 	EnvBufferSize  = "NIXL_TELEMETRY_BUFFER_SIZE"
 	EnvRunInterval = "NIXL_TELEMETRY_RUN_INTERVAL"
 
@@ -54,14 +51,10 @@ func (e Env) get(name string) (string, bool) {
 // Dir returns the directory of the agents' rings.
 func (e Env) Dir() string { return cmp.Or(e.SetDir(), defaultDir) }
 
-// SetDir returns the directory of the agents' rings if a variable names it, or else "".
+// SetDir returns the directory of the agents' rings if the variable names it, or else "".
 func (e Env) SetDir() string {
-	for _, name := range []string{EnvDir, EnvOutputPath} {
-		if dir, ok := e.get(name); ok {
-			return dir
-		}
-	}
-	return ""
+	dir, _ := e.get(EnvDir)
+	return dir
 }
 
 // BufferSize returns the number of slots of an agent's ring.

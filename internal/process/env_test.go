@@ -19,26 +19,19 @@ func env(vars map[string]string) process.Env {
 	}
 }
 
-func TestDirPrefersTheFirstName(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		vars map[string]string
+func TestDirIsThatOfTheVariable(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env  process.Env
 		want string
 	}{
-		{"nothing", nil, "/tmp"},
-		{"empty", map[string]string{"NIXL_TELEMETRY_DIR": ""}, "/tmp"},
-		{"directory", map[string]string{"NIXL_TELEMETRY_DIR": "/run/nixl"}, "/run/nixl"},
-		{"second name", map[string]string{"NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/run/other"}, "/run/other"},
-		{"both", map[string]string{
-			"NIXL_TELEMETRY_DIR":                  "/run/nixl",
-			"NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH": "/run/other",
-		}, "/run/nixl"},
+		"no environment": {nil, "/tmp"},
+		"not set":        {env(nil), "/tmp"},
+		"empty":          {env(map[string]string{process.EnvDir: ""}), "/tmp"},
+		"set":            {env(map[string]string{process.EnvDir: "/run/nixl"}), "/run/nixl"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := env(tt.vars).Dir(); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
+		if got := tt.env.Dir(); got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
 	}
 }
 
@@ -74,42 +67,26 @@ func check[T comparable](t *testing.T, value string, got, want T, err error, var
 	}
 }
 
-func TestNilEnvHasDefaults(t *testing.T) {
-	if got := process.Env(nil).Dir(); got != "/tmp" {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestExporterDeterminesRingAndStoreDirectory(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		vars  map[string]string
-		ring  bool
-		store string
+		enable, exporter, store string
+		ring                    bool
+		want                    string
 	}{
-		{"nothing", nil, false, ""},
-		{"enabled", map[string]string{process.EnvEnable: "y"}, true, ""},
-		{"enabled in another way", map[string]string{process.EnvEnable: "True"}, true, ""},
-		{"disabled", map[string]string{process.EnvEnable: "n", process.EnvExporter: "BUFFER"}, false, ""},
-		{"neither", map[string]string{process.EnvEnable: "maybe"}, false, ""},
-		{"empty exporter", map[string]string{process.EnvEnable: "1", process.EnvExporter: ""}, true, ""},
-		{"ring", map[string]string{process.EnvEnable: "enable", process.EnvExporter: "BUFFER"}, true, ""},
-		{"prometheus", map[string]string{process.EnvEnable: "on", process.EnvExporter: "prometheus"}, false, ""},
-		{"store", map[string]string{
-			process.EnvEnable: "yes", process.EnvExporter: "prometheus_mp", process.EnvMultiprocDir: "/dev/shm/nixl",
-		}, false, "/dev/shm/nixl"},
-		{"ring, and a directory for stores", map[string]string{
-			process.EnvEnable: "yes", process.EnvMultiprocDir: "/dev/shm/nixl",
-		}, true, ""},
-		{"store, disabled", map[string]string{
-			process.EnvEnable: "no", process.EnvExporter: "prometheus_mp", process.EnvMultiprocDir: "/dev/shm/nixl",
-		}, false, ""},
+		{"", "", "", false, ""},
+		{"y", "", "", true, ""},
+		{"True", "", "", true, ""},
+		{"n", "BUFFER", "", false, ""},
+		{"maybe", "", "", false, ""},
+		{"enable", "BUFFER", "", true, ""},
+		{"on", "prometheus", "", false, ""},
+		{"yes", "prometheus_mp", "/shm", false, "/shm"},
+		{"1", "", "/shm", true, ""},
+		{"no", "prometheus_mp", "/shm", false, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			e := env(tt.vars)
-			if e.WritesRing() != tt.ring || e.StoreDir() != tt.store {
-				t.Errorf("ring: %v, store: %q", e.WritesRing(), e.StoreDir())
-			}
-		})
+		e := env(map[string]string{process.EnvEnable: tt.enable, process.EnvExporter: tt.exporter, process.EnvMultiprocDir: tt.store})
+		if e.WritesRing() != tt.ring || e.StoreDir() != tt.want {
+			t.Errorf("%+v: ring: %v, store: %q", tt, e.WritesRing(), e.StoreDir())
+		}
 	}
 }

@@ -41,15 +41,10 @@ func (s *state) usesNIXL() bool { return s.library || len(s.Dirs)+len(s.Stores) 
 func (s *state) awaitsRing() bool { return s.library && len(s.Dirs)+len(s.Stores) == 0 }
 
 // examine examines a process. before is the state after an earlier examination, but with the
-// current pod and container.
-func (s reader) examine(before state) (state, error) {
-	p, err := s.read(before)
-	return p, exitedOr(err)
-}
-
-// read reads everything relative to one open directory of /proc, which belongs to the same
-// process even if the PID is reused.
-func (s reader) read(before state) (p state, err error) {
+// current pod and container. It reads everything relative to one open directory of /proc, which
+// belongs to the same process even if the PID is reused.
+func (s reader) examine(before state) (p state, err error) {
+	defer func() { err = exitedOr(err) }()
 	root, err := os.OpenRoot(pidDir(s.proc, before.PID))
 	if err != nil {
 		return p, err
@@ -71,11 +66,12 @@ func (s reader) read(before state) (p state, err error) {
 		return p, err
 	}
 	env := Env(func(name string) (string, bool) { v, ok := p.Env[name]; return v, ok })
-	if env.WritesRing() {
-		p.Dirs = addAbsolute(nil, root, rootPath, env.Dir())
+	// The files in a directory with a relative path are found when they are mapped.
+	if dir := env.Dir(); env.WritesRing() && path.IsAbs(dir) {
+		p.Dirs = addDir(nil, path.Clean(dir))
 	}
-	if store := env.StoreDir(); store != "" {
-		p.Stores = addAbsolute(nil, root, rootPath, store)
+	if dir := env.StoreDir(); path.IsAbs(dir) {
+		p.Stores = addDir(nil, path.Clean(dir))
 	}
 	if err := s.readMappings(root, rootPath, &p); err != nil {
 		return p, err
@@ -195,20 +191,6 @@ func readNamespaces(root *os.Root, rootPath string, p *Process) error {
 		p.ContainerName = parseMountinfo(mounts, p.Pod)
 	}
 	return errors.Join(err1, err2)
-}
-
-// addAbsolute adds the directory from a variable. A relative path is relative to the
-// working directory, provided that the process hasn't changed it since.
-func addAbsolute(list []string, root *os.Root, rootPath, dir string) []string {
-	if !path.IsAbs(dir) {
-		wd, err := root.Readlink("cwd")
-		wd, ok := below(rootPath, wd)
-		if err != nil || !ok {
-			return list
-		}
-		dir = path.Join(wd, dir)
-	}
-	return addDir(list, path.Clean(dir))
 }
 
 func readFile(root *os.Root, name string, limit int64) ([]byte, error) {

@@ -45,7 +45,7 @@ var (
 // setProcess starts a process, or changes it.
 func (h *host) setProcess(p task) {
 	h.t.Helper()
-	p.Root, p.Cwd, p.Namespace = h.root, cmp.Or(p.Cwd, h.root), cmp.Or(p.Namespace, "mnt:[4026531841]")
+	p.Root, p.Namespace = h.root, cmp.Or(p.Namespace, "mnt:[4026531841]")
 	h.Start(p)
 }
 

@@ -200,24 +200,15 @@ func TestScanThatIsCutShortHasNotSeenTheRest(t *testing.T) {
 	}
 }
 
-// hostile creates a container's root with links and special files in directories of
-// rings. Some of the links lead outside the root.
+// hostile creates a container's root with links and special files. Some of the links lead
+// outside the root.
 func hostile(t *testing.T) (h *host, p Process) {
 	t.Helper()
 	h = newHost(t)
-	outside := t.TempDir()
-	must.OK(t, os.Mkdir(filepath.Join(outside, "rings"), 0o750))
 	h.ring("/run/nixl/agent")
 	must.OK(t, os.MkdirAll(filepath.Join(h.root, "proc/1"), 0o750))
 	for link, target := range map[string]string{
-		"var-run":       "/run",
-		"relative":      "run/nixl",
-		"out":           outside,
-		"up":            "../../../../../../../../" + outside,
-		"run/nixl/out":  outside,
-		"run/nixl/back": "/run",
-		"proc/1/root":   "/proc/self/root",
-		"loop":          "/loop",
+		"var-run": "/run", "out": t.TempDir(), "run/nixl/back": "/run", "proc/1/root": "/proc/self/root", "loop": "/loop",
 	} {
 		must.OK(t, os.Symlink(target, filepath.Join(h.root, link)))
 	}
@@ -236,23 +227,11 @@ func TestOpenDirStaysInRoot(t *testing.T) {
 		{"/run/nixl", ".", nil},
 		{"/run", "nixl", nil},
 		{"/", "run/nixl", nil},
-		{"/run/../run/./nixl/", ".", nil},
 		{"/../../run/nixl", ".", nil},
 		{"/var-run/nixl", ".", nil}, // in most images, /var/run is a link to /run
-		{"/relative", ".", nil},
-		{"/none", ".", fs.ErrNotExist},
-		{"/run/nixl", "none", fs.ErrNotExist},
 		{"/out", ".", fs.ErrNotExist},
-		{"/out/rings", ".", fs.ErrNotExist},
-		{"/up/rings", ".", fs.ErrNotExist},
-		{"/run/nixl", "out", files.ErrNotDir},
 		{"/run/nixl", "back", files.ErrNotDir},
 		{"/run/nixl", "..", fs.ErrInvalid},
-		{"/run/nixl", "/etc", fs.ErrInvalid},
-		{"/fifo", ".", files.ErrNotDir},
-		{"/file", ".", files.ErrNotDir},
-		{"/loop", ".", files.ErrNotDir},
-		{"/run/nixl/agent", ".", files.ErrNotDir},
 		{"/" + strings.Repeat("x/", 4096), ".", syscall.ENAMETOOLONG},
 	} {
 		f, err := OpenDir(p, h.Proc, tt.dir, tt.name)
@@ -262,12 +241,8 @@ func TestOpenDirStaysInRoot(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if _, err := f.Lstat("agent"); err != nil {
-			t.Errorf("%s, %s: %v", tt.dir, tt.name, err)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		_, err = f.Lstat("agent")
+		must.OK(t, errors.Join(err, f.Close()))
 	}
 }
 

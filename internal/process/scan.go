@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -178,19 +177,10 @@ func (s *Scanner) due(now time.Time, again func(Process) bool) []*record {
 // block this. The group is the container, or else the cgroup: processes that may be under
 // the same control.
 func (s *Scanner) readCgroup(r *record) error {
-	b, err := s.readFile(r, "cgroup", maxCgroup)
+	b, err := os.ReadFile(pidDir(s.proc, r.PID) + "/cgroup")
 	r.Pod, r.Container = parseCgroup(b)
 	r.group = cmp.Or(r.Container, string(b))
 	return err
-}
-
-func (s *Scanner) readFile(r *record, name string, limit int64) ([]byte, error) {
-	f, err := os.Open(pidDir(s.proc, r.PID) + "/" + name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // examineAll examines processes until that has taken too long. The others stay due, and are
@@ -207,7 +197,7 @@ func (s *Scanner) examineAll(due []*record, now time.Time, most time.Duration) {
 		if !s.mayExamine(r.group) {
 			continue
 		}
-		statm, err := s.readFile(r, "statm", maxFile)
+		statm, err := os.ReadFile(pidDir(s.proc, r.PID) + "/statm")
 		size, _, _ := strings.Cut(string(statm), " ")
 		switch {
 		case err != nil:

@@ -37,7 +37,7 @@ type Process struct {
 	Library    string   // path of a library that is mapped
 	Mappings   string   // more mappings, as in /proc/PID/maps
 	Mounts     string   // as in /proc/PID/mountinfo
-	Root, Cwd  string   // directories; / if empty
+	Root       string   // root directory; / if empty
 }
 
 // New returns a Host with only an init process.
@@ -73,7 +73,7 @@ func (h *Host) Start(p Process) {
 		errs = append(errs, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for name, to := range map[string]string{
-		"ns/mnt": p.Namespace, "root": cmp.Or(p.Root, "/"), "cwd": cmp.Or(p.Cwd, "/"), "exe": cmp.Or(p.Executable, "/usr/bin/python3"),
+		"ns/mnt": p.Namespace, "root": cmp.Or(p.Root, "/"), "exe": cmp.Or(p.Executable, "/usr/bin/python3"),
 	} {
 		_ = os.Remove(filepath.Join(dir, name)) // may not exist
 		errs = append(errs, os.Symlink(to, filepath.Join(dir, name)))
