@@ -61,21 +61,13 @@ func parseCgroupPath(line string) (pod, container string) {
 	parts := strings.FieldsFunc(line, func(r rune) bool { return r == '/' || r == ':' })
 	users := false
 	for _, part := range parts {
-		if part == "user.slice" && pod == "" {
-			users = true
-		}
-		if m := kubeletPod.FindStringSubmatch(part); m != nil && pod == "" && !users {
-			pod, container = strings.ReplaceAll(m[1], "_", "-"), ""
-			continue
-		}
-		// conmon, the monitor of a container, runs outside the container.
-		m := runtimeContainer.FindStringSubmatch(part)
-		if m == nil || container != "" || strings.HasSuffix(m[1], "conmon") {
-			continue
-		}
-		container = m[2]
-		if pod != "" {
-			break
+		users = users || part == "user.slice"
+		p, c := kubeletPod.FindStringSubmatch(part), runtimeContainer.FindStringSubmatch(part)
+		switch {
+		case p != nil && pod == "" && !users:
+			pod, container = strings.ReplaceAll(p[1], "_", "-"), ""
+		case c != nil && container == "" && !strings.HasSuffix(c[1], "conmon"): // the monitor of a container runs outside of it
+			container = c[2]
 		}
 	}
 	return pod, container

@@ -113,6 +113,16 @@ func TestAttributesAreThoseThatAProcessMaySet(t *testing.T) {
 	}
 }
 
+func TestKeysOfOneLabelAreEqual(t *testing.T) {
+	for key, want := range map[string]string{
+		"azAZ_09": "azAZ_09", "a.b": "a_b", "a._-b": "a_b", "aü{": "a_", "a/b:c@d[e`f": "a_b_c_d_e_f", "_a": "", "0a": "", "": "",
+	} {
+		if got := Label(key); got != want {
+			t.Errorf("%q has the label %q, want %q", key, got, want)
+		}
+	}
+}
+
 func TestOnlyListedAttributesAreTaken(t *testing.T) {
 	got := newFilter([]string{"service.*", "deployment.*", "team"}, nil).attributes(
 		"service.version=1,deployment.environment.name=prod,team=a,teams=b,my.service.version=2,le=1", "decode")

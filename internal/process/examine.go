@@ -118,10 +118,10 @@ func (s reader) ancestor(pid int, namespace string) (env map[string]string, inta
 		return nil, false, 0
 	}
 	defer root.Close()
-	b, err1 := readFile(root, "stat", maxFile)
-	there, err2 := root.Readlink("ns/mnt")
+	b, _ := readFile(root, "stat", maxFile)
+	there, _ := root.Readlink("ns/mnt")
 	stat, ok := parseStat(b)
-	if err1 != nil || err2 != nil || !ok || there != namespace {
+	if !ok || there != namespace {
 		return nil, false, 0
 	}
 	env, intact, err = s.environ(root)

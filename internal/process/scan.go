@@ -95,21 +95,16 @@ func (s *Scanner) Seen(container string) time.Time {
 // list updates the records of all processes, except for this one, which has rings mapped, but
 // isn't an agent.
 func (s *Scanner) list(now time.Time) error {
-	dir, err := os.Open(s.proc)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
+	files, err := os.ReadDir(s.proc)
 	if err != nil {
 		return err
 	}
 	self, _ := os.Readlink(s.proc + "/self")
 	before := s.records
 	s.records = make(map[int]*record)
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid <= 0 || name == self {
+	for _, f := range files {
+		pid, err := strconv.Atoi(f.Name())
+		if err != nil || pid <= 0 || f.Name() == self {
 			continue
 		}
 		if r := s.visit(pid, before[pid], now); r != nil {
@@ -173,10 +168,13 @@ func (s *Scanner) due(now time.Time, again func(Process) bool) []*record {
 	return due
 }
 
-// readCgroup sets the pod, the container and the group of a process. The process can't
-// block this. The group is the container, or else the cgroup: processes that may be under
-// the same control.
+// readCgroup sets the pod, the container and the group of a process when it is first seen, and
+// after an exec. The process can't block this. The group is the container, or else the cgroup:
+// processes that may be under the same control.
 func (s *Scanner) readCgroup(r *record) error {
+	if r.group != "" {
+		return nil
+	}
 	b, err := os.ReadFile(pidDir(s.proc, r.PID) + "/cgroup")
 	r.Pod, r.Container = parseCgroup(b)
 	r.group = cmp.Or(r.Container, string(b))

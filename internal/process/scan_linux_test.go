@@ -292,10 +292,11 @@ func TestReusedPIDIsExaminedAgain(t *testing.T) {
 	if found := h.scan(s, time.Second); len(found) != 0 {
 		t.Errorf("found = %+v", found)
 	}
-	// The PID of a process that doesn't use NIXL is reused.
-	h.setProcess(task{PID: 100, Start: 4, Env: enabled, Mappings: "\n"})
+	// The PID of a process that doesn't use NIXL is reused by one that has overwritten its environment.
+	h.setProcess(task{PID: 10, Env: enabled})
+	h.setProcess(task{PID: 100, Start: 4, Parent: 10, Env: overwritten, Mappings: "\n"})
 	h.scan(s, time.Minute)
-	if found := h.scan(s, 0); len(found) != 1 || found[0].Start != 4 {
+	if found := h.scan(s, 0); len(found) != 2 || found[1].Start != 4 {
 		t.Errorf("found = %+v", found)
 	}
 }

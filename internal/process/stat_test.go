@@ -45,6 +45,7 @@ func TestPrivilegedRequiresBothCapabilities(t *testing.T) {
 	for status, want := range map[string]bool{
 		"CapPrm:\t0000000000000000\nCapEff:\t000001fffeffffff\n": true,
 		"CapEff:\t0000000000080002\n":                            true,
+		"CapEff:\t0000000000480002\n":                            true,
 		"CapEff:\t0000000000080000\n":                            false,
 		"CapEff:\t0000000000000002\nCapBnd:\t000001ffffffffff\n": false,
 		"CapEff:\tx\n": false,
