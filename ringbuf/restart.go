@@ -5,7 +5,6 @@ package ringbuf
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -71,19 +70,8 @@ func (r *Reader) look() (state, error) {
 	return s, nil
 }
 
-// load loads and checks the header. Agents with different capacities may restart between two
-// loads, so a position beyond the last slot is loaded again.
+// load loads and checks the header.
 func (r *Reader) load() (s state, err error) {
-	const tries = 100
-	for range tries {
-		if s, err = r.loadOnce(); err == nil || errors.Is(err, ErrRestarted) {
-			break
-		}
-	}
-	return s, err
-}
-
-func (r *Reader) loadOnce() (s state, err error) {
 	// Acquire: pairs with the agent's release store after it wrote the slot.
 	// A restarting agent stores writePos before readPos. The loads have the same
 	// order, so a restart between them appears as the old writePos with readPos 0.

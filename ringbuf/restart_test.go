@@ -8,7 +8,6 @@ package ringbuf
 import (
 	"errors"
 	"os"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -87,27 +86,6 @@ func TestRestartBetweenPassesIsDetected(t *testing.T) {
 	}
 }
 
-func TestRestartBeforeCommitIsDetected(t *testing.T) {
-	for _, s := range starts {
-		for _, at := range []int{0, 5, 64, 100} {
-			t.Run(s.name, func(t *testing.T) {
-				w := newRing(t, V2, 64)
-				r := open(t, w.Path(), Consume)
-				advance(t, w, r, at)
-				push(t, w, 0, 33)
-				equal(t, "events", read(t, r), samples(V2, 0, 33))
-				restarted := create(t, w.Path(), s.layout, s.capacity)
-				if err := r.Commit(); !isAny(err, s.want) {
-					t.Errorf("commit at %d: %v, want %v", at, err, s.want)
-				}
-				if h := headerOf(restarted); h.ReadPos != 0 {
-					t.Errorf("position %d was stored into the new ring", h.ReadPos)
-				}
-			})
-		}
-	}
-}
-
 // The header doesn't contain an observer's position. It must still detect that the
 // slots after its position are old.
 func TestObserverDetectsARestart(t *testing.T) {
@@ -129,18 +107,6 @@ func TestObserverDetectsARestart(t *testing.T) {
 			})
 		}
 	}
-}
-
-// If nothing was read yet and the ring has the same layout and size, the reader
-// continues with the new run.
-func TestRestartOfAnUnreadRingIsTransparent(t *testing.T) {
-	w := newRing(t, V4, 16)
-	r := open(t, w.Path(), Consume)
-	push(t, w, 0, 5) // never read
-	restarted := create(t, w.Path(), V4, 16)
-	push(t, restarted, 50, 53)
-	equal(t, "events", read(t, r), samples(V4, 50, 53))
-	commit(t, r)
 }
 
 // The positions of a ring that was never read can't show a restart, but the header or
@@ -240,39 +206,4 @@ func TestCommitFromZeroFailsIfTheNextRunHasEqualEvents(t *testing.T) {
 			t.Errorf("%+v: read position %d, error %v", next, atomic.LoadUint64(r.read), err)
 		}
 	}
-}
-
-// Agents with a larger and with the same capacity start between the loads of a position and of the
-// capacity. The position is beyond the last slot of the ring that was opened, but the ring isn't broken.
-func TestStartsBetweenLoadsBreakNoRing(t *testing.T) {
-	p, _ := plainRing(t, V4, 8)
-	c := p.reader(t, Consume)
-	var apart [64]uint64 // on other cache lines, so that more starts fall between the loads
-	c.words.read, c.words.capacity = &apart[16], &apart[48]
-	*c.words.capacity = 8
-	var stop atomic.Bool
-	var agents sync.WaitGroup
-	agents.Go(func() {
-		for !stop.Load() {
-			for _, slots := range []uint64{16, 8} {
-				atomic.StoreUint64(c.words.write, 0)
-				atomic.StoreUint64(c.words.capacity, slots)
-				atomic.StoreUint64(c.words.read, 0)
-				atomic.StoreUint64(c.words.write, slots-4)
-			}
-		}
-	})
-	const want = 300_000 // looks during a start
-	for looks, starts := 0, 0; starts < want && looks < 1_000_000; looks++ {
-		_, err := c.load()
-		if errors.Is(err, ErrInvalid) {
-			t.Error(err)
-			break
-		}
-		if err != nil {
-			starts++
-		}
-	}
-	stop.Store(true)
-	agents.Wait()
 }
