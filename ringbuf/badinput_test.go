@@ -158,13 +158,6 @@ func TestDeviceIsRefused(t *testing.T) {
 	}
 }
 
-func TestPathBelowAFileIsRefused(t *testing.T) {
-	w := newRing(t, V4, 16)
-	if _, err := OpenReader(w.Path()+"/agent", Observe); !errors.Is(err, unix.ENOTDIR) {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestInvalidPositionsAreDetectedWhileOpen(t *testing.T) {
 	for _, mode := range modes() {
 		for _, change := range []func(*ringtest.Header){
@@ -196,29 +189,6 @@ func TestLaterChangesOfMaskAndCapacityAreNotUsed(t *testing.T) {
 	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.Capacity = 1 << 40 })
 	if got, err := tryRead(r, 0); !errors.Is(err, ErrRestarted) || len(got) != 0 {
 		t.Errorf("under another capacity: %d events, error %v", len(got), err)
-	}
-}
-
-// An application can store any bytes as a name in layout V1.
-func TestNamesAreReturnedByteForByte(t *testing.T) {
-	w := newRing(t, V1, 8)
-	r := open(t, w.Path(), Consume)
-	names := []string{strings.Repeat("n", 32), "\xff\xfe\xfd" + strings.Repeat("\x80", 29), "\x00behind", "\x01\x02\n\x1b[31m", "ok"}
-	events := make([]Event, 0, len(names))
-	for _, name := range names {
-		var n Name
-		copy(n[:], name)
-		events = append(events, Event{Named: true, Name: n, Category: -7, Value: 1<<64 - 1})
-	}
-	if n, err := w.PushBatch(events); err != nil || n != len(names) {
-		t.Fatal(n, err)
-	}
-	got := read(t, r)
-	equal(t, "events", got, events)
-	for i, want := range []string{names[0], names[1], "", names[3], names[4]} {
-		if got[i].EventName() != want {
-			t.Errorf("name %d is %q, want %q", i, got[i].EventName(), want)
-		}
 	}
 }
 

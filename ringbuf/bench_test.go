@@ -54,23 +54,6 @@ func BenchmarkDrainV1(b *testing.B) {
 	}
 }
 
-// BenchmarkDrainEvent decodes each event into a copy.
-func BenchmarkDrainEvent(b *testing.B) {
-	for _, l := range []Layout{V4, V1} {
-		b.Run(l.String(), func(b *testing.B) {
-			var sum uint64
-			benchmarkDrain(b, l, Consume, func(batch Batch) {
-				for i := range batch.Len() {
-					sum += batch.Event(i).Value
-				}
-			})
-			if sum == 0 {
-				b.Error("nothing was counted")
-			}
-		})
-	}
-}
-
 func benchmarkDrain(b *testing.B, l Layout, mode Mode, fn func(Batch)) {
 	b.Helper()
 	const capacity = 4096
@@ -99,22 +82,6 @@ func refill(w *Writer, r *Reader) {
 		atomic.StoreUint64(w.read, r.next)
 	}
 	atomic.StoreUint64(w.write, (atomic.LoadUint64(w.read)-1)&r.mask)
-}
-
-// BenchmarkCopy copies the bytes of a full ring, the minimum for any drain that
-// copies.
-func BenchmarkCopy(b *testing.B) {
-	for _, l := range []Layout{V4, V1} {
-		b.Run(l.String(), func(b *testing.B) {
-			w := newRing(b, l, 4096)
-			push(b, w, 0, 4095)
-			dst := make([]byte, len(w.mem))
-			for b.Loop() {
-				copy(dst, w.mem)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4095, "ns/event")
-		})
-	}
 }
 
 // BenchmarkIdle drains an idle ring, and for comparison does only the one load that
@@ -158,22 +125,5 @@ func BenchmarkPassOfOneEvent(b *testing.B) {
 			b.Fatal(err)
 		}
 		must.OK(b, r.Commit())
-	}
-}
-
-func BenchmarkPush(b *testing.B) {
-	for _, l := range []Layout{V4, V1} {
-		b.Run(l.String(), func(b *testing.B) {
-			w := newRing(b, l, 4096)
-			batch := samples(l, 0, 4095)
-			b.ReportAllocs()
-			for b.Loop() {
-				if n, err := w.PushBatch(batch); n != len(batch) || err != nil {
-					b.Fatal(n, err)
-				}
-				atomic.StoreUint64(w.read, atomic.LoadUint64(w.write))
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4095, "ns/event")
-		})
 	}
 }

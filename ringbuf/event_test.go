@@ -76,14 +76,3 @@ func TestNamesEndAtTheFirstNUL(t *testing.T) {
 		}
 	}
 }
-
-func TestEventNameIsTheNameOrTheTypeName(t *testing.T) {
-	typed := NewEvent(TypeErrBackend, 1)
-	if got := typed.EventName(); got != "agent_err_backend" {
-		t.Errorf("a typed event is named %q", got)
-	}
-	named := NewNamedEvent(CategoryBackend, "ucx_progress", 1)
-	if got := named.EventName(); got != "ucx_progress" {
-		t.Errorf("a named event is named %q", got)
-	}
-}

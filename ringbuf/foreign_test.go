@@ -64,22 +64,6 @@ func TestForeignReaderIsDetected(t *testing.T) {
 	}
 }
 
-// NIXL's own reader consumes events one by one while this one drains. The positions
-// stay within the written events.
-func TestForeignReaderMovesToTheEnd(t *testing.T) {
-	w := newRing(t, V4, 16)
-	r := open(t, w.Path(), Consume)
-	advance(t, w, r, 3)
-	push(t, w, 0, 10)
-	ringtest.Edit(t, w.Path(), func(h *ringtest.Header) { h.ReadPos = 13 })
-	if _, err := tryRead(r, 0); err == nil {
-		t.Error("the foreign reader was not detected")
-	}
-	push(t, w, 10, 14)
-	equal(t, "events", read(t, r), samples(V4, 10, 14))
-	commit(t, r)
-}
-
 // If a foreign reader stops at position 0, the ring looks as if the agent had
 // restarted. The caller opens the ring again and loses only the foreign reader's
 // events.

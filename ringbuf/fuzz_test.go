@@ -11,7 +11,6 @@ import (
 	"math/bits"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
@@ -229,66 +228,6 @@ func fuzzBatch(t *testing.T, b Batch) {
 			t.Errorf("event %d: %+v, encoded and decoded again %+v", i, e, again)
 		}
 	}
-}
-
-// FuzzEvent decodes any bytes as one slot of each layout.
-func FuzzEvent(f *testing.F) {
-	for _, c := range ringtest.Cases(f) {
-		if c.Readable() {
-			f.Add(fileBytes(f, c.File)[40 : 40+2*16])
-			f.Add(fileBytes(f, c.File)[40+int(c.ReadPos):][:16])
-		}
-	}
-	f.Add(bytes.Repeat([]byte{0xff}, 56))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		aligned := alignedBytes(56)
-		copy(aligned, b)
-		for _, l := range Layouts() {
-			batch := Batch{layout: l, slots: aligned[:l.EventSize()]}
-			fuzzBatch(t, batch)
-			e := batch.Event(0)
-			le := binary.LittleEndian
-			switch size := l.EventSize(); {
-			case e.Value != le.Uint64(aligned[size-8:]):
-				t.Errorf("%v: value %d", l, e.Value)
-			case l == V1 && (e.TimestampMicros != le.Uint64(aligned) || uint32(e.Category) != le.Uint32(aligned[8:])):
-				t.Errorf("%v: %+v", l, e)
-			case l == V2 && uint32(e.Category) != le.Uint32(aligned):
-				t.Errorf("%v: category %v", l, e.Category)
-			case l == V2 && uint32(e.Type) != le.Uint32(aligned[4:]):
-				t.Errorf("%v: type %d", l, e.Type)
-			case l >= V3 && uint32(e.Type) != le.Uint32(aligned):
-				t.Errorf("%v: type %d", l, e.Type)
-			case l >= V3 && !l.Knows(e.Type) && e.Category != -1:
-				t.Errorf("%v: type %d has category %v", l, e.Type, e.Category)
-			}
-		}
-	})
-}
-
-// FuzzName checks names of any bytes.
-func FuzzName(f *testing.F) {
-	for _, s := range []string{"", "agent_tx_bytes", "näme \"q\" \\b", "\xff\xfe", "a\x00b", "0123456789012345678901234567890123456789"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var raw Name
-		copy(raw[:], s)
-		want := s[:min(len(s), len(raw))]
-		if i := bytes.IndexByte(raw[:], 0); i >= 0 {
-			want = string(raw[:i])
-		}
-		if got := raw.String(); got != want || string(raw.Bytes()) != want {
-			t.Errorf("the name in % x is %q, want %q", raw, got, want)
-		}
-		made := MakeName(s)
-		if made[len(made)-1] != 0 {
-			t.Errorf("MakeName(%q) leaves no NUL", s)
-		}
-		if got := made.String(); !bytes.HasPrefix([]byte(s), []byte(got)) || utf8.ValidString(got) && len(got) > 31 {
-			t.Errorf("MakeName(%q) is %q", s, got)
-		}
-	})
 }
 
 // known checks that err is one of the documented errors.

@@ -130,25 +130,6 @@ func TestHeaderThatClaimsHolesLaterAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A restarting agent stores 0 as its write position, so that the ring looks as if it had
-// been written to its end.
-func TestRestartInTheFirstLapAllocatesNothing(t *testing.T) {
-	for _, mode := range modes() {
-		path := filepath.Join(onTmpfs(t), "agent")
-		w := create(t, path, V4, 1<<16)
-		r := open(t, path, mode)
-		advance(t, w, r, 100)
-		before := allocated(t, path)
-		setPositions(t, path, 0, 100)
-		if events, err := tryRead(r, 0); len(events) > 0 {
-			t.Errorf("mode %v: %d events, error %v", mode, len(events), err)
-		}
-		if after := allocated(t, path); after != before {
-			t.Errorf("mode %v: %d bytes are allocated, %d before", mode, after, before)
-		}
-	}
-}
-
 func TestHolesThatAreMadeLaterAreFoundInTheNextLap(t *testing.T) {
 	path := filepath.Join(onTmpfs(t), "agent")
 	const capacity = 1 << 16

@@ -84,25 +84,6 @@ func TestLayoutsMatchTheirStructsAndVersions(t *testing.T) {
 	}
 }
 
-func TestKnowsCoversTheTypesOfALayout(t *testing.T) {
-	for _, c := range []struct {
-		layout Layout
-		last   Type // the last type that it knows
-		none   bool
-	}{
-		{layout: V1, none: true},
-		{layout: V2, last: TypeErrNoTelemetry},
-		{layout: V3, last: TypeErrNoTelemetry},
-		{layout: V4, last: TypeEventsDropped},
-	} {
-		for typ := range Type(30) {
-			if got, want := c.layout.Knows(typ), !c.none && typ <= c.last; got != want {
-				t.Errorf("%v knows type %d: %v, want %v", c.layout, typ, got, want)
-			}
-		}
-	}
-}
-
 // The limit applies even if the file is as large as the header claims.
 func TestCapacityIsLimited(t *testing.T) {
 	for _, l := range []Layout{V1, V4} {

@@ -12,20 +12,6 @@ import (
 	"testing"
 )
 
-// An observer sees consumed events until the agent overwrites them.
-func TestObserverSeesWhatAConsumerTakes(t *testing.T) {
-	eachLayout(t, func(t *testing.T, l Layout) {
-		w := newRing(t, l, 16)
-		c, o := open(t, w.Path(), Consume), open(t, w.Path(), Observe)
-		for from := 0; from < 100; from += 7 {
-			push(t, w, from, from+7)
-			equal(t, "consumer", read(t, c), samples(l, from, from+7))
-			commit(t, c)
-			equal(t, "observer", read(t, o), samples(l, from, from+7))
-		}
-	})
-}
-
 func TestObserverCopiesALargeRingInBatches(t *testing.T) {
 	eachLayout(t, func(t *testing.T, l Layout) {
 		w := newRing(t, l, 8192)

@@ -112,35 +112,6 @@ func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, p
 	}
 }
 
-func TestOpenDuringRestartReadsNoStaleEvents(t *testing.T) {
-	for _, l := range []Layout{V2, V4} {
-		for paused := range len(restart(l)) + 1 {
-			p, w := plainRing(t, l, 64)
-			p.stands = true
-			c := p.reader(t, Consume)
-			fill(t, w, 1, 41)
-			drain(t, c)
-			steps := restart(l)
-			for _, s := range steps[:paused] {
-				s.do(p)
-			}
-			r, err := NewReader(p.mem, p, Consume)
-			if err != nil {
-				if !errors.Is(err, ErrNotReady) {
-					t.Errorf("%v, %d stores: %v", l, paused, err)
-				}
-				continue
-			}
-			for _, s := range steps[paused:] {
-				if got, err := values(r); len(got) != 0 {
-					t.Errorf("%v, %d stores and then to %s: stale events %d (%v)", l, paused, s.name, got, err)
-				}
-				s.do(p)
-			}
-		}
-	}
-}
-
 // A restarting agent makes its next store at once, unless it is paused. So the reader waits until
 // the header has stayed the same for a moment, or has changed.
 func TestRingThatWrapsToZeroIsReadAfterAMoment(t *testing.T) {
@@ -273,38 +244,6 @@ func TestObserverDistinguishesALapFromARestart(t *testing.T) {
 		if got := drain(t, o); !slices.Equal(got, span(130, 140)) {
 			t.Errorf("read %d after a lap", got)
 		}
-	}
-}
-
-// If another run has written events between Commit's look and its swap from 0, nothing is
-// swapped.
-func TestSwapFromZeroComparesTheSlots(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		do   func(t *testing.T, p *plain, w *Writer)
-		want error
-	}{
-		{"nothing happens", func(*testing.T, *plain, *Writer) {}, nil},
-		{"the agent pushes", func(t *testing.T, _ *plain, w *Writer) { fill(t, w, 900, 901) }, nil},
-		{"restarted, and has written less", func(t *testing.T, p *plain, w *Writer) { restartTo(p, 6); fill(t, w, 900, 910) }, ErrRestarted},
-		{"restarted, and has written more", func(t *testing.T, p *plain, w *Writer) { restartTo(p, 6); fill(t, w, 900, 950) }, ErrRestarted},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p, w := plainRing(t, V4, 64)
-			r := p.reader(t, Consume)
-			fill(t, w, 1, 31)
-			if got, err := values(r); len(got) != 30 || err != nil {
-				t.Fatal(got, err)
-			}
-			c.do(t, p, w)
-			done, err := r.swap(30) // as Commit does after its look
-			if done != (c.want == nil) || !errors.Is(err, c.want) {
-				t.Errorf("swapped: %v, error %v, want %v", done, err, c.want)
-			}
-			if h := headerOf(w); (h.ReadPos == 30) != (c.want == nil) {
-				t.Errorf("read position %d", h.ReadPos)
-			}
-		})
 	}
 }
 

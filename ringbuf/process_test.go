@@ -15,10 +15,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -35,10 +33,6 @@ func TestMain(m *testing.M) {
 		openAsOther(path)
 		return
 	}
-	if dir := os.Getenv("RINGBUF_TEST_FILL"); dir != "" {
-		fillFileSystem(dir)
-		return
-	}
 	os.Exit(m.Run())
 }
 
@@ -46,11 +40,8 @@ func TestMain(m *testing.M) {
 type outcome struct {
 	Text                                  string
 	Permission, Locked, NotRing, ReadOnly bool
-	NoSpace                               bool
-	Pushed                                int
 	Owner, UID                            uint32
 	Events                                int
-	OfSparse                              []int
 }
 
 // openAsOther opens a ring, prints the outcome and keeps the ring open until standard
@@ -100,48 +91,6 @@ func mountReadOnly(path string) error {
 		unix.Mount(dir, dir, "", unix.MS_BIND, ""),
 		unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""),
 	)
-}
-
-// fillFileSystem pushes to a ring on a private file system that is too small for it.
-func fillFileSystem(dir string) {
-	check(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
-	check(unix.Mount("none", dir, "tmpfs", 0, "size=100k"))
-	unused, err := Create(filepath.Join(dir, "unused"), V4, 4096)
-	check(err)
-	used, err := Create(filepath.Join(dir, "used"), V4, 4096)
-	check(err)
-	check(used.Push(NewEvent(TypeTxBytes, 1)))
-	atomic.StoreUint64(used.read, 1) // like another reader; only the first page is allocated
-	w, err := Create(filepath.Join(dir, "agent"), V1, 4096)
-	check(err)
-	events := samples(V1, 0, 4095)
-	n, err := w.PushBatch(events)
-	o := outcome{Text: fmt.Sprint(err), NoSpace: errors.Is(err, unix.ENOSPC), Pushed: n}
-	r, err := OpenReader(w.Path(), Consume)
-	check(err)
-	got, err := tryRead(r, 0)
-	check(err)
-	o.Events = len(got)
-	o.OfSparse = append(readTwice(unused), readTwice(used)...)
-	check(json.NewEncoder(os.Stdout).Encode(o))
-	_, err = io.Copy(io.Discard, os.Stdin)
-	check(err)
-}
-
-// readTwice pushes, reads and commits two events, twice.
-func readTwice(w *Writer) (events []int) {
-	r, err := OpenReader(w.Path(), Consume)
-	check(err)
-	for range 2 {
-		for range 2 {
-			check(w.Push(NewEvent(TypeTxBytes, 1)))
-		}
-		got, err := tryRead(r, 0)
-		check(err)
-		check(r.Commit())
-		events = append(events, len(got))
-	}
-	return events
 }
 
 // other is a process that tries to open a ring.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -106,31 +105,6 @@ func TestCreateRefusesOtherFilesAndInvalidCapacities(t *testing.T) {
 	}
 }
 
-func TestFullRingRejectsEvents(t *testing.T) {
-	eachLayout(t, func(t *testing.T, l Layout) {
-		for _, capacity := range []int{2, 8} {
-			w := newRing(t, l, capacity)
-			r := open(t, w.Path(), Consume)
-			for range 3 * capacity { // at every position
-				free := capacity - 1 - r.distance(atomic.LoadUint64(w.read), atomic.LoadUint64(w.write)) // a commit to position 0 keeps a slot
-				for i := range free {
-					ok(t, w.Push(sample(l, i)))
-				}
-				before := headerOf(w)
-				if err := w.Push(sample(l, 99)); !errors.Is(err, ErrFull) {
-					t.Fatalf("push into a full ring: %v", err)
-				}
-				equal(t, "header after a push to a full ring", headerOf(w), before)
-				if n, err := w.Len(); n != capacity-1 || err != nil {
-					t.Errorf("length %d, want %d (%v)", n, capacity-1, err)
-				}
-				equal(t, "events", read(t, r), samples(l, 0, free))
-				commit(t, r)
-			}
-		}
-	})
-}
-
 func TestPushBatchStopsWhenTheRingIsFull(t *testing.T) {
 	w := newRing(t, V2, 16)
 	r := open(t, w.Path(), Consume)
@@ -191,17 +165,4 @@ func TestClosedWriterReturnsErrClosedAndLeavesTheFile(t *testing.T) {
 	if string(fileBytes(t, w.Path())) != string(before) {
 		t.Error("Close changed the ring")
 	}
-}
-
-func TestPushingDoesNotAllocate(t *testing.T) {
-	eachLayout(t, func(t *testing.T, l Layout) {
-		w := newRing(t, l, 4096)
-		e, i := sample(l, 0), 0
-		if n := testing.AllocsPerRun(1000, func() {
-			ok(t, w.Push(e))
-			i++
-		}); n != 0 {
-			t.Errorf("%v allocations for a push", n)
-		}
-	})
 }
