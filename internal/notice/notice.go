@@ -34,7 +34,6 @@ const (
 	RingLimit     // there are more rings than allowed
 	RingRestart   // an agent restarted
 	RingReplaced  // another file has replaced a ring
-	RingRemoved   // a ring's file was removed
 	RingRenamed   // a file is another name of an open ring
 	RingRetired   // a ring was closed because its agent exited
 	RingForeign   // another consumer reads a ring

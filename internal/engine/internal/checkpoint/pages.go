@@ -130,12 +130,9 @@ func NewPages(values [][]byte, until time.Time) (p *Pages, errs []error) {
 	return p, errs
 }
 
-// header is the first line of a page.
-type header struct{ Version int }
-
 // parse returns the entries of page i.
 func parse(value []byte, i int) (map[string]*line, error) {
-	var head header
+	var head struct{ Version int }
 	first, rest, _ := bytes.Cut(value, []byte("\n"))
 	if err := json.Unmarshal(first, &head); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -216,8 +213,7 @@ func (p *Pages) Ops(now time.Time) (ops []Op) {
 
 // value returns the text of a page.
 func (p *Pages) value(i int) []byte {
-	text, _ := json.Marshal(header{version})
-	text = append(text, '\n')
+	text := fmt.Appendf(nil, "{\"Version\":%d}\n", version)
 	for _, id := range slices.Sorted(maps.Keys(p.pages[i])) {
 		text = append(text, p.pages[i][id].text...)
 	}

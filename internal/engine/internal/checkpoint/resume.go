@@ -5,7 +5,6 @@ package checkpoint
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -20,22 +19,6 @@ const (
 	Restarted                      // the agent has restarted
 	ReadByOther                    // another process has consumed events
 )
-
-// String returns the outcome's name.
-func (o Outcome) String() string {
-	switch o {
-	case Resumed:
-		return "resumed"
-	case Finished:
-		return "finished"
-	case Restarted:
-		return "restarted"
-	case ReadByOther:
-		return "read by other"
-	default:
-		return fmt.Sprintf("outcome(%d)", uint8(o))
-	}
-}
 
 // Resume moves a ring that was just opened to the position of the totals. It commits
 // nothing, because the mark may be newer than the stored totals:

@@ -37,8 +37,10 @@ type Saver struct {
 	storage Storage
 	applied func(took time.Duration, err error)
 
-	loaded chan load     // buffer of one
-	saves  chan save     // buffer of one
+	loaded chan struct{} // closed when values and err are set
+	values [][]byte
+	err    error
+	saves  chan func()   // buffer of one
 	stop   chan struct{} // closed by Stop
 	done   chan struct{} // closed when the goroutine ends
 
@@ -46,35 +48,25 @@ type Saver struct {
 	cancel context.CancelFunc
 }
 
-type load struct {
-	values [][]byte
-	err    error
-}
-
-type save struct {
-	ops  []Op
-	done func(error)
-}
-
-// NewSaver starts a saver. It calls applied after each save.
+// NewSaver starts a saver. It calls applied after each save, unless it is nil.
 func NewSaver(s Storage, applied func(took time.Duration, err error)) *Saver {
 	ctx, cancel := context.WithCancel(context.Background())
 	saver := &Saver{
 		storage: s, applied: applied, ctx: ctx, cancel: cancel,
-		loaded: make(chan load, 1), saves: make(chan save, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		loaded: make(chan struct{}), saves: make(chan func(), 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go saver.run()
 	return saver
 }
 
 // Load returns the values of all keys; see [Keys]. It repeats a call that fails, and returns an
-// error after [LoadWait]. It must be called once.
+// error after [LoadWait].
 func (s *Saver) Load() ([][]byte, error) {
 	late := time.NewTimer(LoadWait)
 	defer late.Stop()
 	select {
-	case l := <-s.loaded:
-		return l.values, l.err
+	case <-s.loaded:
+		return s.values, s.err
 	case <-late.C:
 		return nil, context.DeadlineExceeded
 	}
@@ -84,7 +76,7 @@ func (s *Saver) Load() ([][]byte, error) {
 // saver's goroutine. It retains ops and never blocks. Only one save may be in progress.
 func (s *Saver) Save(ops []Op, done func(err error)) {
 	select {
-	case s.saves <- save{ops, done}:
+	case s.saves <- func() { s.apply(ops, done) }:
 	case <-s.done:
 	}
 }
@@ -105,15 +97,16 @@ func (s *Saver) Stop(ctx context.Context) error {
 
 func (s *Saver) run() {
 	defer close(s.done)
-	s.loaded <- s.load()
+	s.values, s.err = s.load()
+	close(s.loaded)
 	for {
 		select {
-		case one := <-s.saves:
-			s.apply(one)
+		case save := <-s.saves:
+			save()
 		case <-s.stop:
 			select {
-			case one := <-s.saves:
-				s.apply(one)
+			case save := <-s.saves:
+				save()
 			default:
 			}
 			return
@@ -121,27 +114,30 @@ func (s *Saver) run() {
 	}
 }
 
-func (s *Saver) load() load {
+func (s *Saver) load() ([][]byte, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, LoadWait)
 	defer cancel()
 	for {
 		values, err := s.storage.Get(ctx, Keys())
 		if end, _ := ctx.Deadline(); err == nil || time.Until(end) <= loadRetry {
-			return load{values, err}
+			return values, err
 		}
 		select {
 		case <-s.stop:
-			return load{nil, err}
+			return nil, err
 		case <-time.After(loadRetry):
 		}
 	}
 }
 
-func (s *Saver) apply(one save) {
+func (s *Saver) apply(ops []Op, done func(error)) {
 	began := time.Now()
-	err := s.storage.Apply(s.ctx, one.ops)
-	if s.ctx.Err() == nil {
-		s.applied(time.Since(began), err)
-		one.done(err)
+	err := s.storage.Apply(s.ctx, ops)
+	if s.ctx.Err() != nil {
+		return
 	}
+	if s.applied != nil {
+		s.applied(time.Since(began), err)
+	}
+	done(err)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -93,9 +92,6 @@ func TestRemovedRingStaysOpen(t *testing.T) {
 	remove(t, ring.Path())
 	x.round(d)
 	x.round(d)
-	if n := count[drain.Removed](x.owner); n != 1 {
-		t.Errorf("got %d Removed messages, want 1", n)
-	}
 	push(t, ring, 4)
 	if got := x.round(d)["agent"]; got != 4 {
 		t.Errorf("counted %d events, want 4", got)
@@ -211,24 +207,6 @@ func TestRingBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
 	x.round(d)
 	if s := d.State(); s.Open != 2 || len(s.Refused) != 0 {
 		t.Errorf("the third ring wasn't opened after another was retired: %+v", s)
-	}
-}
-
-func TestFileChangesAreSentToOwner(t *testing.T) {
-	x := newFixture(t)
-	ring := x.ring("agent", ringbuf.V4, 8)
-	d := x.directory(nil)
-	x.round(d)
-	x.round(d)
-	x.owner.takeMessages()
-	x.round(d)
-	if n := count[drain.Touched](x.owner); n != 0 {
-		t.Errorf("got %d Touched messages for an unchanged file", n)
-	}
-	must.OK(t, os.Chtimes(ring.Path(), x.clock(), x.clock()))
-	x.round(d)
-	if n := count[drain.Touched](x.owner); n != 1 {
-		t.Errorf("got %d Touched messages, want 1", n)
 	}
 }
 

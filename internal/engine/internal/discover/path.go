@@ -130,12 +130,8 @@ func (t *tracker) report(n notice.Notice) {
 	t.notices.Report(n)
 }
 
-// setState changes the state of a path. If the path loses the file of its open ring,
-// the owner is informed.
+// setState changes the state of a path.
 func (t *tracker) setState(r *record, s state) {
-	if r.ring != nil && r.state == open && s != open {
-		t.send(drain.Removed{ID: r.ID})
-	}
 	if s != refused {
 		t.setRefusal(r.Path, nil)
 	}
@@ -190,9 +186,6 @@ func (t *tracker) checkEntry(f *files.Dir, r *record) {
 		t.statFailed(r, err)
 	case r.ring != nil && idOf(r.ring) == info.ID:
 		t.setState(r, open)
-		if !r.info.Same(info) { // its agent may have restarted, which draining detects
-			t.send(drain.Touched{ID: r.ID})
-		}
 		r.info = info
 	case r.state != refused || !r.info.Same(info) || !r.until.IsZero() && !t.cfg.Now().Before(r.until):
 		t.tryOpen(f, r, info)

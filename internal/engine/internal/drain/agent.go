@@ -51,15 +51,11 @@ type agent struct {
 	announced bool
 
 	lastEvent time.Time // when events were last found, or the ring was opened, or closed to be opened again
-	shown     shown
-	news      uint64 // number of changes of lastEvent; two can have the same time
-	delivered uint64 // news as of the newest delivered collection
-}
-
-// shown is the state of an agent in the newest collection.
-type shown struct {
-	collection uint64
-	news       uint64
+	news      uint64    // number of changes of lastEvent; two can have the same time
+	delivered uint64    // news as of the newest delivered collection
+	shown     struct {  // in the newest collection
+		collection, news uint64
+	}
 }
 
 // held returns the number of events that were read but not committed.

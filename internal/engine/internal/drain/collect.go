@@ -20,7 +20,8 @@ type Collection struct {
 // collect is a request for the totals of all agents.
 type collect struct {
 	deadline time.Time
-	last     bool // rings are no longer read after this collection
+	last     bool        // rings are no longer read after this collection
+	expired  func() bool // nobody waits for the answer; nil for never
 	done     func(collected)
 
 	collected
@@ -39,7 +40,9 @@ type collected struct {
 const maxSlice = 128
 
 func (c *collect) apply(o *owner, _ time.Time) {
-	o.waiting = append(o.waiting, c)
+	if c.expired == nil || !c.expired() {
+		o.waiting = append(o.waiting, c)
+	}
 }
 
 // collectDue collects the next agents. With a store, begin does this instead.
@@ -94,7 +97,7 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 			stream = o.attributes(a.Agent, a.layout) // as far as they are known
 		}
 	}
-	a.shown = shown{collection: c.number, news: a.news}
+	a.shown.collection, a.shown.news = c.number, a.news
 	if o.stale(a, now) {
 		return
 	}

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
@@ -38,24 +37,6 @@ type (
 	Op = checkpoint.Op
 )
 
-func (c *LoopConfig) observeLag(lag time.Duration) {
-	if c.ObserveLag != nil {
-		c.ObserveLag(max(lag, 0))
-	}
-}
-
-func (c *LoopConfig) observeSave(took time.Duration, err error) {
-	if c.ObserveSave != nil {
-		c.ObserveSave(took, err)
-	}
-}
-
-func (c *LoopConfig) observeEvents(n uint64) {
-	if c.ObserveEvents != nil && n > 0 {
-		c.ObserveEvents(n)
-	}
-}
-
 // Loop runs an owner on its own goroutine, and a saver with storage. Its methods are safe for concurrent use. None
 // of them waits for a step that hangs, for example because of a failing disk.
 type Loop struct {
@@ -64,12 +45,6 @@ type Loop struct {
 	saver *checkpoint.Saver // nil without storage
 	mail  *mailbox.Mailbox[Message]
 	ended chan struct{}
-
-	// busy is the start of the current step in nanoseconds since started, or 0
-	// between steps.
-	busy    atomic.Int64
-	started time.Time
-	hung    atomic.Bool // whether it was reported that the loop hangs
 }
 
 // NewLoop starts a loop that drains the rings that its sources open. With storage, it loads all
@@ -78,11 +53,11 @@ func NewLoop(cfg LoopConfig) *Loop {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	l := &Loop{cfg: cfg, mail: mailbox.New[Message](), ended: make(chan struct{}), started: cfg.Now()}
+	l := &Loop{cfg: cfg, mail: mailbox.New[Message](), ended: make(chan struct{})}
 	saves := cfg.Storage != nil && !cfg.Observe // an observer has no position to resume
 	l.owner = newOwner(&l.cfg.Config, l, saves)
 	if saves {
-		l.saver = checkpoint.NewSaver(cfg.Storage, l.cfg.observeSave)
+		l.saver = checkpoint.NewSaver(cfg.Storage, l.cfg.ObserveSave)
 		values, err := l.saver.Load()
 		l.owner.load(values, err, cfg.Now())
 	}
@@ -103,8 +78,8 @@ func (l *Loop) run() {
 		}
 		messages := l.mail.Take(memory)
 		now := l.cfg.Now()
-		if len(messages) == 0 {
-			l.cfg.observeLag(now.Sub(next))
+		if len(messages) == 0 && l.cfg.ObserveLag != nil {
+			l.cfg.ObserveLag(max(now.Sub(next), 0))
 		}
 		next = l.step(now, messages)
 		if l.owner.stopped {
@@ -120,12 +95,11 @@ func (l *Loop) run() {
 }
 
 func (l *Loop) step(now time.Time, messages []Message) (next time.Time) {
-	l.busy.Store(max(int64(now.Sub(l.started)), 1))
 	counted := l.owner.counted
 	next = l.owner.step(now, messages)
-	l.busy.Store(0)
-	l.hung.Store(false)
-	l.cfg.observeEvents(l.owner.counted - counted)
+	if n := l.owner.counted - counted; n > 0 && l.cfg.ObserveEvents != nil {
+		l.cfg.ObserveEvents(n)
+	}
 	return next
 }
 
@@ -146,92 +120,54 @@ func closeLate(m Message) {
 // Collect drains all rings and returns the totals of all agents. With a saver, the
 // totals are stored before Collect returns, so that a crash can't undo them after they
 // were exported, unless the store is slower than ctx or than a grace period. Collect
-// returns an error if the loop hangs, has ended, or doesn't answer before ctx ends. If
-// last is set, rings are no longer read afterwards.
+// returns an error if the loop hangs or has ended. If last is set, rings are no longer
+// read afterwards.
 func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
-	if err := l.silent(); err != nil { // so that requests don't accumulate
-		return Collection{}, err
-	}
-	deadline := l.cfg.Now().Add(hungSave)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d.Add(-time.Until(d) / 10) // leaves time to export
-	}
+	ctx, cancel := context.WithTimeout(ctx, hungAfter)
+	defer cancel()
+	end, _ := ctx.Deadline()
+	left := time.Until(end)
 	answer := make(chan collected, 1)
-	l.Send(&collect{deadline: deadline, last: last, done: func(c collected) { answer <- c }})
-	c, err := await(ctx, l, answer)
-	slices.SortStableFunc(c.snapshots, func(a, b Snapshot) int { return strings.Compare(a.ID, b.ID) })
-	return Collection{Snapshots: c.snapshots, collected: c}, err
-}
-
-// await waits for the answer to a request.
-func await[T any](ctx context.Context, l *Loop, answer <-chan T) (none T, err error) {
-	check := time.NewTicker(hungAfter / 10)
-	defer check.Stop()
-	for {
-		select {
-		case v := <-answer:
-			return v, nil
-		case <-l.ended:
-			select {
-			case v := <-answer:
-				return v, nil
-			default:
-				return none, errStopped
-			}
-		case <-check.C:
-			if err := l.silent(); err != nil {
-				return none, err
-			}
-		case <-ctx.Done():
-			return none, fmt.Errorf("collect the totals of all agents: %w", context.Cause(ctx))
-		}
-	}
-}
-
-var (
-	errHangs   = fmt.Errorf("draining has blocked for %v", hungAfter)
-	errStopped = errors.New("draining has stopped")
-)
-
-// silent returns an error if the loop won't answer because it hangs or has ended.
-func (l *Loop) silent() error {
-	if l.hangs() {
-		l.reportHung()
-		return errHangs
-	}
+	l.Send(&collect{
+		deadline: l.cfg.Now().Add(min(hungSave, left*9/10)), // leaves time to export
+		last:     last, expired: func() bool { return ctx.Err() != nil }, done: func(c collected) { answer <- c },
+	})
 	select {
+	case c := <-answer:
+		slices.SortStableFunc(c.snapshots, func(a, b Snapshot) int { return strings.Compare(a.ID, b.ID) })
+		return Collection{Snapshots: c.snapshots, collected: c}, nil
 	case <-l.ended:
-		return errStopped
-	default:
-		return nil
+		return Collection{}, errStopped
+	case <-ctx.Done():
 	}
+	err := fmt.Errorf("collect the totals of all agents: %w", context.Cause(ctx))
+	if errors.Is(err, context.DeadlineExceeded) {
+		l.report(notice.Notice{
+			Kind: notice.DrainHangs, Level: slog.LevelError, Err: err,
+			Text: "draining has blocked, so no agent is drained or reported; check the disk that the rings are on, and custom sinks",
+		})
+	}
+	return Collection{}, err
 }
+
+// hungAfter is the time without an answer after which the loop counts as hanging.
+const hungAfter = hungSave + time.Second
+
+var errStopped = errors.New("draining has stopped")
 
 // Delivered reports that a collection was exported successfully. An agent that has
 // exited is reported until its last events are delivered.
 func (l *Loop) Delivered(c Collection) { l.Send(delivered{c.number}) }
 
-// Stop closes all rings and ends the loop. It returns an error if the loop hangs or
-// doesn't end before ctx does; the goroutine then keeps running.
+// Stop closes all rings and ends the loop. It returns an error if the loop doesn't end before ctx
+// does; the goroutine then keeps running.
 func (l *Loop) Stop(ctx context.Context) error {
 	l.Send(stop{})
-	check := time.NewTicker(hungAfter / 10)
-	defer check.Stop()
-	for {
-		select {
-		case <-l.ended:
-			return nil
-		default:
-		}
-		if l.hangs() {
-			return fmt.Errorf("stop: %w", errHangs)
-		}
-		select {
-		case <-l.ended:
-		case <-check.C:
-		case <-ctx.Done():
-			return fmt.Errorf("stop draining: %w", context.Cause(ctx))
-		}
+	select {
+	case <-l.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop draining: %w", context.Cause(ctx))
 	}
 }
 
@@ -242,26 +178,6 @@ func (l *Loop) StopSaving(ctx context.Context) error {
 		return nil
 	}
 	return l.saver.Stop(ctx)
-}
-
-// hungAfter is the duration of a step after which the loop counts as hanging.
-const hungAfter = time.Second
-
-// hangs reports whether the loop is stuck in a step.
-func (l *Loop) hangs() bool {
-	began := l.busy.Load()
-	return began != 0 && l.cfg.Now().Sub(l.started)-time.Duration(began) >= hungAfter
-}
-
-// reportHung reports once that the loop hangs.
-func (l *Loop) reportHung() {
-	if l.hung.Swap(true) {
-		return
-	}
-	l.report(notice.Notice{
-		Kind: notice.DrainHangs, Level: slog.LevelError,
-		Text: fmt.Sprintf("draining has blocked for %v, so no agent is drained or reported; check the disk that the rings are on, and custom sinks", hungAfter),
-	})
 }
 
 // Loop implements env. None of these methods block.

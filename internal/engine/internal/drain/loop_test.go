@@ -6,7 +6,6 @@ package drain
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -237,22 +236,19 @@ func TestCollectionsDoNotWaitForAHangingLoop(t *testing.T) {
 	})
 }
 
-// Otherwise, the loop would answer all of them later.
-func TestCollectionsOfAHangingLoopSendNoRequests(t *testing.T) {
+func TestLoopDoesntAnswerCollectionsThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _, release := newStuck(t)
-		d.want(nil)
-		d.mail.Take(nil)
-		for range 100 {
+		for range 10 {
 			d.want(nil)
-		}
-		if n := len(d.mail.Take(nil)); n > 0 {
-			t.Errorf("%d more requests wait for a loop that hangs", n)
 		}
 		release()
 		synctest.Wait()
 		d.want(map[string]int{"stuck": 1})
 		d.stop()
+		if n := d.owner.collections; n > 2 { // the first may have begun before the loop hung
+			t.Errorf("%d collections, want those that are answered", n)
+		}
 	})
 }
 
@@ -271,12 +267,14 @@ func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
 	})
 }
 
-func TestStopDoesNotWaitForAHangingLoop(t *testing.T) {
+func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, r, release := newStuck(t)
-		d.want(nil)
-		if err := d.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "blocked") {
-			t.Errorf("Stop returns %v, want an error with the reason", err)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := d.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Stop returns %v", err)
 		}
 		release() // then the loop ends
 		synctest.Wait()
@@ -286,24 +284,11 @@ func TestStopDoesNotWaitForAHangingLoop(t *testing.T) {
 	})
 }
 
-func TestStopReturnsWhenItsContextEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, _, release := newStuck(t)
-		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
-		defer cancel()
-		time.Sleep(hungAfter / 4) // in a bubble of synctest; the loop hangs
-		if err := d.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Stop returns %v", err)
-		}
-		release()
-	})
-}
-
 // Otherwise, its totals would lack agents.
 func TestCollectionThatStopInterruptsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _, release := newStuck(t)
-		time.Sleep(hungAfter / 4) // synctest: until the loop hangs
+		synctest.Wait() // until the loop hangs
 		var errs [2]error
 		go func() { _, errs[0] = d.Collect(t.Context(), false) }()
 		synctest.Wait()

@@ -28,14 +28,6 @@ type Attributed struct {
 	Reader *ringbuf.Reader
 }
 
-// Removed reports that an agent's path no longer has a file. The agent may still write to
-// the open ring.
-type Removed struct{ ID string }
-
-// Touched reports that the file of an agent's ring has changed. The ring is drained
-// immediately, so that a restart is detected sooner.
-type Touched struct{ ID string }
-
 // Gone reports that a ring is no longer needed: its container was removed, or its
 // agent has exited and the open ring keeps a volume in use. The ring is closed as soon as
 // its events are counted and, with a store, stored, unless a process opens it first.

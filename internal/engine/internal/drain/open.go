@@ -180,21 +180,9 @@ func (m Attributed) apply(o *owner, now time.Time) {
 	}
 }
 
-func (m Removed) apply(o *owner, _ time.Time) {
-	if a := o.agents[m.ID]; a != nil && a.reader != nil {
-		o.report(a, info(notice.RingRemoved, "ring file was removed or renamed; events that its agent still writes are counted under this name"))
-	}
-}
-
 func (m Gone) apply(o *owner, now time.Time) {
 	if a := o.agents[m.ID]; a != nil && a.reader == m.Reader && a.reader != nil {
 		a.exit.unneeded(now)
 		a.due = now // the agent's last events are in the ring now
-	}
-}
-
-func (m Touched) apply(o *owner, now time.Time) {
-	if a := o.agents[m.ID]; a != nil {
-		a.due = now
 	}
 }

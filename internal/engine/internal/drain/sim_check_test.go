@@ -262,8 +262,6 @@ func (p *process) checkNotice(n notice.Notice) {
 		delete(p.unreported, p.reading[path])
 	case notice.RingLapped:
 		ok = false
-	case notice.RingRemoved:
-		ok = p.reading[path].unlinked
 	case notice.RingBroken:
 		// A simulated CPU may take longer than the reader waits for stores that are out of order.
 		ok = w.plan.breaks || w.plan.reorders && w.plan.layouts

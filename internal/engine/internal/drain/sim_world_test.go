@@ -452,9 +452,6 @@ func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
 func (w *world) truncated(a *simAgent) {
 	w.note("%s: ftruncate for %v with %d slots", a.path, a.lay.layout, a.slots)
 	w.begun[a.path]++
-	if w.process != nil && w.IntN(2) == 0 {
-		w.process.inbox = append(w.process.inbox, Touched{ID: a.path})
-	}
 	a.seenBy = nil
 	if w.watched(a.path) {
 		a.seenBy = w.process
@@ -885,8 +882,6 @@ func (w *world) unlink(a *simAgent) {
 		w.loseGone(f, "gone", false)
 		w.visible[a.path] = min(w.visible[a.path], w.heard[a.path]) // nobody sees it from now on
 		w.unwatch(func(l loss) bool { return l.path == a.path })
-	} else {
-		p.inbox = append(p.inbox, Removed{ID: a.path})
 	}
 }
 
