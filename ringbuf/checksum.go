@@ -12,9 +12,6 @@ func (r *Reader) rememberRun() {
 	case r.mode == Observe:
 		r.seen, r.seenTo = r.checksum(r.next), r.next
 	case r.committed == 0:
-		if r.next < r.seenTo {
-			r.seen, r.seenTo = 0, 0
-		}
 		r.seen, r.seenTo = r.extend(r.seen, r.seenTo, r.next), r.next
 	}
 }

@@ -112,7 +112,7 @@ func (r *Reader) Fingerprint(to uint64) (sum uint32, err error) {
 		if r.err = r.checkWritten(0, int(to)); r.err != nil {
 			return
 		}
-		if sum = r.seen; r.committed != 0 || to != r.seenTo {
+		if sum = r.seen; to != r.seenTo {
 			sum = r.extend(0, 0, to)
 		}
 	})

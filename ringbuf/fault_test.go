@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
@@ -87,6 +89,15 @@ func TestFileShrinksBeforeCommit(t *testing.T) {
 				t.Errorf("at %d, cut to %d: commit: %v", at, size, err)
 			}
 		}
+	}
+}
+
+func TestClosedFileIsNotMapped(t *testing.T) {
+	f, err := os.Open(newRing(t, V4, 16).Path())
+	must.OK(t, err)
+	must.OK(t, f.Close())
+	if _, _, err := mapFile(f, HeaderSize, false, false); !errors.Is(err, unix.EBADF) {
+		t.Errorf("error %v, want %v", err, unix.EBADF)
 	}
 }
 

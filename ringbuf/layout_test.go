@@ -100,10 +100,10 @@ func TestCapacityIsLimited(t *testing.T) {
 }
 
 func TestModesAreReadAsTheyAreWritten(t *testing.T) {
-	for _, m := range []Mode{Consume, Observe} {
+	for text, m := range map[string]Mode{"consume": Consume, "observe": Observe} {
 		var got Mode
-		if err := got.UnmarshalText([]byte(m.String())); err != nil || got != m {
-			t.Errorf("%v is read as %v, %v", m, got, err)
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != m || m.String() != text {
+			t.Errorf("%s is read as %v, %v", text, got, err)
 		}
 	}
 	if new(Mode).UnmarshalText([]byte("peek")) == nil {

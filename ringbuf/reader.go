@@ -149,7 +149,6 @@ func (r *Reader) Committed() uint64 { return r.committed }
 // regardless of uncommitted events. It costs a fraction of a Read. If it returns
 // false, call Read for the events or the error.
 func (r *Reader) Idle() bool {
-	r.idle = false
 	return r.guard(r.runIdle) == nil && r.idle
 }
 
