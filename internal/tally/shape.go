@@ -23,19 +23,19 @@ const (
 // HistogramConfig configures a distribution. The zero value selects the defaults of the
 // catalog.
 type HistogramConfig struct {
-	Kind    HistogramKind // default: Explicit
-	Bounds  []float64     // explicit: upper bounds in the metric's unit; default: the catalog's
-	MaxSize int           // exponential: maximum number of buckets, 2 to 4096; default: 160
+	Kind    HistogramKind `mapstructure:"kind"`   // default: Explicit
+	Bounds  []float64     `mapstructure:"bounds"` // explicit: upper bounds in the metric's unit; default: the catalog's
+	MaxSize int           `mapstructure:"-"`      // exponential: maximum number of buckets, 2 to 4096; default: 160
 }
 
 // Config configures the totals of agents.
 type Config struct {
-	Duration   HistogramConfig // bounds in seconds
-	Size       HistogramConfig // bounds in bytes
-	Throughput HistogramConfig // bounds in bytes per second
+	Duration   HistogramConfig `mapstructure:"duration"`   // bounds in seconds
+	Size       HistogramConfig `mapstructure:"size"`       // bounds in bytes
+	Throughput HistogramConfig `mapstructure:"throughput"` // bounds in bytes per second
 	// MaxNames limits the number of series for names that aren't in the catalog,
 	// per agent. The default is 64.
-	MaxNames int
+	MaxNames int `mapstructure:"-"`
 }
 
 // Defaults of a [Config].

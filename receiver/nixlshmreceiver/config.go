@@ -64,7 +64,7 @@ type Config struct {
 	StaleAfter time.Duration `mapstructure:"stale_after"`
 
 	// Histograms defines the form of the histograms.
-	Histograms HistogramsConfig `mapstructure:"histograms"`
+	Histograms tally.Config `mapstructure:"histograms"`
 
 	// Logs defines what is logged.
 	Logs LogsConfig `mapstructure:"logs"`
@@ -109,23 +109,6 @@ func (p *ProcessesConfig) Unmarshal(conf *confmap.Conf) error {
 	return conf.Unmarshal(p)
 }
 
-// HistogramsConfig defines the form of the histograms.
-type HistogramsConfig struct {
-	Duration   HistogramConfig `mapstructure:"duration"`   // bounds in seconds
-	Size       HistogramConfig `mapstructure:"size"`       // bounds in bytes
-	Throughput HistogramConfig `mapstructure:"throughput"` // bounds in bytes per second
-}
-
-// HistogramConfig defines the form of a histogram.
-type HistogramConfig struct {
-	Kind   tally.HistogramKind `mapstructure:"kind"`   // explicit, exponential or none
-	Bounds []float64           `mapstructure:"bounds"` // of an explicit histogram
-}
-
-func (h *HistogramConfig) tally() tally.HistogramConfig {
-	return tally.HistogramConfig{Kind: h.Kind, Bounds: h.Bounds}
-}
-
 const defaultCollectionInterval = 10 * time.Second
 
 func createDefaultConfig() *Config {
@@ -147,10 +130,10 @@ func createDefaultConfig() *Config {
 		Mode:        ringbuf.Consume,
 		MaxRings:    engine.DefaultMaxRings,
 		StaleAfter:  engine.DefaultStaleAfter,
-		Histograms: HistogramsConfig{
-			Duration:   HistogramConfig{Kind: tally.Explicit},
-			Size:       HistogramConfig{Kind: tally.Explicit},
-			Throughput: HistogramConfig{Kind: tally.Explicit},
+		Histograms: tally.Config{
+			Duration:   tally.HistogramConfig{Kind: tally.Explicit},
+			Size:       tally.HistogramConfig{Kind: tally.Explicit},
+			Throughput: tally.HistogramConfig{Kind: tally.Explicit},
 		},
 		Logs: defaultLogsConfig(),
 	}
@@ -220,14 +203,6 @@ func (c *Config) others() map[string]string {
 	return rest
 }
 
-func (c *Config) tally() tally.Config {
-	return tally.Config{
-		Duration:   c.Histograms.Duration.tally(),
-		Size:       c.Histograms.Size.tally(),
-		Throughput: c.Histograms.Throughput.tally(),
-	}
-}
-
 // engine returns the configuration of the engine, which discovers and drains rings.
 func (c *Config) engine(report func(notice.Notice)) engine.Config {
 	cfg := engine.Config{
@@ -241,7 +216,7 @@ func (c *Config) engine(report func(notice.Notice)) engine.Config {
 		RunInterval: c.RunInterval,
 		MaxRings:    c.MaxRings,
 		StaleAfter:  c.StaleAfter,
-		Tally:       c.tally(),
+		Tally:       c.Histograms,
 		Stores:      true,
 		Report:      report,
 	}

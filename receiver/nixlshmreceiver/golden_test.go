@@ -38,8 +38,8 @@ func (c *clock) now() time.Time       { return time.Unix(0, c.nanos.Load()) }
 func (c *clock) pass(d time.Duration) { c.nanos.Add(int64(d)) }
 
 func everything(c *Config) {
-	c.Histograms.Size = HistogramConfig{Kind: tally.Exponential}
-	c.Histograms.Throughput = HistogramConfig{Kind: tally.Exponential}
+	c.Histograms.Size = tally.HistogramConfig{Kind: tally.Exponential}
+	c.Histograms.Throughput = tally.HistogramConfig{Kind: tally.Exponential}
 	c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
 	c.ResourceAttributes.NixlTelemetryPath.Enabled = true
 }

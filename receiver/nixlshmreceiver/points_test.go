@@ -116,8 +116,8 @@ func TestNothingIsExportedIfEveryMetricIsDisabled(t *testing.T) {
 		for _, metric := range reflect.ValueOf(&c.Metrics).Elem().Fields() {
 			metric.FieldByName("Enabled").SetBool(false)
 		}
-		none := HistogramConfig{Kind: tally.NoHistogram}
-		c.Histograms = HistogramsConfig{none, none, none}
+		none := tally.HistogramConfig{Kind: tally.NoHistogram}
+		c.Histograms = tally.Config{Duration: none, Size: none, Throughput: none}
 	}).start()
 	drained(t, w.Path())
 	if h.shutdown().ResourceMetrics().Len() > 0 {

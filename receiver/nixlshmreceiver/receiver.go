@@ -60,7 +60,6 @@ type machine struct {
 }
 
 func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringReceiver, err error) {
-	settings.TelemetrySettings = withoutSignal(settings.TelemetrySettings)
 	r = &ringReceiver{cfg: cfg, id: settings.ID, log: settings.Logger, now: on.now}
 	if r.telemetry, err = newTelemetry(settings.TelemetrySettings); err != nil {
 		return nil, err

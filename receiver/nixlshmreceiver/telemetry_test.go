@@ -6,7 +6,6 @@ package nixlshmreceiver
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -252,32 +251,12 @@ func TestStatusIsOKIfSomeRingsCanBeOpened(t *testing.T) {
 	}
 }
 
-// collectorCore is a core of the Collector's logger, which adds attributes to lines.
-type collectorCore struct {
-	zapcore.Core
-
-	added map[string]string
-}
-
-func (c collectorCore) DropInjectedAttributes(keys ...string) zapcore.Core {
-	core := c.Core
-	for key, value := range c.added {
-		if !slices.Contains(keys, key) {
-			core = core.With([]zapcore.Field{zap.String(key, value)})
-		}
-	}
-	return core
-}
-
-// The receiver belongs to the pipelines of all signals, and all notices are logged by one function.
-func TestLogLinesNameNeitherASignalNorAMeaninglessCaller(t *testing.T) {
+// All notices are logged by one function.
+func TestLogLinesHaveNoMeaninglessCaller(t *testing.T) {
 	core, lines := observer.New(zapcore.InfoLevel)
-	settings := componenttest.NewNopTelemetrySettings()
-	settings.Logger = zap.New(collectorCore{core, map[string]string{"otelcol.signal": "metrics", "otelcol.component.id": "nixl_shm"}}, zap.AddCaller())
-	r := ringReceiver{log: withoutSignal(settings).Logger}
+	r := ringReceiver{log: zap.New(core, zap.AddCaller())}
 	r.notice(notice.Notice{Text: "ring opened"})
-	line := lines.All()[0]
-	if line.Caller.Defined || len(line.Context) != 1 || line.Context[0].Key != "otelcol.component.id" {
+	if line := lines.All()[0]; line.Caller.Defined || len(line.Context) != 0 {
 		t.Errorf("caller %v, fields %v", line.Caller, line.Context)
 	}
 }

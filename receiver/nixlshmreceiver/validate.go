@@ -87,18 +87,17 @@ func (c *Config) checkRings() error {
 }
 
 func (c *Config) checkHistograms() error {
-	errs := faults{c.Histograms.Duration.check("duration"), c.Histograms.Size.check("size"), c.Histograms.Throughput.check("throughput")}
-	if _, err := tally.NewShape(c.tally()); err != nil {
-		errs.add("histograms: %w", err)
-	}
-	return errors.Join(errs...)
-}
-
-// check reports keys that would have no effect.
-func (h *HistogramConfig) check(key string) error {
 	var errs faults
-	if len(h.Bounds) > 0 && h.Kind != tally.Explicit {
-		errs.add("histograms: %s: bounds %v need kind: explicit, but kind is %s: remove bounds, or set kind: explicit", key, h.Bounds, h.Kind)
+	for _, of := range []struct {
+		key string
+		tally.HistogramConfig
+	}{{"duration", c.Histograms.Duration}, {"size", c.Histograms.Size}, {"throughput", c.Histograms.Throughput}} {
+		if len(of.Bounds) > 0 && of.Kind != tally.Explicit { // they would have no effect
+			errs.add("histograms: %s: bounds %v need kind: explicit, but kind is %s: remove bounds, or set kind: explicit", of.key, of.Bounds, of.Kind)
+		}
+	}
+	if _, err := tally.NewShape(c.Histograms); err != nil {
+		errs.add("histograms: %w", err)
 	}
 	return errors.Join(errs...)
 }

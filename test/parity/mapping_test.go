@@ -176,19 +176,19 @@ func TestRingsExportTheSameMetricsAsTheReceiver(t *testing.T) {
 		receiver func(*nixlshmreceiver.Config)
 		rings    rings.Config
 	}
-	histograms := func(of nixlshmreceiver.HistogramConfig) func(*nixlshmreceiver.Config) {
+	histograms := func(of tally.HistogramConfig) func(*nixlshmreceiver.Config) {
 		return func(cfg *nixlshmreceiver.Config) {
-			cfg.Histograms = nixlshmreceiver.HistogramsConfig{Duration: of, Size: of, Throughput: of}
+			cfg.Histograms = tally.Config{Duration: of, Size: of, Throughput: of}
 		}
 	}
 	bounds := []float64{1e-3, 4}
 	tests := map[string]test{
 		"bounds": {
-			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Explicit, Bounds: bounds}),
+			ringbuf.V4, histograms(tally.HistogramConfig{Kind: tally.Explicit, Bounds: bounds}),
 			rings.Config{DurationBounds: bounds, SizeBounds: bounds, ThroughputBounds: bounds},
 		},
 		"exponential": {
-			ringbuf.V4, histograms(nixlshmreceiver.HistogramConfig{Kind: tally.Exponential}),
+			ringbuf.V4, histograms(tally.HistogramConfig{Kind: tally.Exponential}),
 			rings.Config{ExponentialBuckets: 160},
 		},
 	}
