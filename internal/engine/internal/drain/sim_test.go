@@ -36,6 +36,9 @@ func TestSimulation(t *testing.T) {
 		}
 		return
 	}
+	if testing.Short() {
+		*seeds = min(*seeds, 500)
+	}
 	var next, failed atomic.Uint64
 	var events atomic.Int64
 	var mu sync.Mutex
