@@ -116,8 +116,8 @@ const maxDerived = 1000
 // The receiver a doesn't record these values as well, so the sum over all
 // attributes is the total. Recording costs the same as without attributes. With
 // itself takes a lock and looks up the set; if possible, call it once per peer.
-// The same set returns the same agent, also if it is added in several calls. In keys and
-// values, U+FFFD replaces what isn't valid UTF-8.
+// The same set returns the same agent, also if it is added in several calls. Keys and
+// values must be valid UTF-8.
 //
 // The two agents share the ring and the sinks, whose events have no attributes.
 // Closing one closes both. After 1000 sets, the agent of a further set records without its
@@ -134,10 +134,7 @@ func (a *Agent) With(attributes attribute.Set) *Agent {
 	if known := a.derived[attributes.Equivalent()]; known != nil {
 		return known
 	}
-	attributes = attribute.NewSet(text.Attributes(attributes.ToSlice())...)
-	switch known := a.derived[attributes.Equivalent()]; {
-	case known != nil: // the set wasn't valid UTF-8
-		return known
+	switch {
 	case a.closed.Load():
 		return a
 	case len(a.derived) >= maxDerived:

@@ -48,10 +48,10 @@ func ResourceAttributes(name, dir string) ([]attribute.KeyValue, error) {
 	if !ok {
 		service = attribute.StringValue(semconv.ServiceNameNIXL)
 	}
-	return text.Attributes([]attribute.KeyValue{
+	return []attribute.KeyValue{
 		{Key: semconv.ServiceName, Value: service},
 		attribute.String(semconv.ServiceInstanceID, identity.InstanceID(host, filepath.Join(dir, name))),
-		attribute.String(semconv.AgentName, name),
+		attribute.String(semconv.AgentName, text.Valid(name)),
 		attribute.String(semconv.HostName, host),
-	}), nil
+	}, nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/process"
@@ -110,13 +109,11 @@ func newConfig(opts []Option) (config, error) {
 		}
 	}
 	switch {
-	case slices.ContainsFunc(c.sinks, func(s sink.Sink) bool { return nils.Is(s) }):
+	case slices.Contains(c.sinks, nil):
 		return c, errNilSink
-	case c.ring && !nils.Is(c.provider):
+	case c.ring && c.provider != nil:
 		return c, errTwice
-	case c.ring:
-		c.provider = nil
-	default:
+	case !c.ring:
 		c.provider = scope.Provider(c.provider)
 	}
 	if c.ring || len(c.sinks) > 0 {

@@ -6,7 +6,6 @@ package agent_test
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
@@ -72,25 +71,6 @@ func TestSameAttributesReturnTheSameAgent(t *testing.T) {
 	set := peer("p")
 	if n := testing.AllocsPerRun(100, func() { w.With(set) }); n > 0 {
 		t.Errorf("looking up a set takes %v allocations", n)
-	}
-}
-
-// Exporters reject the whole batch of a program if one string isn't valid UTF-8.
-func TestAttributesAreMadeValidUTF8(t *testing.T) {
-	b := newBackend()
-	a := b.agent(t)
-	bad := attribute.NewSet(attribute.String("key\xff", "x"), attribute.String(semconv.PeerAgentName, "p\xff"),
-		attribute.StringSlice("list", []string{"y\xff"}))
-	good := attribute.NewSet(attribute.String("key\uFFFD", "x"), attribute.String(semconv.PeerAgentName, "p\uFFFD"),
-		attribute.StringSlice("list", []string{"y\uFFFD"}))
-	if first := a.With(bad); first != a.With(bad) || first != a.With(good) {
-		t.Error("two agents for one set")
-	}
-	do(a.With(bad))
-	for key := range b.values(t) {
-		if !utf8.ValidString(key) {
-			t.Errorf("series %q", key)
-		}
 	}
 }
 

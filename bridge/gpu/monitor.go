@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -62,7 +61,7 @@ func New(opts ...Option) (*Monitor, error) {
 			o.apply(&c)
 		}
 	}
-	if nils.Is(c.source) {
+	if c.source == nil {
 		c.source = newSource()
 	}
 	m := &Monitor{source: c.source}

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
-	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -137,7 +136,7 @@ func (k *Kernel) Error(ctx context.Context, err error) {
 
 // errorTypeOf returns the value of error.type for err.
 func (r *Runtime) errorTypeOf(err error) string {
-	if r.errorType != nil && !nils.Is(err) {
+	if r.errorType != nil {
 		if name := r.errorType(err); name != "" {
 			return text.Valid(name)
 		}

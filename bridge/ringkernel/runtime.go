@@ -14,8 +14,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-
-	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
 // Runtime records the telemetry of the kernels that are registered with it, in
@@ -44,7 +42,7 @@ func NewRuntime(opts ...Option) *Runtime {
 	c := newConfig(opts)
 	r := &Runtime{
 		start:          time.Now(),
-		attributes:     text.Attributes(c.attributes),
+		attributes:     c.attributes,
 		errorType:      c.errorType,
 		gpuUtilization: c.gpuUtilization,
 		kernels:        make(map[string]*Kernel),
@@ -167,7 +165,8 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 }
 
 // WithAttributes adds attributes to every data point of the Runtime, for example to
-// distinguish kernels of several Runtimes that have the same ID.
+// distinguish kernels of several Runtimes that have the same ID. Keys and values must be
+// valid UTF-8.
 func WithAttributes(attributes ...attribute.KeyValue) Option {
 	return optionFunc(func(c *config) { c.attributes = append(slices.Clip(c.attributes), attributes...) })
 }

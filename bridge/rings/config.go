@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/identity"
@@ -91,7 +90,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	require(c.Mode == ringbuf.Consume || c.Mode == ringbuf.Observe, "mode is %d: it must be ringbuf.Consume or ringbuf.Observe", c.Mode)
 	require(c.MaxEventNames >= 0, "max event names is %d: it must be 1 or more", c.MaxEventNames)
-	require(!slices.ContainsFunc(c.Sinks, func(s sink.Sink) bool { return nils.Is(s) }), "a sink is nil")
+	require(!slices.Contains(c.Sinks, nil), "a sink is nil")
 	if len(c.Directories) == 0 {
 		c.Directories = []string{env.Dir()}
 	}

@@ -79,78 +79,75 @@ func (d *deltas) convert(previous, data metricdata.Aggregation) metricdata.Aggre
 // minimum and maximum are unknown.
 
 func deltaSum(previous, now metricdata.Sum[int64]) metricdata.Sum[int64] {
+	type point = metricdata.DataPoint[int64]
 	now.Temporality = metricdata.DeltaTemporality
-	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p metricdata.DataPoint[int64]) (attribute.Set, time.Time) {
-		return p.Attributes, p.StartTime
-	}, func(old, p *metricdata.DataPoint[int64]) {
-		p.StartTime = old.Time
-		p.Value -= old.Value
-	})
+	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p *point) (attribute.Set, time.Time) { return p.Attributes, p.StartTime },
+		func(old, p *point) {
+			if old != nil {
+				p.StartTime, p.Value = old.Time, p.Value-old.Value
+			}
+		})
 	return now
 }
 
 func deltaHistogram(previous, now metricdata.Histogram[float64]) metricdata.Histogram[float64] {
+	type point = metricdata.HistogramDataPoint[float64]
 	now.Temporality = metricdata.DeltaTemporality
-	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p metricdata.HistogramDataPoint[float64]) (attribute.Set, time.Time) {
-		return p.Attributes, p.StartTime
-	}, func(old, p *metricdata.HistogramDataPoint[float64]) {
-		p.StartTime = old.Time
-		if !slices.Equal(p.Bounds, old.Bounds) { // it started at zero again
-			return
-		}
-		p.Count, p.Sum = p.Count-old.Count, p.Sum-old.Sum
-		p.BucketCounts = slices.Clone(p.BucketCounts)
-		for b, n := range old.BucketCounts {
-			p.BucketCounts[b] -= n
-		}
-	})
-	for i := range now.DataPoints {
-		p := &now.DataPoints[i]
-		p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
-	}
+	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p *point) (attribute.Set, time.Time) { return p.Attributes, p.StartTime },
+		func(old, p *point) {
+			p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
+			if old == nil {
+				return
+			}
+			if p.StartTime = old.Time; !slices.Equal(p.Bounds, old.Bounds) { // it started at zero again
+				return
+			}
+			p.Count, p.Sum = p.Count-old.Count, p.Sum-old.Sum
+			p.BucketCounts = slices.Clone(p.BucketCounts)
+			for b, n := range old.BucketCounts {
+				p.BucketCounts[b] -= n
+			}
+		})
 	return now
 }
 
 func deltaExponential(previous, now metricdata.ExponentialHistogram[float64]) metricdata.ExponentialHistogram[float64] {
+	type point = metricdata.ExponentialHistogramDataPoint[float64]
 	now.Temporality = metricdata.DeltaTemporality
-	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p metricdata.ExponentialHistogramDataPoint[float64]) (attribute.Set, time.Time) {
-		return p.Attributes, p.StartTime
-	}, func(old, p *metricdata.ExponentialHistogramDataPoint[float64]) {
-		p.StartTime = old.Time
-		p.Count, p.Sum, p.ZeroCount = p.Count-old.Count, p.Sum-old.Sum, p.ZeroCount-old.ZeroCount
-		buckets := &p.PositiveBucket
-		buckets.Counts = slices.Clone(buckets.Counts)
-		for b, n := range old.PositiveBucket.Counts { // a scale that is smaller by 1 merges pairs of buckets
-			buckets.Counts[(old.PositiveBucket.Offset+int32(b))>>(old.Scale-p.Scale)-buckets.Offset] -= n
-		}
-	})
-	for i := range now.DataPoints {
-		p := &now.DataPoints[i]
-		p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
-	}
+	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p *point) (attribute.Set, time.Time) { return p.Attributes, p.StartTime },
+		func(old, p *point) {
+			p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
+			if old == nil {
+				return
+			}
+			p.StartTime, p.Count, p.Sum, p.ZeroCount = old.Time, p.Count-old.Count, p.Sum-old.Sum, p.ZeroCount-old.ZeroCount
+			buckets := &p.PositiveBucket
+			buckets.Counts = slices.Clone(buckets.Counts)
+			for b, n := range old.PositiveBucket.Counts { // a scale that is smaller by 1 merges pairs of buckets
+				buckets.Counts[(old.PositiveBucket.Offset+int32(b))>>(old.Scale-p.Scale)-buckets.Offset] -= n
+			}
+		})
 	return now
 }
 
-// each returns a copy of points in which subtract has changed those that continue a
-// previous one: those with its attributes and start time, which identify returns.
-func each[P any](previous, points []P, identify func(P) (attribute.Set, time.Time), subtract func(old, p *P)) []P {
+// each returns a copy of points that subtract has changed, with the previous point of the same attributes and start
+// time, which identify returns, or nil.
+func each[P any](previous, points []P, identify func(*P) (attribute.Set, time.Time), subtract func(old, p *P)) []P {
 	type identity struct {
 		attributes attribute.Distinct
 		start      int64
 	}
-	of := func(p P) identity {
+	of := func(p *P) identity {
 		set, start := identify(p)
 		return identity{set.Equivalent(), start.UnixNano()}
 	}
 	before := make(map[identity]*P)
 	for i := range previous {
-		before[of(previous[i])] = &previous[i]
+		before[of(&previous[i])] = &previous[i]
 	}
 	points = slices.Clone(points)
 	for i := range points {
-		if old := before[of(points[i])]; old != nil {
-			subtract(old, &points[i])
-		}
+		subtract(before[of(&points[i])], &points[i])
 	}
 	return points
 }

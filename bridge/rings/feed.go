@@ -39,24 +39,14 @@ func (f *feeder) tap(a engine.Agent, b ringbuf.Batch) {
 		if b.Layout() == ringbuf.V1 {
 			out.Time = time.UnixMicro(int64(e.TimestampMicros))
 		}
-		out.Name = nameOf(&e, b.Layout())
+		if out.Name = b.Layout().TypeName(e.Type); e.Named {
+			out.Name = text.Valid(e.Name.String())
+		}
 		if f.batch = append(f.batch, out); len(f.batch) == maxBatch {
 			f.write()
 		}
 	}
 	f.write()
-}
-
-// nameOf returns the name of an event. A type that the ring's layout doesn't define is
-// unknown, even if a newer layout defines it: its meaning may differ.
-func nameOf(e *ringbuf.Event, l ringbuf.Layout) string {
-	if !e.Named {
-		if !l.Knows(e.Type) {
-			return fmt.Sprintf("unknown_event_%d", uint32(e.Type))
-		}
-		return e.Type.String()
-	}
-	return text.Valid(e.Name.String())
 }
 
 // write passes the batch to the sinks.

@@ -269,8 +269,6 @@ func TestInvalidConfigurationIsRejected(t *testing.T) {
 		"max names":    {rings.Config{MaxEventNames: -1}, "", "max event names is -1"},
 		"stale after":  {rings.Config{StaleAfter: -1}, "", "stale_after: -1ns is too short"},
 		"nil sink":     {rings.Config{Sinks: []sink.Sink{&kept{}, nil}}, "", "a sink is nil"},
-		"nil pointer":  {rings.Config{Sinks: []sink.Sink{(*kept)(nil)}}, "", "a sink is nil"},
-		"nil function": {rings.Config{Sinks: []sink.Sink{sink.Func(nil)}}, "", "a sink is nil"},
 		"directories":  {rings.Config{Directories: []string{"/a", "/a"}}, "", "/a is listed twice"},
 		"relative":     {rings.Config{Directories: []string{"a"}}, "", `directory "a": it must be an absolute path`},
 		"bounds":       {rings.Config{DurationBounds: []float64{2, 1}}, "", "duration: bounds must be"},

@@ -31,27 +31,27 @@ const (
 // Report is the analysis of a session's files. Its size doesn't depend on the number of
 // packets.
 type Report struct {
-	Path string // of the CSV
+	Path string `json:"csv"`
 
 	// Summary is computed from the CSV: tokens and contention events are 0, the session
 	// starts with its first packet and ends with its last one, and times are sums of
 	// the CSV's microseconds.
-	Summary Summary
+	Summary Summary `json:"summary"`
 	// Written is the summary that the session itself wrote. It is nil if the
 	// session is still running, if its program ended without Close, or if the file
-	// can't be read. In the last case, WrittenErr is the reason.
-	Written    *Summary
-	WrittenErr error
+	// can't be read. In the last case, Problem is the reason.
+	Written *Summary `json:"written_summary,omitempty"`
+	Problem string   `json:"problem,omitempty"`
 
-	Devices    []Group // by decreasing time
-	Workers    []Group // by decreasing time
-	Operations []Group // by decreasing time
-	Layers     []Group // by increasing index, from 0
-	Slowest    []Row   // the five slowest packets, the slowest first
-	Failures   []Row   // the first 100; Summary.FailedPackets is their total number
+	Devices    []Group `json:"devices"`  // by decreasing time
+	Workers    []Group `json:"workers"`  // by decreasing time
+	Operations []Group `json:"-"`        // by decreasing time; the summary has them, too
+	Layers     []Group `json:"layers"`   // by increasing index, from 0
+	Slowest    []Row   `json:"slowest"`  // the five slowest packets, the slowest first
+	Failures   []Row   `json:"failures"` // the first 100; Summary.FailedPackets is their total number
 
-	Skipped     []SkippedRow // the first 100
-	SkippedRows int64        // their total number
+	Skipped     []SkippedRow `json:"-"`            // the first 100
+	SkippedRows int64        `json:"skipped_rows"` // their total number
 }
 
 // Analyze reads a session of this package or of the compatible Python program. The
@@ -68,7 +68,7 @@ func Analyze(path string) (*Report, error) {
 		return nil, fmt.Errorf("analyze session: %w", err)
 	}
 	if r.Written, err = readSummary(r.Summary.JSONSummary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.WrittenErr = err
+		r.Problem = err.Error()
 	}
 	return r, nil
 }
@@ -146,7 +146,7 @@ func analyze(path string) (*Report, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, t := &Report{Path: path}, newTotals()
+	r, t := &Report{Path: path, Layers: []Group{}, Slowest: []Row{}, Failures: []Row{}}, newTotals() // never null in JSON
 	var start, end time.Time
 	each := func(row Row) {
 		t.add(&row)

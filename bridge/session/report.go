@@ -82,8 +82,8 @@ func table(b *bytes.Buffer, heading string, n int, line func(int) string) {
 
 // written prints the summary that the session wrote itself.
 func (r *Report) written(b *bytes.Buffer) {
-	if r.WrittenErr != nil {
-		fmt.Fprintf(b, "\nWarning: the summary can't be read: %s\n", printable(r.WrittenErr.Error()))
+	if r.Problem != "" {
+		fmt.Fprintf(b, "\nWarning: the summary can't be read: %s\n", printable(r.Problem))
 	}
 	s := r.Written
 	if s == nil {

@@ -27,16 +27,16 @@ var headerLine = strings.Join(columns[:], ",") + "\n"
 
 // Row is one row of the CSV: a packet.
 type Row struct {
-	Time      time.Time // when the packet ended, to the microsecond
-	Device    string
-	Worker    string
-	Duration  time.Duration
-	PacketID  int64
-	Layer     int
-	Operation string
-	Success   bool
-	MemoryMB  float64 // MiB in files of this package
-	Error     string
+	Time      time.Time     `json:"time"` // when the packet ended, to the microsecond
+	Device    string        `json:"device"`
+	Worker    string        `json:"worker_instance"`
+	Duration  time.Duration `json:"duration_ns"`
+	PacketID  int64         `json:"packet_id"`
+	Layer     int           `json:"layer_idx"`
+	Operation string        `json:"operation"`
+	Success   bool          `json:"success"`
+	MemoryMB  float64       `json:"memory_used_mb"` // MiB in files of this package
+	Error     string        `json:"error_message,omitempty"`
 }
 
 // Limits of a row's numbers. Record replaces numbers beyond them, and the reader skips

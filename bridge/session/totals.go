@@ -16,14 +16,16 @@ const overflowName = "_OTHER"
 
 // Group adds up the packets of one device, worker, layer or operation.
 type Group struct {
-	Name    string // for a layer, its index
-	Packets int64  // successful packets
-	Failed  int64
+	Name    string `json:"name"`    // for a layer, its index
+	Packets int64  `json:"packets"` // successful packets
+	Failed  int64  `json:"failed"`
 
 	// These only include successful packets.
-	CPU, IGPU int64 // packets by device
-	Time      time.Duration
-	Min, Max  time.Duration // of a packet
+	CPU  int64         `json:"cpu"`  // packets of this device
+	IGPU int64         `json:"igpu"` // likewise
+	Time time.Duration `json:"time_ns"`
+	Min  time.Duration `json:"min_ns"` // of a packet
+	Max  time.Duration `json:"max_ns"`
 }
 
 func (g *Group) add(r *Row) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -104,67 +103,8 @@ func runAnalyze(w world, path, format string) error {
 	if r.Summary.TotalPackets == 0 { // the text report contains this warning
 		fmt.Fprintf(w.err, "there are no packets in %s\n", units.Printable(r.Path))
 	}
-	return writeJSON(w.out, newAnalyzed(r))
+	return writeJSON(w.out, r)
 }
-
-// analyzed is the JSON output of nixlring session analyze. The field names are stable. The
-// summaries have the field names of package session.
-type analyzed struct {
-	CSV      string           `json:"csv"`
-	Summary  session.Summary  `json:"summary"`
-	Written  *session.Summary `json:"written_summary,omitempty"`
-	Devices  []analyzedGroup  `json:"devices"` // most time first
-	Workers  []analyzedGroup  `json:"workers"` // most time first
-	Layers   []analyzedGroup  `json:"layers"`
-	Slowest  []analyzedPacket `json:"slowest"`
-	Failures []analyzedPacket `json:"failures"` // the first 100
-	Skipped  int64            `json:"skipped_rows"`
-	Problem  string           `json:"problem,omitempty"` // why the session's own summary can't be read
-}
-
-type analyzedGroup struct {
-	Name    string  `json:"name"`
-	Packets int64   `json:"packets"` // successful ones
-	TimeMS  float64 `json:"time_ms"`
-}
-
-type analyzedPacket struct {
-	Time       time.Time `json:"time"`
-	Packet     int64     `json:"packet_id"`
-	Operation  string    `json:"operation"`
-	Layer      int       `json:"layer_idx"`
-	Device     string    `json:"device"`
-	Worker     string    `json:"worker_instance"`
-	DurationMS float64   `json:"duration_ms"`
-	Error      string    `json:"error_message,omitempty"`
-}
-
-func newAnalyzed(r *session.Report) analyzed {
-	groups := func(all []session.Group) []analyzedGroup {
-		list := make([]analyzedGroup, len(all)) // never null
-		for i, g := range all {
-			list[i] = analyzedGroup{g.Name, g.Packets, millis(g.Time)}
-		}
-		return list
-	}
-	packets := func(rows []session.Row) []analyzedPacket {
-		list := make([]analyzedPacket, len(rows))
-		for i, row := range rows {
-			list[i] = analyzedPacket{row.Time, row.PacketID, row.Operation, row.Layer, row.Device, row.Worker, millis(row.Duration), row.Error}
-		}
-		return list
-	}
-	a := analyzed{
-		CSV: r.Path, Summary: r.Summary, Written: r.Written, Devices: groups(r.Devices), Workers: groups(r.Workers), Layers: groups(r.Layers),
-		Slowest: packets(r.Slowest), Failures: packets(r.Failures), Skipped: r.SkippedRows,
-	}
-	if r.WrittenErr != nil {
-		a.Problem = r.WrittenErr.Error()
-	}
-	return a
-}
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // explainSession adds advice to an error of reading a session.
 func explainSession(path string, err error) error {

@@ -22,7 +22,7 @@ func TestRunRecordsAllPackets(t *testing.T) {
 	r, err := session.Analyze(dir)
 	must.OK(t, err)
 	if r.Written == nil || r.Written.TotalTokens != 10 || r.Written.TotalPackets != r.Summary.TotalPackets {
-		t.Errorf("the summary is %+v, %v", r.Written, r.WrittenErr)
+		t.Errorf("the summary is %+v, %v", r.Written, r.Problem)
 	}
 	// Per token, 2 packets plus 3 per layer succeed. Failed packets are retried.
 	if got := r.Summary.TotalPackets - r.Summary.FailedPackets; got != 3*(2+4*3) {

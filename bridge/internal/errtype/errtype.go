@@ -7,22 +7,16 @@ package errtype
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
 // Of returns the result of the method ErrorType() string of err, or of an error that it
-// wraps, or else the Go type of err. The name is valid UTF-8. err must not be nil, but may
-// be a nil pointer in an error.
+// wraps, or else the Go type of err. The name is valid UTF-8. err must not be nil.
 func Of(err error) string {
-	if nils.Is(err) {
-		return reflect.TypeOf(err).String()
-	}
 	var named interface{ ErrorType() string }
-	if errors.As(err, &named) && !nils.Is(named) {
+	if errors.As(err, &named) {
 		if name := named.ErrorType(); name != "" {
 			return text.Valid(name)
 		}
@@ -43,17 +37,8 @@ func goType(err error) string {
 			inner = joined.Unwrap()[0]
 		}
 	}
-	if nils.Is(inner) {
+	if inner == nil {
 		return name
 	}
 	return goType(inner)
-}
-
-// Text returns the text of err. Unlike err.Error(), it doesn't panic if err is a nil
-// pointer.
-func Text(err error) string {
-	if nils.Is(err) {
-		return fmt.Sprintf("nil %T", err)
-	}
-	return err.Error()
 }

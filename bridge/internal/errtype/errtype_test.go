@@ -35,23 +35,11 @@ func TestTypeOfAnError(t *testing.T) {
 		"named, joined":          {errors.Join(io.EOF, &named{"timeout"}), "timeout"},
 		"empty name":             {&named{""}, "*errtype_test.named"},
 		"name not UTF-8":         {&named{"time\xffout"}, "time\uFFFDout"},
-		"nil pointer":            {(*named)(nil), "*errtype_test.named"},
-		"wraps a nil pointer":    {fmt.Errorf("read: %w", (*named)(nil)), "*fmt.wrapError"},
-		"joins a nil pointer":    {errors.Join((*named)(nil)), "*errors.joinError"},
 		"wraps nil":              {fmt.Errorf("read: %w", nil), "*fmt.wrapError"},
 		"wraps several, all nil": {fmt.Errorf("%w %w", nil, nil), "*fmt.wrapErrors"},
 	} {
 		if got := errtype.Of(c.err); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-	}
-}
-
-func TestTextOfANilPointer(t *testing.T) {
-	if got := errtype.Text((*named)(nil)); got != "nil *errtype_test.named" {
-		t.Errorf("%q", got)
-	}
-	if got := errtype.Text(io.EOF); got != "EOF" {
-		t.Errorf("%q", got)
 	}
 }

@@ -12,13 +12,12 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/nils"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Provider returns p, or the global MeterProvider if p is nil or holds a nil pointer.
+// Provider returns p, or the global MeterProvider if p is nil.
 func Provider(p metric.MeterProvider) metric.MeterProvider {
-	if nils.Is(p) {
+	if p == nil {
 		return otel.GetMeterProvider()
 	}
 	return p
