@@ -17,9 +17,9 @@ func newInspect(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
 		Short: "Show all details of one ring or store, and advice",
-		Long: `Inspect shows the details of one ring: the file and its owner, the header and
-whether it is valid, the fill level, the processes that have the ring mapped, the
-consumer, and whether the agent is running. It also gives advice, for example
+		Long: `Inspect shows the details of one ring: the file and its owner, the header, the fill
+level, the processes that have the ring mapped, the consumer, and whether the agent
+is running. It also gives advice, for example
 about a wrong user, a full ring, a buffer that is too small, the ring of an
 exited agent, or other readers.
 

@@ -158,30 +158,6 @@ func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 		const exact = 53 // bits of an integer that all JSON readers represent exactly
 		agent.Seed = rand.Uint64N(1<<exact-1) + 1
 	}
-	return f.check()
-}
-
-// check rejects invalid flags.
-func (f *simulateFlags) check() error {
-	agent := &f.fleet.Agent
-	switch {
-	case f.fleet.Agents < 1:
-		return usagef("--agents %d: must be 1 or more", f.fleet.Agents)
-	case !(agent.Rate >= 0 && agent.Rate <= simulate.MaxRate):
-		return usagef("--rate %v: must be from 0 to %.0e", agent.Rate, simulate.MaxRate)
-	case agent.Duration < 0:
-		return usagef("--duration %v: must be 0 or more", agent.Duration)
-	case agent.RestartEvery < 0 || agent.RestartEvery > 0 && agent.RestartEvery < agent.RunInterval:
-		return usagef("--restart-every %v: must be 0, or at least the run interval of %v", agent.RestartEvery, agent.RunInterval)
-	case f.fleet.Capacity < 2 || f.fleet.Capacity&(f.fleet.Capacity-1) != 0:
-		return usagef("--capacity %d: must be a power of two, 2 or more", f.fleet.Capacity)
-	case agent.RunInterval <= 0:
-		return usagef("--run-interval %v: must be positive", agent.RunInterval)
-	case !(f.errorRate >= 0 && f.errorRate <= 1):
-		return usagef("--error-rate %v: must be from 0 to 1", f.errorRate)
-	case f.fleet.Prefix == "" || strings.ContainsAny(f.fleet.Prefix, "/\x00"):
-		return usagef("--name %q: must be a prefix of file names, not empty and without slashes", f.fleet.Prefix)
-	}
 	return nil
 }
 

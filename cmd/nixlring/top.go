@@ -42,9 +42,10 @@ func newTop(w world) *cobra.Command {
 		Short: "Show what agents are doing, live",
 		Long: `Top shows a line for each agent: bytes and transfers per second, transfer and post
 times, throughput of single transfers, errors, registered memory, the fill of its
-ring, and problems, such as lost events. Press enter for the page of an agent,
-which has histories and the slowest transfers of the last minute.
-Press ? for the keys and the meaning of the columns.
+ring, and problems, such as lost events. Agents with problems come first;
+nixlring why explains the problems. Press enter for the page of an agent, which has
+histories and the slowest transfers of the last minute. Press ? for the keys and
+the meaning of the columns.
 
 ` + fmt.Sprintf(sourceHelp, "top") + `
 
@@ -61,22 +62,10 @@ What it shows is incomplete beside a Collector:
   - A full ring without a consumer stops changing, so top doesn't see what
     its agent does.
 
-Agents with stores of NIXL's prometheus_mp exporter have no ring. Stores lack the
-sizes and the throughput of single transfers.
-
-AGENT starts with the agent's pod and container, if it has any.
-
-ALIVE shows whether the agent is running. ? means that it isn't known: an idle
-agent's ring that a consumer has open looks the same after the agent has exited.
-
-SPEED is the mean throughput: the bytes of the transfers divided by the sum of
-their times. A straggler is far slower than the agents in its directory with
-similar sizes, as for the alert NIXLStraggler. This requires at least four agents
-with 20 transfers in the window, or three if it has less than 22% of their speed.
-Agents with problems come first; nixlring why explains the problems.
-
-Rates and quantiles cover the last --window. Quantiles are interpolated
-within the buckets of a histogram, which has 8 to 10 buckets per decade.
+Stores of NIXL's prometheus_mp exporter lack the sizes and the throughput of single
+transfers. AGENT starts with the agent's pod and container, if it has any. ALIVE is
+? if an idle agent's ring looks the same after the agent has exited, because a
+consumer has it open. Rates and quantiles cover the last --window.
 
 The columns to --sort by are:
 

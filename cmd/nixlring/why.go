@@ -61,9 +61,6 @@ It finds
   - processes that use NIXL without telemetry, or with NIXL_TELEMETRY_ENABLE=n,
     which breaks vLLM. Examining processes of other users requires root.
 
-Why begins with the transfers that are still in the rings, consumed or not. They
-show which agents transferred before, and how fast.
-
 The alerts have the same definitions, but compare longer times: only they find
 agents that are slower than an hour ago. For a longer watch, use --for.
 

@@ -221,6 +221,33 @@ func TestBoundsIncludeThoseOfTheMetrics(t *testing.T) {
 	if got := Duration(timeBounds[len(timeBounds)-1]); got != ">100 s" {
 		t.Errorf("the last bound is %q", got)
 	}
+	if diff := cmp.Diff([]float64{1e9, 1.25e9, 1.5e9, 2e9, 2.5e9, 3e9, 4e9, 5e9, 6e9, 8e9, 1e10}, speedBounds[slices.Index(speedBounds, 1e9):][:11]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRowHasTheQuantilesOfTheWindow(t *testing.T) {
+	hundred := func(bounds []float64) diagnose.Histogram { // one value in each of 100 buckets, or fewer
+		h := diagnose.Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
+		for i := range min(100, len(bounds)) {
+			h.Counts[i] = 1
+		}
+		return h
+	}
+	b := NewBoard(4*time.Second, 3)
+	show(b, []diagnose.Agent{state("a", 0, 1)}, []diagnose.Agent{state("a", 1, 1, func(a *diagnose.Agent) {
+		a.Times, a.PostTimes, a.Throughput = hundred(timeBounds), hundred(timeBounds), hundred(speedBounds)
+	})})
+	r := b.Row("a")
+	for name, q := range map[string][2]float64{
+		"p50": {r.P50, timeBounds[len(timeBounds)/2]}, "p99": {r.P99, timeBounds[len(timeBounds)-1]},
+		"post p50": {r.PostP50, timeBounds[len(timeBounds)/2]}, "post p99": {r.PostP99, timeBounds[len(timeBounds)-1]},
+		"throughput p10": {r.ThroughputP10, speedBounds[9]}, "throughput p50": {r.ThroughputP50, speedBounds[49]},
+	} {
+		if ratio := q[0] / q[1]; !(ratio > 0.7 && ratio < 1.4) {
+			t.Errorf("%s is %v, want about %v", name, q[0], q[1])
+		}
+	}
 }
 
 func TestQuantilesOfASmoothDistributionAreWithinFivePercent(t *testing.T) {

@@ -68,8 +68,11 @@ func OpenRecording(path string, cfg Config, live bool) (*Recording, error) {
 		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), in.Close())
 	}
 	s := &Recording{cfg: cfg, live: live, in: in, file: file, shape: shape, at: file.Header().Start}
-	// The agents that were there at the beginning are in the first frame.
-	for s.read(); s.err == nil && s.next.State == recording.Opened; s.read() {
+	// The first frame has the agents that were there at the beginning, and what was in their rings. A recorder
+	// opens and reads one ring after another.
+	const beginning = 500 * time.Millisecond
+	s.read()
+	for first := s.next.At; s.err == nil && s.next.At.Sub(first) < beginning; s.read() {
 		s.apply(&s.next)
 	}
 	return s, nil

@@ -26,6 +26,8 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 	w, err := recording.NewWriter(out, recording.Header{Start: start})
 	must.OK(t, err)
 	must.OK(t, w.Open(start, 0, recording.About{Name: "a", Path: "/run/nixl/a"}, ringbuf.V4, 64))
+	must.OK(t, w.State(start.Add(100*time.Millisecond), 0, recording.Missed, "lapped"))
+	must.OK(t, w.Open(start.Add(200*time.Millisecond), 1, recording.About{Name: "b", Path: "/run/nixl/b"}, ringbuf.V4, 64))
 	for n := range 10 {
 		transfer, err := ringbuf.MakeBatch(ringbuf.V4, []ringbuf.Event{
 			ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1), ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(100*(n+1))),
@@ -57,7 +59,7 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 			f, err := s.Next(t.Context())
 			must.OK(t, err)
 			a := f.Agent("000000")
-			if a == nil || !f.Time.Equal(start.Add(want.at)) || a.Moved[0].Transfers != want.transfers || a.Up != want.up || len(f.Notes) > 0 {
+			if a == nil || !f.Time.Equal(start.Add(want.at)) || a.Moved[0].Transfers != want.transfers || a.Up != want.up || len(f.Notes) > 0 || len(f.Agents) != 2 {
 				t.Errorf("want %+v: %+v", want, f)
 			}
 			board.Add(f)

@@ -73,15 +73,9 @@ func makeBounds(first, last int64, perUnit float64) (b []float64) {
 
 // wait waits until a time, and reports whether ctx isn't done.
 func wait(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-		return true
+	case <-time.After(d):
 	case <-ctx.Done():
-		return false
 	}
+	return ctx.Err() == nil
 }

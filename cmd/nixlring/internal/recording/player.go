@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -35,8 +36,6 @@ type Player struct {
 	Played Played
 
 	rings []*playedRing // by number of the agent
-	names map[string]bool
-	timer *time.Timer
 
 	unread, read bool // whether a full ring had no reader, and whether one had
 }
@@ -62,9 +61,6 @@ type playedRing struct {
 // damaged, Run replays it up to there and returns an error.
 func (p *Player) Run(ctx context.Context, file *Reader) error {
 	start := p.Now()
-	p.names = make(map[string]bool)
-	p.timer = time.NewTimer(0)
-	defer p.timer.Stop()
 	var rec Record
 	for {
 		if err := file.Next(&rec); errors.Is(err, io.EOF) {
@@ -75,7 +71,7 @@ func (p *Player) Run(ctx context.Context, file *Reader) error {
 		p.Played.Seconds = rec.At.Sub(file.Header().Start).Seconds()
 		const never = 1e18 // prevents an overflow
 		due := time.Duration(min(p.Played.Seconds*1e9/p.Speed, never))
-		if err := p.sleep(ctx, due-p.Now().Sub(start)); err != nil {
+		if err := sleep(ctx, due-p.Now().Sub(start)); err != nil {
 			return err
 		}
 		if err := p.play(ctx, &rec); err != nil {
@@ -85,15 +81,14 @@ func (p *Player) Run(ctx context.Context, file *Reader) error {
 }
 
 // sleep waits until ctx is done or for some time, which can be negative.
-func (p *Player) sleep(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	p.timer.Reset(d)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-p.timer.C:
+	case <-time.After(d):
 		return nil
 	}
 }
@@ -102,7 +97,10 @@ func (p *Player) play(ctx context.Context, rec *Record) error {
 	switch rec.State {
 	case Opened:
 		if rec.Agent == len(p.rings) {
-			path := filepath.Join(p.Dir, p.unused(rec.About.Name))
+			path := filepath.Join(p.Dir, rec.About.Name)
+			if slices.ContainsFunc(p.rings, func(r *playedRing) bool { return r.path == path }) {
+				return fmt.Errorf("%w: two agents are named %q", ErrDamaged, rec.About.Name)
+			}
 			if p.Check != nil {
 				if err := p.Check(path); err != nil {
 					return err
@@ -124,17 +122,6 @@ func (p *Player) play(ctx context.Context, rec *Record) error {
 		}
 	}
 	return nil
-}
-
-// unused returns the name of an agent's ring, which no other ring has. Agents of several containers may have
-// the same name.
-func (p *Player) unused(name string) string {
-	one := name
-	for n := 2; p.names[one]; n++ {
-		one = fmt.Sprintf("%s~%d", name, n)
-	}
-	p.names[one] = true
-	return one
 }
 
 // open creates a ring. If it exists, open waits until a reader has drained it, because
@@ -189,7 +176,7 @@ func (p *Player) wait(ctx context.Context, r *playedRing, do func() (done bool, 
 			p.unread = true
 			return nil
 		}
-		if err := p.sleep(ctx, retryEvery); err != nil {
+		if err := sleep(ctx, retryEvery); err != nil {
 			return err
 		}
 	}

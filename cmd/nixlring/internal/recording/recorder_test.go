@@ -411,20 +411,22 @@ func TestFullDiskIsAnError(t *testing.T) {
 	t.Error("the recording never fits")
 }
 
-func TestAgentsOfTheSameNameGetTheirOwnRings(t *testing.T) {
-	text := `{"format":"nixl-recording","version":1,"start":"2025-01-15T14:30:25Z"}` + "\n"
-	for n := range 3 {
-		text += fmt.Sprintf(`{"agent":%d,"state":"opened","layout":"v4","capacity":8,"name":"team/a"}`+"\n"+
-			`{"agent":%[1]d,"events":[{"event_name":"agent_tx_bytes","value":%[1]d}]}`+"\n", n)
+func TestTwoAgentsOfOneNameAreNotReplayed(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{Start: start})
+	must.OK(t, err)
+	for n := range 2 {
+		must.OK(t, w.Open(start, n, About{Name: "a"}, ringbuf.V4, 8))
 	}
-	dir := t.TempDir()
-	play(t, compressed(t, strings.NewReader(text), 1<<20), dir, 1, time.Now)
-	for n, name := range []string{"team/a", "team/a~2", "team/a~3"} {
-		want := []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(n))}
-		if diff := cmp.Diff(want, inRing(t, filepath.Join(dir, name))); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+	must.OK(t, w.Close())
+	r, err := Open(&out)
+	must.OK(t, err)
+	defer r.Close()
+	p := &Player{Dir: t.TempDir(), Speed: 1, Now: time.Now}
+	if err := p.Run(t.Context(), r); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), `two agents are named "a"`) {
+		t.Error(err)
 	}
+	must.OK(t, p.Close())
 }
 
 // Agents with random names must not make a recording that its reader rejects.

@@ -140,7 +140,7 @@ func (r *Report) readRing() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ring.Close()) }()
-	pending, err := ring.Read(0, r.addEvents)
+	pending, err := ring.Read(0, r.addDrops)
 	if err != nil {
 		return err
 	}

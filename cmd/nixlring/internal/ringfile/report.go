@@ -5,9 +5,6 @@ package ringfile
 
 import (
 	"io/fs"
-	"math"
-	"math/bits"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -16,14 +13,11 @@ import (
 // Report holds the details of one file. The JSON field names are stable.
 type Report struct {
 	Entry
-	File   File       `json:"file"`
-	Header *Header    `json:"header,omitempty"`
-	Failed []string   `json:"failed_checks,omitempty"` // of the header
-	Drops  uint64     `json:"reported_dropped,omitempty"`
-	Oldest *time.Time `json:"oldest,omitempty"` // time of the oldest event; only layout v1
-	Newest *time.Time `json:"newest,omitempty"`
-	Users  *Users     `json:"users,omitempty"` // of a ring
-	Advice []string   `json:"advice"`
+	File   File     `json:"file"`
+	Header *Header  `json:"header,omitempty"`
+	Drops  uint64   `json:"reported_dropped,omitempty"`
+	Users  *Users   `json:"users,omitempty"` // of a ring
+	Advice []string `json:"advice"`
 
 	err error // why the file is neither a readable ring nor a readable store
 }
@@ -66,7 +60,6 @@ func Inspect(path, proc string, euid int) (*Report, error) {
 	if !r.named() && !r.notRing() {
 		if h, _ := ringbuf.Peek(path); h != (ringbuf.Header{}) {
 			r.Header = &Header{h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask}
-			r.Failed = failedChecks(&h, r.File.Size)
 		}
 		users := FindUsers(proc, path)
 		r.Users = &users
@@ -75,46 +68,11 @@ func Inspect(path, proc string, euid int) (*Report, error) {
 	return r, nil
 }
 
-// failedChecks validates a header.
-func failedChecks(h *ringbuf.Header, size int64) (failed []string) {
-	known, fits := false, false
-	for _, l := range ringbuf.Layouts() {
-		if l.Version() == h.Version {
-			known = true
-			fits = fits || h.Capacity < 1<<32 && size == l.FileSize(h.Capacity)
-		}
-	}
-	for _, c := range []struct {
-		what string
-		ok   bool
-	}{
-		{"version is from 1 to 4", known},
-		{"expected version equals version", h.ExpectedVersion == h.Version},
-		{"capacity is a power of two, 2 or more", h.Capacity >= 2 && bits.OnesCount64(h.Capacity) == 1},
-		{"mask is capacity minus 1", h.Mask == h.Capacity-1},
-		{"positions are less than capacity", h.WritePos < h.Capacity && h.ReadPos < h.Capacity},
-		{"file size fits capacity", fits},
-	} {
-		if !c.ok {
-			failed = append(failed, c.what)
-		}
-	}
-	return failed
-}
-
-// addEvents adds the events in a ring.
-func (r *Report) addEvents(b ringbuf.Batch) {
+// addDrops adds the events that the agent reports as dropped.
+func (r *Report) addDrops(b ringbuf.Batch) {
 	for i := range b.Len() {
-		e := b.Event(i)
-		if !e.Named && e.Type == ringbuf.TypeEventsDropped && b.Layout() >= ringbuf.V4 {
+		if e := b.Event(i); !e.Named && e.Type == ringbuf.TypeEventsDropped && b.Layout() >= ringbuf.V4 {
 			r.Drops += e.Value
-		}
-		if b.Layout() == ringbuf.V1 {
-			at := time.UnixMicro(int64(min(e.TimestampMicros, math.MaxInt64)))
-			if r.Oldest == nil {
-				r.Oldest = &at
-			}
-			r.Newest = &at
 		}
 	}
 }

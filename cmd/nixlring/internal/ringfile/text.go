@@ -71,21 +71,11 @@ func (t *text) header(r *Report) {
 	}
 	t.line("Header", "write_pos %d, read_pos %d, version %d, expected_version %d, capacity %d, mask %#x",
 		h.WritePos, h.ReadPos, h.Version, h.ExpectedVersion, h.Capacity, h.Mask)
-	for _, what := range r.Failed {
-		t.line("Check", "FAILED: %s", what)
-	}
-	if len(r.Failed) == 0 {
-		t.line("Checks", "all passed: version, expected version, capacity, mask, positions, file size")
-	}
 }
 
 func (t *text) ring(r *Report) {
 	t.line("Layout", "%s, %d bytes per event", r.Layout, r.File.EventSize)
 	t.line("Fill", "%d of %d events (%.0f%%)", *r.Pending, r.Capacity-1, 100**r.Fill)
-	if r.Oldest != nil {
-		const form = "2006-01-02 15:04:05.000000"
-		t.line("Events", "from %s to %s", r.Oldest.Format(form), r.Newest.Format(form))
-	}
 }
 
 func (t *text) store(r *Report, now time.Time) {
