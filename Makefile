@@ -189,7 +189,7 @@ lint: ## Lint the code, the language of all files, the workflows and releases, a
 
 .PHONY: ci
 ci: ## Run all checks that a change must pass
-	@for step in "generate CHECK=1" lint build validate test-race "mutate SEEDS=1000 EVERY=12" "bench ARGS=-short" \
+	@for step in "generate CHECK=1" lint build validate test-race "mutate SEEDS=1000 EVERY=25" "bench ARGS=-short" \
 	    e2e dashboards-test release-test; do \
 	  echo "=== $$step"; start=$$SECONDS; \
 	  $(MAKE) --no-print-directory $$step; \

@@ -79,39 +79,6 @@ func TestV4ReportsDropsOfStaging(t *testing.T) {
 	c.same(a)
 }
 
-func TestEventsOfATransferAreNextToEachOther(t *testing.T) {
-	for _, layout := range []ringbuf.Layout{ringbuf.V2, ringbuf.V3, ringbuf.V4} {
-		a := small(t, layout, 1024)
-		c := newConsumer(t, a.Path())
-		for !a.Done() {
-			must.OK(t, a.Interval())
-			c.drain()
-		}
-		var groups uint64
-		for e := c.events; len(e) > 0; {
-			if typ := e[0].Type; typ.IsError() || typ == ringbuf.TypeMemoryRegistered {
-				e = e[1:]
-				continue
-			}
-			if len(e) < 4 || !group(e[:4]) {
-				t.Fatalf("%v: not a transfer's events: %+v", layout, e[:min(4, len(e))])
-			}
-			groups++
-			e = e[4:]
-		}
-		if totals := a.Totals(); groups != totals.Operations-totals.Failed || groups == 0 {
-			t.Errorf("%v: %d groups of %d transfers", layout, groups, totals.Operations-totals.Failed)
-		}
-	}
-}
-
-func group(e []ringbuf.Event) bool {
-	write := e[2].Type == ringbuf.TypeTxBytes && e[3].Type == ringbuf.TypeTxRequests
-	read := e[2].Type == ringbuf.TypeRxBytes && e[3].Type == ringbuf.TypeRxRequests
-	return e[0].Type == ringbuf.TypeXferPostTime && e[1].Type == ringbuf.TypeXferTime && (write || read) &&
-		e[0].Value <= e[1].Value && e[2].Value > 0 && e[3].Value == 1
-}
-
 func TestLateAgentCatchesUpWithoutDrops(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
 		a := mustNew(t, simulate.Config{

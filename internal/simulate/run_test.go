@@ -5,8 +5,6 @@ package simulate_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -82,17 +80,4 @@ func TestRunFlushesOncePerInterval(t *testing.T) {
 			t.Errorf("%d operations", totals.Operations)
 		}
 	})
-}
-
-func TestFleetStopsItsAgentsIfOneCannotStart(t *testing.T) {
-	dir := t.TempDir()
-	must.OK(t, os.Mkdir(filepath.Join(dir, "sim-1"), 0o755))
-	fleet, err := simulate.NewFleet(simulate.FleetConfig{Dir: dir, Agents: 2})
-	must.OK(t, err)
-	if err := fleet.Start(); err == nil {
-		t.Error("an agent started although its ring is a directory")
-	}
-	if !fleet.Agents()[0].Done() {
-		t.Error("the first agent still runs")
-	}
 }

@@ -41,28 +41,6 @@ func collectorOf(t *testing.T, pod corev1.PodSpec) corev1.Container {
 	return corev1.Container{}
 }
 
-// checkMounts fails the test if a mount has no volume or a volume has no mount.
-func checkMounts(t *testing.T, pod corev1.PodSpec) {
-	t.Helper()
-	mounted := make(map[string]bool)
-	for _, v := range pod.Volumes {
-		mounted[v.Name] = false
-	}
-	for _, c := range append(pod.InitContainers, pod.Containers...) {
-		for _, m := range c.VolumeMounts {
-			if _, ok := mounted[m.Name]; !ok {
-				t.Errorf("%s mounts %s, which isn't a volume", c.Name, m.Name)
-			}
-			mounted[m.Name] = true
-		}
-	}
-	for name, ok := range mounted {
-		if !ok {
-			t.Errorf("nothing mounts %s", name)
-		}
-	}
-}
-
 func TestReleaseWithoutDestinationIsRejected(t *testing.T) {
 	t.Parallel()
 	if _, err := tryRender(t); err == nil || !strings.Contains(err.Error(), "otlp.endpoint") {

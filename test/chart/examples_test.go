@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -19,22 +17,6 @@ import (
 )
 
 const examples = "../../examples/"
-
-// dynamoGraph is the part of Dynamo's v1beta1 API that the example uses.
-type dynamoGraph struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-
-	Spec struct {
-		BackendFramework string `json:"backendFramework"`
-		Components       []struct {
-			Name        string                 `json:"name"`
-			Type        string                 `json:"type"`
-			Replicas    *int32                 `json:"replicas"`
-			PodTemplate corev1.PodTemplateSpec `json:"podTemplate"`
-		} `json:"components"`
-	} `json:"spec"`
-}
 
 // example returns the documents of a file, by kind.
 func example(t *testing.T, name string) map[string][]byte {
@@ -60,35 +42,6 @@ func mustDecode[T any](t *testing.T, text []byte) *T {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return object
-}
-
-// With another exporter, NIXL ignores the directory. Without the directory, it
-// creates no ring.
-func TestExamplesSetAllThreeVariables(t *testing.T) {
-	t.Parallel()
-	pods := make(map[string]corev1.PodSpec)
-	for _, name := range []string{"vllm.yaml", "sglang.yaml"} {
-		pods[name] = mustDecode[appsv1.Deployment](t, example(t, "kubernetes/"+name)["Deployment"]).Spec.Template.Spec
-	}
-	for _, c := range mustDecode[dynamoGraph](t, example(t, "kubernetes/dynamo.yaml")["DynamoGraphDeployment"]).Spec.Components {
-		if c.Type != "frontend" {
-			pods["dynamo.yaml "+c.Name] = c.PodTemplate.Spec
-		}
-	}
-	patch := render(t, endpoint, "mode: sidecar").configMap.Data["patch.yaml"]
-	pods["patch.yaml"] = mustDecode[appsv1.Deployment](t, []byte(patch)).Spec.Template.Spec
-	for name, pod := range pods {
-		if name != "patch.yaml" {
-			checkMounts(t, pod)
-		}
-		env := make(map[string]string)
-		for _, e := range pod.Containers[0].Env {
-			env[e.Name] = e.Value
-		}
-		if env["NIXL_TELEMETRY_ENABLE"] != "y" || env["NIXL_TELEMETRY_EXPORTER"] != "BUFFER" || env["NIXL_TELEMETRY_DIR"] == "" {
-			t.Errorf("%s: the variables are %v", name, env)
-		}
-	}
 }
 
 // Every file that enables telemetry must also set the exporter.

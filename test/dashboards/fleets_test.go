@@ -32,8 +32,9 @@ func TestAlertsNameEachIncidentAndNoHealthyFleet(t *testing.T) {
 		if f.Warns {
 			warns++
 		}
-		if len(f.Want) > 0 && len(f.Alerts) == 0 {
-			continue // only the tools say it
+		// Only the tools say it; or promtool would need a minute, for the same rules.
+		if len(f.Want) > 0 && len(f.Alerts) == 0 || len(f.Members) > 100 {
+			continue
 		}
 		kinds := []string{explicit}
 		// promtool takes longest for exponential histograms, and only rules about speed and size read histograms.
@@ -114,7 +115,6 @@ func unitTest(t *testing.T, f *fleets.Fleet, kind string) []byte {
 // newSeries returns the values of each series of a fleet, one per sample.
 func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 	list := make(map[string][]string)
-	buckets := len(f.Members) <= 100
 	directions := []string{`, nixl_transfer_direction="transmit"`, `, nixl_transfer_direction="receive"`}
 	for i, readings := range f.Readings() {
 		for n := range readings {
@@ -132,10 +132,9 @@ func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 			for n, d := range r.Moved {
 				add("nixl_transfer_io_bytes_total", directions[n], d.Bytes)
 				add("nixl_transfer_requests_total", directions[n], d.Transfers)
-				switch {
-				case kind == exponential:
+				if kind == exponential {
 					add("nixl_transfer_throughput_bytes_per_second", directions[n], native(r.Speeds[n], float64(d.Transfers)))
-				case buckets:
+				} else {
 					addBuckets("nixl_transfer_throughput_bytes_per_second", directions[n], r.Speeds[n], add)
 				}
 			}
@@ -146,9 +145,7 @@ func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 				continue
 			}
 			for name, h := range map[string]diagnose.Histogram{"nixl_transfer_duration_seconds": r.Times, "nixl_transfer_size_bytes": r.Sizes} {
-				if buckets {
-					addBuckets(name, "", h, add)
-				}
+				addBuckets(name, "", h, add)
 			}
 			add("nixl_transfer_duration_seconds_sum", "", sum.Seconds)
 			add("nixl_transfer_duration_seconds_count", "", sum.Transfers)

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -47,32 +46,6 @@ func TestLinksLeadToFilesAndHeadings(t *testing.T) {
 		for _, problem := range broken {
 			t.Error(problem)
 		}
-	}
-}
-
-func TestBrokenLinksAreFound(t *testing.T) {
-	t.Parallel()
-	const text = "# Title\n\n## What's in `it`, and [where](b.md)?\n\n## Twice\n## Twice\n\n" +
-		"[a](#title) [b](b.md) [c](#whats-in-it-and-where) [d](#twice-1) [e](https://example.com/x#y) `[f](none.md)`\n" +
-		"[g](none.md) ![h](none.png) [i](#none) [j](b.md#none) [k](" + hosted + "none.md) [l](" + hosted + "b.md)\n\n" +
-		"```\n[m](none.md)\n# Not a heading\n```\n\n<!-- [n](none.md) --> [o](#not-a-heading)\n\n[p]: none.md\n"
-	root := t.TempDir()
-	for name, text := range map[string]string{"a.md": text, "b.md": "# B\n"} {
-		must.OK(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
-	}
-	got, err := brokenLinks(root, "a.md")
-	must.OK(t, err)
-	want := []string{
-		"a.md: none.md: there is no such file",
-		"a.md: none.png: there is no such file",
-		"a.md: #none: there is no such heading",
-		"a.md: b.md#none: there is no such heading",
-		"a.md: " + hosted + "none.md: there is no such file",
-		"a.md: #not-a-heading: there is no such heading",
-		"a.md: none.md: there is no such file",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("broken links %q, want %q", got, want)
 	}
 }
 

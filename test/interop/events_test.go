@@ -17,7 +17,6 @@ import (
 type sequence struct {
 	seed uint64
 	next uint64 // the number of the next event
-	gaps uint64 // missing events, if they are allowed
 }
 
 // mix returns splitmix64 of seed and i.
@@ -57,15 +56,10 @@ func event(l ringbuf.Layout, seed, i uint64) ringbuf.Event {
 	return e
 }
 
-// check compares a batch with the sequence. If gaps are allowed, events may be
-// missing, but none may arrive late or twice.
-func (s *sequence) check(b ringbuf.Batch, gapsAllowed bool) error {
+// check compares a batch with the sequence.
+func (s *sequence) check(b ringbuf.Batch) error {
 	for i := range b.Len() {
 		value := valueIn(b, i)
-		if number := value & (1<<numberBits - 1); gapsAllowed && number > s.next {
-			s.gaps += number - s.next
-			s.next = number
-		}
 		if h := mix(s.seed, s.next); value != valueOf(h, s.next) || !whole(b, i, h, s.next) {
 			return fmt.Errorf("got event %+v with number %d, want event %d", b.Event(i), value&(1<<numberBits-1), s.next)
 		}

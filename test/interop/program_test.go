@@ -8,7 +8,6 @@ package interop
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,37 +95,26 @@ type process struct {
 
 // report is the last line that a program prints.
 type report struct {
-	Pushed, Dropped, Popped, Waits uint64
-	Seconds                        float64
+	Pushed, Popped, Waits uint64
+	Seconds               float64
 }
 
 // start starts a program and waits until it prints "ready".
 func start(t *testing.T, name string, args ...any) *process {
 	t.Helper()
-	p, err := launch(t.Context(), program(t, name), args...)
-	must.OK(t, err)
-	return p
-}
-
-// launch is start for a goroutine. The program is killed when ctx ends.
-func launch(ctx context.Context, program string, args ...any) (*process, error) {
 	text := make([]string, 0, len(args))
 	for _, a := range args {
 		text = append(text, fmt.Sprint(a))
 	}
-	p := &process{cmd: exec.CommandContext(ctx, program, text...), ended: make(chan report, 1)}
+	p := &process{cmd: exec.CommandContext(t.Context(), program(t, name), text...), ended: make(chan report, 1)}
 	var stderr strings.Builder
 	p.cmd.Stderr = &stderr
 	pipe, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
+	must.OK(t, err)
+	must.OK(t, p.cmd.Start())
 	out := bufio.NewReader(pipe)
 	if line, err := out.ReadString('\n'); line != "ready\n" {
-		return nil, fmt.Errorf("%s printed %q: %w\n%s", p.cmd, line, errors.Join(err, p.cmd.Wait()), stderr.String())
+		t.Fatalf("%s printed %q: %v\n%s", p.cmd, line, errors.Join(err, p.cmd.Wait()), stderr.String())
 	}
 	go func() {
 		defer close(p.ended)
@@ -141,7 +129,7 @@ func launch(ctx context.Context, program string, args ...any) (*process, error) 
 		}
 		p.ended <- r
 	}()
-	return p, nil
+	return p
 }
 
 // finish waits until the program exits and returns its report.

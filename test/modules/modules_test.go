@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	root     = "github.com/nixl-otel/nixl-otel"
-	receiver = root + "/receiver/nixlshmreceiver"
+	root = "github.com/nixl-otel/nixl-otel"
 )
 
 // otlp are the modules that exporters need.
@@ -52,63 +51,6 @@ func TestLibraryBringsNoHeavyModule(t *testing.T) {
 			}
 			reject(t, "go.sum", string(sums), unwanted)
 		})
-	}
-}
-
-// This test shows that the test above can fail.
-func TestOtherModulesBringHeavyModules(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		module  string
-		want    string
-		reject  []string
-		replace bool // the commands in bridge/README.md don't install the module
-	}{
-		{module: root + "/bridge/gpu", want: "github.com/NVIDIA/go-nvml ", reject: otlp},
-		{module: receiver, want: "go.opentelemetry.io/collector/receiver ", replace: true},
-	} {
-		t.Run(strings.TrimPrefix(c.module, root+"/"), func(t *testing.T) {
-			t.Parallel()
-			dir := program(t, c.module)
-			if c.replace {
-				run(t, dir, "go", "mod", "edit", "-replace="+c.module+"=../nixl-otel"+strings.TrimPrefix(c.module, root))
-			}
-			install(t, dir)
-			run(t, dir, "go", "build", ".")
-			graph := run(t, dir, "go", "list", "-m", "all")
-			reject(t, "the module graph", graph, c.reject)
-			if !strings.Contains(graph, "\n"+c.want) {
-				t.Errorf("the module graph doesn't have %s", c.want)
-			}
-		})
-	}
-}
-
-// A program that imports bridge/ringkernel keeps the versions that it requires,
-// although this repository's other modules require newer ones. The test replaces the
-// required modules by empty ones to avoid downloads: only the versions matter.
-func TestRingKernelsKeepTheVersionsOfTheProgram(t *testing.T) {
-	t.Parallel()
-	pins := map[string]string{
-		"google.golang.org/grpc": "v1.75.0",
-		"golang.org/x/net":       "v0.45.0",
-	}
-	imports := []string{root + "/bridge/ringkernel"}
-	for module := range pins {
-		imports = append(imports, module)
-	}
-	dir := program(t, imports...)
-	for module, version := range pins {
-		write(t, filepath.Join(dir, module), "go.mod", "module "+module+"\n\ngo 1.26.0\n")
-		write(t, filepath.Join(dir, module), "empty.go", "package empty\n")
-		run(t, dir, "go", "mod", "edit", "-require="+module+"@"+version, "-replace="+module+"=./"+module)
-	}
-	install(t, dir)
-	run(t, dir, "go", "build", ".")
-	for module, want := range pins {
-		if got := strings.TrimSpace(run(t, dir, "go", "list", "-m", "-f", "{{.Version}}", module)); got != want {
-			t.Errorf("the program gets %s %s, want the required version %s", module, got, want)
-		}
 	}
 }
 

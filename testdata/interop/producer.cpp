@@ -4,11 +4,10 @@
 // An independent writer of a telemetry ring. It creates a ring as an agent does, at
 // a path that may have an older one, and pushes events.
 //
-//   producer PATH LAYOUT CAPACITY COUNT SEED [drop]
+//   producer PATH LAYOUT CAPACITY COUNT SEED
 //
-// If the ring is full, it waits, or with "drop", it drops and counts the event, as
-// an agent does. It prints "ready" when the ring can be opened, and a report at the
-// end.
+// If the ring is full, it waits. It prints "ready" when the ring can be opened, and a
+// report at the end.
 
 #include "ring.hpp"
 
@@ -21,7 +20,7 @@
 using namespace interop;
 
 template <typename Event>
-int produce(const char *path, int32_t version, uint64_t capacity, uint64_t count, uint64_t seed, bool drop) {
+int produce(const char *path, int32_t version, uint64_t capacity, uint64_t count, uint64_t seed) {
     const size_t size = sizeof(Header) + capacity * sizeof(Event);
     const int fd = open(path, O_CREAT | O_RDWR, 0644);
     if (fd < 0) die("open");
@@ -46,44 +45,32 @@ int produce(const char *path, int32_t version, uint64_t capacity, uint64_t count
     std::fflush(stdout);
 
     Waiter waiter;
-    uint64_t dropped = 0;
     const auto start = std::chrono::steady_clock::now();
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t at = write_pos.load(std::memory_order_relaxed);
         const uint64_t next = (at + 1) & (capacity - 1);
-        bool full = next == read_pos.load(std::memory_order_acquire);
-        while (full && !drop) {
-            waiter.wait();
-            full = next == read_pos.load(std::memory_order_acquire);
-        }
-        if (full) {
-            dropped++;
-            waiter.wait(); // otherwise it would drop almost all events
-            continue;
-        }
+        while (next == read_pos.load(std::memory_order_acquire)) waiter.wait();
         fill(slots[at], mix(seed, i), i);
         write_pos.store(next, std::memory_order_release);
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    std::printf("{\"pushed\":%llu,\"dropped\":%llu,\"waits\":%llu,\"seconds\":%.6f}\n",
-                static_cast<unsigned long long>(count - dropped), static_cast<unsigned long long>(dropped),
-                static_cast<unsigned long long>(waiter.spins()), took.count());
+    std::printf("{\"pushed\":%llu,\"waits\":%llu,\"seconds\":%.6f}\n",
+                static_cast<unsigned long long>(count), static_cast<unsigned long long>(waiter.spins()), took.count());
     return 0;
 }
 
 int main(int argc, char **argv) {
     if (argc < 6) {
-        std::fprintf(stderr, "usage: %s PATH LAYOUT CAPACITY COUNT SEED [drop]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s PATH LAYOUT CAPACITY COUNT SEED\n", argv[0]);
         return 2;
     }
     const uint64_t capacity = std::strtoull(argv[3], nullptr, 10);
     const uint64_t count = std::strtoull(argv[4], nullptr, 10), seed = std::strtoull(argv[5], nullptr, 10);
-    const bool drop = argc > 6 && !std::strcmp(argv[6], "drop");
     if (capacity < 2 || (capacity & (capacity - 1))) {
         std::fprintf(stderr, "capacity %s: use a power of two, at least 2\n", argv[3]);
         return 2;
     }
     return with_layout(argv[2], [&](int32_t version, auto event) {
-        return produce<decltype(event)>(argv[1], version, capacity, count, seed, drop);
+        return produce<decltype(event)>(argv[1], version, capacity, count, seed);
     });
 }
