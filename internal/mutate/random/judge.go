@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"time"
 )
@@ -124,10 +125,13 @@ func (j *judge) overlay(name string, src []byte) error {
 	return os.WriteFile(filepath.Join(j.scratch, "overlay.json"), text, 0o600)
 }
 
-func (j *judge) program() string { return filepath.Join(j.scratch, "program.test") }
+// program returns where to compile tests, with the name that go test gives them.
+func (j *judge) program(p goPackage) string {
+	return filepath.Join(j.scratch, path.Base(p.ImportPath)+".test")
+}
 
 func (j *judge) compile(ctx context.Context, p goPackage) bool {
-	return j.do(ctx, p, "test", "-c", "-vet=off", "-o", j.program())
+	return j.do(ctx, p, "test", "-c", "-vet=off", "-o", j.program(p))
 }
 
 // do runs a command of go for a package, and reports whether it succeeds.
@@ -145,7 +149,7 @@ func (j *judge) run(ctx context.Context, s suite) (text []byte, passed bool) {
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", `ulimit -v 8000000; exec "$@"`, "bash",
-		j.program(), "-test.failfast", "-test.short", "-test.timeout="+(s.limit-10*time.Second).String())
+		j.program(s.goPackage), "-test.failfast", "-test.short", "-test.timeout="+(s.limit-10*time.Second).String())
 	cmd.Dir = s.Dir
 	cmd.WaitDelay = time.Second // for its children
 	text, err := cmd.CombinedOutput()
