@@ -120,6 +120,7 @@ func (r *Runtime) Unregister(id string) {
 		delete(r.kernels, id)
 	}
 	r.mu.Unlock()
+	k.expiry.Stop() // it keeps the kernel in memory
 	for q := range k.queues {
 		k.queues[q].observe(nil) // waits
 	}
