@@ -59,8 +59,6 @@ type Config struct {
 	Handler Handler
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// OpenDir opens a directory at or below another; files.OpenDir if nil.
-	OpenDir discover.OpenDir
 
 	// Telemetry receives measurements of the engine's own work.
 	Telemetry Telemetry

@@ -76,29 +76,25 @@ func (e *Engine) Start(storage Storage) error {
 	})
 	common := discover.Config{
 		Include: e.cfg.Include, Exclude: e.cfg.Exclude, Observe: e.cfg.Observe,
-		AllowedUIDs: e.cfg.AllowedUIDs, Resource: e.cfg.Resource, Now: e.cfg.Now, OpenDir: e.cfg.OpenDir,
+		AllowedUIDs: e.cfg.AllowedUIDs, Resource: e.cfg.Resource, Now: e.cfg.Now,
 	}
 	if e.cfg.Stores {
 		common.Stores = &discover.StoreConfig{
 			Claims: discover.NewStoreClaims(e.cfg.MaxRings), StaleAfter: e.cfg.StaleAfter, Histograms: e.cfg.Tally.Duration.Kind != tally.NoHistogram, Stream: e.cfg.Stream,
 		}
 	}
-	for _, dir := range e.cfg.Directories {
-		d, err := discover.New(e.directory(dir, common), e.loop.Send, e.reporter)
-		if err != nil {
-			return err
-		}
-		e.sources = append(e.sources, d)
+	if len(e.cfg.Directories) > 0 {
+		e.watch("", common, discover.Configured{Dirs: e.cfg.Directories, PodUID: e.cfg.PodUID}.Finder(e.cfg.IdentifyBy), 0)
 	}
 	if k := e.cfg.Kubelet; k != nil {
 		volumes := common
 		volumes.CloseExited = !e.cfg.Observe
-		e.addWatcher("kubelet", volumes, k.Finder(e.cfg.IdentifyBy), discover.DefaultInterval)
+		e.watch("kubelet", volumes, k.Finder(e.cfg.IdentifyBy), discover.DefaultInterval)
 	}
 	if p := e.cfg.Processes; p != nil {
 		mounts := common
 		mounts.Hold = true
-		e.addWatcher("processes", mounts, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...), p.Interval)
+		e.watch("processes", mounts, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...), p.Interval)
 	}
 	for _, s := range e.sources {
 		s.Start()
@@ -106,34 +102,17 @@ func (e *Engine) Start(storage Storage) error {
 	return nil
 }
 
-// directory returns the configuration of a configured directory.
-func (e *Engine) directory(dir string, common discover.Config) discover.Config {
-	common.Dir = dir
-	pod := e.cfg.PodUID
-	if pod == "" {
-		return common
-	}
-	common.Identify = e.cfg.IdentifyBy.InPod(pod)
-	if common.Stores != nil {
-		inPod := *common.Stores
-		inPod.Identify = func(a drain.Agent, _ int64) drain.Agent {
-			a, _ = common.Identify(a, nil, time.Time{})
-			return a
-		}
-		common.Stores = &inPod
-	}
-	return common
-}
-
-// addWatcher adds a source that discovers directories.
-func (e *Engine) addWatcher(name string, common discover.Config, f discover.Finder, interval time.Duration) {
+// watch adds a source. Its name is empty if its directories are configured.
+func (e *Engine) watch(name string, common discover.Config, f discover.Finder, interval time.Duration) {
 	cfg := discover.WatcherConfig{Config: common, Finder: f, Interval: interval}
-	if searched := e.cfg.Telemetry.Searched; searched != nil {
+	if searched := e.cfg.Telemetry.Searched; searched != nil && name != "" {
 		cfg.Searched = func(took time.Duration) { searched(name, took) }
 	}
 	w := discover.NewWatcher(cfg, e.loop.Send, e.reporter)
 	e.sources = append(e.sources, w)
-	e.watchers[name] = w
+	if name != "" {
+		e.watchers[name] = w
+	}
 }
 
 // Collect drains all rings, reads all stores, and returns the totals of all agents, by ID;
@@ -263,9 +242,7 @@ func (e *Engine) State() State {
 func (s *State) add(one discover.State) {
 	s.Open += one.Open
 	maps.Copy(s.Refused, one.Refused)
-	if one.Missing != nil {
-		s.Missing = append(s.Missing, one.Missing)
-	}
+	s.Missing = append(s.Missing, one.Missing...)
 }
 
 // Err returns an error if a directory can't be read, or if no ring or store can be

@@ -34,7 +34,6 @@ const (
 	RingLimit     // there are more rings than allowed
 	RingRestart   // an agent restarted
 	RingReplaced  // another file has replaced a ring
-	RingRenamed   // a file is another name of an open ring
 	RingRetired   // a ring was closed because its agent exited
 	RingForeign   // another consumer reads a ring
 	RingFull      // a drain found a ring full
@@ -49,7 +48,6 @@ const (
 
 	MPStoreOpened
 	MPStoreRefused // a file can't be read as a store
-	MPStoreLimit   // there are more rings and stores than allowed
 
 	CheckpointUnusable // an agent's totals start from zero
 	StoreFailed        // checkpoints can't be stored

@@ -22,9 +22,9 @@ import (
 func TestUnreadableDirectoryHasItsOwnAdvice(t *testing.T) {
 	x := newFixture(t)
 	dir := x.path("rings")
-	d := x.directory(func(c *Config) {
-		c.Dir = dir
-		c.OpenDir = func(dir, name string) (*files.Dir, error) {
+	d := x.directory(func(c *options) {
+		c.dir = dir
+		c.openDir = func(name string) (*files.Dir, error) {
 			if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode().Perm() == 0 { // root could open it
 				return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrPermission}
 			}
@@ -54,7 +54,7 @@ func TestUnreadableDirectoryHasItsOwnAdvice(t *testing.T) {
 
 func TestIncludeThatMatchesNothingIsReportedOnce(t *testing.T) {
 	x := newFixture(t)
-	d := x.directory(func(c *Config) { c.Include, c.Exclude = []string{"decode-.*"}, []string{"*.log"} })
+	d := x.directory(func(c *options) { c.Include, c.Exclude = []string{"decode-.*"}, []string{"*.log"} })
 	x.round(d)
 	if list := x.noticesOf(notice.PatternsUnmatched); len(list) != 0 {
 		t.Errorf("in an empty directory: notices = %v", list)
@@ -74,7 +74,7 @@ func TestIncludeThatMatchesNothingIsReportedOnce(t *testing.T) {
 func TestIncludeThatMatchesExcludedFilesIsNotReported(t *testing.T) {
 	x := newFixture(t)
 	touch(t, x.path("a.log"), "")
-	d := x.directory(func(c *Config) { c.Include, c.Exclude = []string{"a*"}, []string{"*.log"} })
+	d := x.directory(func(c *options) { c.Include, c.Exclude = []string{"a*"}, []string{"*.log"} })
 	x.round(d)
 	if list := x.noticesOf(notice.PatternsUnmatched); len(list) != 0 {
 		t.Errorf("notices = %v", list)

@@ -32,12 +32,13 @@ func BenchmarkIdleRings(b *testing.B) {
 		names = append(names, filepath.Base(w.Path()))
 	}
 	var rings []*ringbuf.Reader
-	d, err := New(Config{Dir: dir}, func(m drain.Message) {
+	var d *Directory
+	d = newDirectory(Config{}, place{dir: dir}, func(m drain.Message) {
 		if m, ok := m.(drain.Opened); ok {
 			rings = append(rings, m.Reader)
+			d.Answer(m.Agent, m.Reader, nil)
 		}
 	}, notice.New(func(notice.Notice) {}, time.Now))
-	must.OK(b, err)
 	d.refresh()
 	b.Run("refresh", func(b *testing.B) {
 		for b.Loop() {

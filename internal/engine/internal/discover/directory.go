@@ -5,10 +5,12 @@ package discover
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,165 +21,182 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Directory finds the rings and reads the stores in one directory. It is a [drain.Source].
+// Directory finds the rings and reads the stores in one directory. It is a [drain.Source]. Its
+// goroutine makes all calls that may block.
 type Directory struct {
-	tracker
+	cfg     Config
+	at      Location
+	dir     string       // at.Path
+	holder  drain.Holder // of the rings
+	send    func(drain.Message)
+	notices *notice.Reporter
 
-	stores  *stores // nil if stores are ignored
-	reading atomic.Bool
+	requests *mailbox.Mailbox[func()] // of the engine
+	answers  *mailbox.Mailbox[func()] // of the owner of the rings
+	ctx      context.Context          // of the search for rings and stores
+	cancel   context.CancelFunc
+	ended    chan struct{} // closed when the goroutine has ended
+
+	started     time.Time
+	busySince   atomic.Int64 // start of what the goroutine does in nanoseconds since started, plus 1; 0 if it waits
+	hangIsKnown int64        // busySince when a hang was reported last
+
+	open atomic.Int64 // open rings, and stores that are reported
+
+	mu      sync.Mutex // guards the fields below; never held during a call that may block
+	missing error
+	refused map[string]Refusal
+
+	// Only the directory's goroutine uses these:
+	records map[string]*record       // by path
+	held    map[files.ID]string      // the paths of all open rings, by file
+	offered map[*ringbuf.Reader]bool // rings that the owner hasn't answered; at most maxOffered
+	seeking bool                     // the process of an agent is sought
+	retryAt time.Time                // when the first refused path is tried again
+	stopped bool                     // the directory was removed: nothing is opened from now on
+	done    bool                     // the goroutine ends
 
 	walks     uint64
-	seen      int  // files that the last walk found
-	included  int  // files of these that include selects
-	unmatched bool // it was reported that include selects none
-	skipped   bool // the current walk has ignored files
-	truncated bool // the last walk had
-
-	dir      *files.Dir // the open directory; nil unless cfg.Hold is set and it was found
-	openedAt time.Time  // when it was opened
-	walked   files.Info // the directory before the last walk; zero if it was missing
-	walkDue  time.Time  // when the next walk is due in any case
-	walkRest time.Time  // no walk begins before that
-
-	worker  *Worker
-	answers *mailbox.Mailbox[func()] // of the owner
-	cancel  context.CancelFunc       // of ctx
+	walked    files.Info // the directory before the last walk; zero if it was missing
+	walkDue   time.Time  // when the next walk is due in any case
+	walkRest  time.Time  // no walk begins before that
+	opened    *files.Dir // nil unless cfg.Hold is set and it was found
+	openedAt  time.Time
+	skipped   bool // the last walk has ignored files
+	unmatched bool // it was reported that include selects no file
+	onDisk    bool // it was reported that rings are on a disk
 }
 
-// New returns a Directory. It passes messages to send, on the directory's goroutine.
-// The configuration must be valid; see [CheckDirectories] and [CheckPatterns].
-// Nothing is opened before Start.
-func New(cfg Config, send func(drain.Message), notices *notice.Reporter) (*Directory, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
+// newDirectory returns a Directory. It passes messages to send. Nothing is opened before start.
+func newDirectory(cfg Config, at Location, send func(drain.Message), notices *notice.Reporter) *Directory {
+	d := &Directory{
+		cfg: cfg.withDefaults(), at: at, dir: at.Path(), holder: at.Holder(), send: send, notices: notices,
+		requests: mailbox.New[func()](), answers: mailbox.New[func()](), ended: make(chan struct{}),
+		refused: make(map[string]Refusal), records: make(map[string]*record), held: make(map[files.ID]string), offered: make(map[*ringbuf.Reader]bool),
 	}
-	d := &Directory{answers: mailbox.New[func()]()}
-	d.worker = NewWorker(cfg.Now, d.reportHang)
-	d.tracker = newTracker(cfg, send, notices, d)
+	d.started = d.cfg.Now()
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	if cfg.Stores != nil {
-		d.stores = newStores(&d.tracker, *cfg.Stores)
-	}
-	return d, nil
+	return d
 }
 
-// Start starts the search for rings. It doesn't wait for the first walk.
-func (d *Directory) Start() { d.worker.Start(d.run) }
+// start starts the search for rings and stores.
+func (d *Directory) start() { go d.run() }
 
-// Cancel cancels the search for rings, for good. Open rings and stores stay open.
-func (d *Directory) Cancel() { d.cancel() }
-
-// Refresh walks the directory, probes the rings and stores, and then calls done on the
-// directory's goroutine. All messages about what it finds are sent before that.
-func (d *Directory) Refresh(done func()) { d.call(d.refresh, done) }
-
-// Attribute sends what the last search has found about agents, and then calls done on the
-// directory's goroutine.
-func (d *Directory) Attribute(done func()) { d.call(d.attribute, done) }
-
-// call calls fn and done on the directory's goroutine, or only done if that has ended.
-func (d *Directory) call(fn, done func()) {
-	if !d.worker.Submit(func() { fn(); done() }) {
+// request runs fn and then done on the directory's goroutine, or only done if that has ended.
+func (d *Directory) request(fn, done func()) {
+	if !d.requests.Put(func() { fn(); done() }) {
 		done()
 	}
 }
 
-// Stores reads all stores, passes their snapshots to add, and then calls done. If an earlier call
-// hasn't ended, because the file system hangs, it calls only done.
-func (d *Directory) Stores(add func([]drain.Snapshot), done func()) {
-	if d.stores == nil || d.stores.open.Load() == 0 || d.reading.Swap(true) {
+// readStores reads all stores, passes their snapshots to add, and then calls done. While the
+// directory hangs, it only calls done.
+func (d *Directory) readStores(add func([]drain.Snapshot), done func()) {
+	if d.cfg.Stores == nil || d.open.Load() == 0 || d.hungFor() > 0 {
 		done()
 		return
 	}
-	submitted := d.worker.Submit(func() {
-		add(d.stores.readAll())
-		d.reading.Store(false)
-		done()
-	})
-	if !submitted {
-		done()
+	d.request(func() { add(d.readAll()) }, done)
+}
+
+// stop cancels the search and closes the rings that the owner has returned. Because
+// the file system may hang, it waits only until ctx ends. Rings that the owner returns later are
+// closed in the background.
+func (d *Directory) stop(ctx context.Context) error {
+	d.cancel()
+	d.requests.Put(func() { d.done = true })
+	select {
+	case <-d.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop watching %s: file system is not responding: %w", d.dir, ctx.Err())
 	}
 }
 
-// Stop stops the search and closes the rings that the owner has returned. Because
-// the file system may hang, it waits only until ctx ends. Call Stop after the owner
-// has returned its rings: rings returned later are closed in the background. Stop
-// may be called more than once, and before Start.
-func (d *Directory) Stop(ctx context.Context) error {
-	if err := d.worker.Stop(ctx); err != nil {
-		return fmt.Errorf("stop watching %s: file system is not responding: %w", d.cfg.Dir, err)
+// hasEnded reports whether the goroutine has ended.
+func (d *Directory) hasEnded() bool {
+	select {
+	case <-d.ended:
+		return true
+	default:
+		return false
 	}
-	return nil
 }
 
-// State returns the state of the directory. It never blocks.
-func (d *Directory) State() State {
-	s := d.tracker.State()
-	if hung := d.worker.HungFor(); hung > 0 {
-		s.Missing = errors.Join(s.Missing, fmt.Errorf("%s: file system has not responded for %v", d.cfg.Dir, hung))
+// state returns the state of the directory. It never blocks.
+func (d *Directory) state() State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := State{Open: int(d.open.Load()), Refused: maps.Clone(d.refused)}
+	if d.missing != nil {
+		s.Missing = append(s.Missing, d.missing)
+	}
+	if hung := d.hungFor(); hung > 0 {
+		s.Missing = append(s.Missing, fmt.Errorf("%s: file system has not responded for %v", d.dir, hung))
 	}
 	return s
 }
 
-// Close implements [drain.Source].
-func (d *Directory) Close(r *ringbuf.Reader) {
-	if r != nil {
-		d.submit(r, func() { d.returned(r.Path(), r, d.cfg.CloseExited) })
-	}
-}
-
-// Reopen implements [drain.Source].
-func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.submit(r, func() { d.reopen(a, r) }) }
-
-// Retire implements [drain.Source].
-func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
-	d.submit(r, func() { d.returned(a.Path, r, true) })
-}
-
-// Answer implements [drain.Source].
-func (d *Directory) Answer(a drain.Agent, r *ringbuf.Reader, refused error) {
-	d.submit(r, func() { d.answered(a, r, refused) })
-}
-
-// submit runs fn on the directory's goroutine. If that has ended, it only closes
-// the ring.
-func (d *Directory) submit(r *ringbuf.Reader, fn func()) {
-	if !d.answers.Put(fn) {
-		go d.closeRing(r)
-	}
-}
-
-// lookInterval is the interval at which a directory is looked at. A process may wake up for
-// all directories at the same time, because waking up costs more than a look.
-const lookInterval = 250 * time.Millisecond
-
-// reopenInterval is the interval at which a directory that is held is opened again, because
-// another one may have replaced it.
-const reopenInterval = 10 * time.Second
-
-// maxWalking limits the share of the time that is spent on walks of a directory that
-// changes all the time: one part in maxWalking.
-const maxWalking = 16
+const (
+	// lookInterval is the interval at which a directory is looked at. A process may wake up for
+	// all directories at the same time, because waking up costs more than a look.
+	lookInterval = 250 * time.Millisecond
+	// ProbeInterval is the interval at which a directory is walked and its rings are
+	// probed. A directory that has changed is walked sooner.
+	ProbeInterval = 2 * time.Second
+	// maxWalking limits the share of the time that is spent on walks of a directory that
+	// changes all the time: one part in maxWalking.
+	maxWalking = 16
+	// hangTimeout is the time after which a file system that doesn't respond is reported.
+	hangTimeout = 10 * time.Second
+)
 
 // run is the directory's goroutine.
-func (d *Directory) run(ctx context.Context) {
-	defer context.AfterFunc(ctx, d.cancel)()
+func (d *Directory) run() {
+	defer close(d.ended)
 	look := time.NewTimer(0)
-	for ctx.Err() == nil {
+	defer look.Stop()
+	for !d.done {
 		select {
-		case <-ctx.Done():
+		case <-d.requests.Arrived():
+			d.do(d.runRequests)
 		case <-d.answers.Arrived():
-			d.worker.Do(d.runSubmitted)
-		case <-d.worker.Submitted():
-			d.worker.Do(d.runSubmitted)
+			d.do(d.runRequests)
 		case <-look.C:
 			look.Reset(lookInterval - time.Duration(time.Now().UnixNano())%lookInterval)
-			d.worker.Do(d.look)
+			d.do(d.look)
 		}
 	}
-	d.cancel()
-	d.worker.Do(d.end)
+	d.do(d.end)
+}
+
+// do runs a function that may block.
+func (d *Directory) do(fn func()) {
+	d.busySince.Store(1 + int64(d.cfg.Now().Sub(d.started)))
+	fn()
+	d.busySince.Store(0)
+}
+
+// hungFor returns how long the current call of do has taken, or 0 if that is less than hangTimeout.
+func (d *Directory) hungFor() time.Duration {
+	since := d.busySince.Load()
+	if took := d.cfg.Now().Sub(d.started) - time.Duration(since-1); since != 0 && took >= hangTimeout {
+		return took.Round(time.Second)
+	}
+	return 0
+}
+
+// checkHang reports once that the directory hangs. Only one goroutine may call it.
+func (d *Directory) checkHang() {
+	since := d.busySince.Load()
+	if since == d.hangIsKnown || d.hungFor() == 0 {
+		return
+	}
+	d.hangIsKnown = since
+	d.report(notice.Notice{
+		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.dir,
+		Text: fmt.Sprintf("file system has not responded for %v; new rings and restarts in this directory are not discovered until it does; check the file system", hangTimeout),
+	})
 }
 
 // look walks the directory if it has changed, or if a walk is due. The kernel updates the
@@ -186,7 +205,7 @@ func (d *Directory) run(ctx context.Context) {
 func (d *Directory) look() {
 	d.attribute()
 	switch now := d.cfg.Now(); {
-	case now.Before(d.walkRest):
+	case now.Before(d.walkRest), d.ctx.Err() != nil:
 	case !now.Before(d.walkDue), !d.stopped && (d.mayRetry(now) || d.describe() != d.walked):
 		d.refresh()
 	}
@@ -199,84 +218,53 @@ func (d *Directory) mayRetry(now time.Time) bool {
 
 // describe describes the directory; the result is zero if it doesn't exist.
 func (d *Directory) describe() (info files.Info) {
-	if d.dir != nil {
-		info, _ = d.dir.Stat()
+	if d.opened != nil {
+		info, _ = d.opened.Stat()
 	} else if !d.cfg.Hold {
-		info, _ = files.Stat(d.cfg.Dir)
+		info, _ = files.Stat(d.dir)
 	}
 	return info
 }
 
-func (d *Directory) reportHang() {
-	d.report(notice.Notice{
-		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.cfg.Dir,
-		Text: fmt.Sprintf("file system has not responded for %v; new rings and restarts in this directory are not discovered until it does; check the file system", HangTimeout),
-	})
-}
-
-// refresh does the periodic work. Many directories may be discovered at once, so the time of
-// the next walk varies.
+// refresh walks the directory, and probes the rings and the stores. The time of the next walk varies,
+// because many directories may be discovered at once.
 func (d *Directory) refresh() {
 	began := d.cfg.Now()
-	defer func() {
-		now := d.cfg.Now()
-		d.walkDue = now.Add(d.cfg.WalkEvery - rand.N(d.cfg.WalkEvery/8)) //nolint:gosec // not for security
-		d.walkRest = now.Add(maxWalking * now.Sub(began))
-	}()
 	if !d.stopped {
 		d.walk()
 	}
 	d.probeAll() // of a stopped directory, a process may still have a ring or store open
 	d.probeStores()
+	d.endIfClosed()
+	now := d.cfg.Now()
+	d.walkDue = now.Add(ProbeInterval - rand.N(ProbeInterval/8)) //nolint:gosec // not for security
+	d.walkRest = now.Add(maxWalking * now.Sub(began))
 }
 
-// probeStores looks for processes with a store that have exited.
-func (d *Directory) probeStores() {
-	if d.stores == nil {
-		return
-	}
-	d.stores.refresh()
-	if d.stopped && d.State().Open == 0 {
-		d.worker.Cancel()
-	}
+// runRequests runs what the owner and the engine have requested.
+func (d *Directory) runRequests() {
+	run(d.answers.Take(nil))
+	run(d.requests.Take(nil))
+	d.endIfClosed()
 }
 
-// runAnswers runs what the owner has submitted.
-func (d *Directory) runAnswers() {
-	for _, fn := range d.answers.Take(nil) {
+func run(list []func()) {
+	for _, fn := range list {
 		fn()
 	}
 }
 
-// awaitAnswers waits until another ring may be offered to the owner.
-func (d *Directory) awaitAnswers() {
-	for len(d.offered) >= maxOffered && d.ctx.Err() == nil {
-		select {
-		case <-d.ctx.Done():
-		case <-d.answers.Arrived():
-			d.runAnswers()
-		}
-	}
-}
-
-// runSubmitted runs the submitted functions. An abandoned directory ends once its
-// rings are closed.
-func (d *Directory) runSubmitted() {
-	d.runAnswers()
-	d.worker.RunSubmitted(false)
-	if d.stopped && d.State().Open == 0 {
-		d.worker.Cancel()
-	}
-}
+// endIfClosed ends the goroutine of a directory that was removed, once nothing is open.
+func (d *Directory) endIfClosed() { d.done = d.done || d.stopped && d.open.Load() == 0 }
 
 // abandon stops the search because the directory was removed together with every
-// process that had it open. The directory's goroutine ends once its rings are closed.
+// process that had it open.
 func (d *Directory) abandon() {
-	d.worker.Submit(func() {
+	d.requests.Put(func() {
 		d.stopped = true
 		d.release()
 		for _, r := range d.records {
-			if r.ring != nil {
+			if r.attended = false; r.ring != nil {
 				d.send(drain.Gone{ID: r.ID, Reader: r.ring})
 			}
 		}
@@ -285,16 +273,12 @@ func (d *Directory) abandon() {
 	})
 }
 
-// end closes the rings that the owner has returned. Nothing is opened afterwards.
+// end closes the stores, and the rings that the owner has returned. Nothing is opened afterwards.
 func (d *Directory) end() {
 	d.stopped = true
+	d.cancel()
 	d.release()
-	for _, fn := range d.answers.Close() {
-		fn()
-	}
-	d.worker.RunSubmitted(true)
+	run(slices.Concat(d.answers.Close(), d.requests.Close()))
+	d.closeStores()
 	clear(d.records)
-	if d.stores != nil {
-		d.stores.end()
-	}
 }

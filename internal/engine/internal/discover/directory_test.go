@@ -26,19 +26,19 @@ import (
 // start starts a directory, and stops it when the test ends.
 func start(t *testing.T, x *fixture, d *Directory) {
 	t.Helper()
-	d.Start()
+	d.start()
 	t.Cleanup(func() {
-		x.owner.returnRings()
-		if err := d.Stop(context.Background()); err != nil {
+		x.owner.stop()
+		if err := d.stop(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if n := d.State().Open; n != 0 {
+		if n := d.open.Load(); n != 0 {
 			t.Errorf("%d rings are still open", n)
 		}
 	})
 }
 
-func realTime(c *Config) { c.Now = nil }
+func realTime(o *options) { o.Now = time.Now }
 
 func TestDirectoryDiscoversNewRingsAndRestarts(t *testing.T) {
 	x := newFixture(t)
@@ -46,7 +46,7 @@ func TestDirectoryDiscoversNewRingsAndRestarts(t *testing.T) {
 	start(t, x, d)
 	ring := x.ring("late", ringbuf.V4, 64)
 	m := await(x.owner, func(drain.Opened) bool { return true })
-	if m.Agent != (drain.Agent{ID: ring.Path(), Name: "late", Dir: x.dir, Path: ring.Path(), Holder: d.cfg.Holder}) {
+	if m.Agent != (drain.Agent{ID: ring.Path(), Name: "late", Dir: x.dir, Path: ring.Path(), Holder: d.holder}) {
 		t.Errorf("opened %+v", m.Agent)
 	}
 	x.ring("late", ringbuf.V4, 32)
@@ -71,14 +71,15 @@ func TestDirectoryDetectsExitInTime(t *testing.T) {
 
 // hangingFS is a file system that hangs after begin.
 type hangingFS struct {
+	dir     string
 	mu      sync.Mutex
 	hanging bool
 	reached chan struct{}
 	ended   chan struct{}
 }
 
-func newHangingFS() *hangingFS {
-	return &hangingFS{reached: make(chan struct{}, 1), ended: make(chan struct{})}
+func newHangingFS(dir string) *hangingFS {
+	return &hangingFS{dir: dir, reached: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 func (h *hangingFS) begin() {
@@ -87,7 +88,7 @@ func (h *hangingFS) begin() {
 	h.hanging = true
 }
 
-func (h *hangingFS) OpenDir(dir, name string) (*files.Dir, error) {
+func (h *hangingFS) openDir(name string) (*files.Dir, error) {
 	h.mu.Lock()
 	hanging := h.hanging
 	h.mu.Unlock()
@@ -98,75 +99,73 @@ func (h *hangingFS) OpenDir(dir, name string) (*files.Dir, error) {
 		}
 		<-h.ended
 	}
-	return files.OpenDir(dir, name)
+	return files.OpenDir(h.dir, name)
 }
 
 func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
-	x, h := newFixture(t), newHangingFS()
-	hung := x.directory(func(c *Config) { c.Now, c.Dir, c.OpenDir = nil, t.TempDir(), h.OpenDir })
-	healthy := x.directory(func(c *Config) { c.Now = nil })
+	x, h := newFixture(t), newHangingFS(t.TempDir())
+	hung := x.directory(func(o *options) { o.Now, o.dir, o.openDir = time.Now, h.dir, h.openDir })
+	healthy := x.directory(realTime)
 	h.begin()
-	hung.Start()
+	hung.start()
 	<-h.reached
 	start(t, x, healthy)
 	ring := x.ring("agent", ringbuf.V4, 16)
 	await(x.owner, func(m drain.Opened) bool { return m.Agent.Path == ring.Path() })
-	x.ring("agent", ringbuf.V4, 8)
-	x.owner.drain()
-	await(x.owner, func(m drain.Opened) bool { return m.Reader.Capacity() == 8 })
-	hung.State()
+	hung.state()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := hung.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Stop returns %v", err)
+	if err := hung.stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stop returns %v", err)
 	}
 	close(h.ended)
-	if err := hung.Stop(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, hung.stop(context.Background()))
 }
 
 // Rings that the owner returns while the directory hangs are closed once the file
 // system responds.
 func TestHungDirectoryDoesNotBlockOwner(t *testing.T) {
-	x, h := newFixture(t), newHangingFS()
+	x := newFixture(t)
+	h := newHangingFS(x.dir)
 	x.ring("agent", ringbuf.V4, 16)
-	d := x.directory(func(c *Config) { c.Now, c.OpenDir = nil, h.OpenDir })
-	d.Start()
+	d := x.directory(func(o *options) { o.Now, o.openDir = time.Now, h.openDir })
+	d.start()
 	await(x.owner, func(drain.Opened) bool { return true })
 	h.begin()
 	<-h.reached
-	x.owner.returnRings()
-	if n := d.State().Open; n != 1 {
+	x.owner.stop()
+	if n := d.open.Load(); n != 1 {
 		t.Errorf("%d rings are open", n)
 	}
 	close(h.ended)
-	if err := d.Stop(context.Background()); err != nil {
-		t.Error(err)
-	}
-	if n := d.State().Open; n != 0 {
+	must.OK(t, d.stop(context.Background()))
+	if n := d.open.Load(); n != 0 {
 		t.Errorf("%d rings are open at the end", n)
 	}
 }
 
-func TestHangIsReported(t *testing.T) {
+func TestHangIsReportedOnce(t *testing.T) {
 	x := newFixture(t)
 	d := x.directory(nil)
-	d.worker.Do(func() {
-		if err := d.State().Missing; err != nil {
-			t.Errorf("state = %v at once", err)
+	for times := 1; times <= 2; times++ {
+		d.do(func() {
+			if d.checkHang(); len(d.state().Missing) != 0 {
+				t.Errorf("state = %v at once", d.state())
+			}
+			x.advance(hangTimeout)
+			d.checkHang()
+			d.checkHang()
+			if m := d.state().Missing; len(m) != 1 || !strings.Contains(m[0].Error(), x.dir) {
+				t.Errorf("missing = %v", m)
+			}
+		})
+		if m := d.state().Missing; len(m) != 0 {
+			t.Errorf("missing = %v afterwards", m)
 		}
-		x.advance(HangTimeout)
-		d.reportHang()
-		if err := d.State().Missing; err == nil || !strings.Contains(err.Error(), x.dir) {
-			t.Errorf("state = %v", err)
+		if reported := x.noticesOf(notice.DirectoryHangs); len(reported) != times || reported[0].Path != x.dir {
+			t.Errorf("notices = %v, want %d", reported, times)
 		}
-	})
-	if err := d.State().Missing; err != nil {
-		t.Errorf("state = %v afterwards", err)
-	}
-	if reported := x.noticesOf(notice.DirectoryHangs); len(reported) != 1 || reported[0].Path != x.dir {
-		t.Errorf("notices = %v", reported)
+		x.advance(time.Hour)
 	}
 }
 
@@ -174,50 +173,32 @@ func TestRingReturnedAfterStopIsClosed(t *testing.T) {
 	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 16)
 	d := x.directory(realTime)
-	d.Start()
+	d.start()
 	await(x.owner, func(drain.Opened) bool { return true })
-	must.OK(t, d.Stop(t.Context()))
-	if err := d.Stop(t.Context()); err != nil {
-		t.Errorf("the second Stop returns %v", err)
-	}
-	x.owner.returnRings()
-	must.EventuallyTrue(t, "closed ring", func() bool { return d.State().Open == 0 })
+	must.OK(t, d.stop(t.Context()))
+	must.OK(t, d.stop(t.Context()))
+	x.owner.stop()
+	must.EventuallyTrue(t, "closed ring", func() bool { return d.open.Load() == 0 })
 	r, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
 	must.OK(t, err)
 	_ = r.Close()
 }
 
-func TestStopBeforeStartSucceeds(t *testing.T) {
-	d := newFixture(t).directory(nil)
-	if err := d.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestDirectoryThatIsMadeAgainIsFoundAtOnce(t *testing.T) {
 	for name, vanish := range map[string]func(t *testing.T, dir string){
-		"removed": func(t *testing.T, dir string) {
-			t.Helper()
-			must.OK(t, os.RemoveAll(dir))
-		},
-		"renamed": func(t *testing.T, dir string) { t.Helper(); rename(t, dir, dir+".old") },
-		"parent renamed": func(t *testing.T, dir string) {
-			t.Helper()
-			rename(t, filepath.Dir(dir), filepath.Dir(dir)+".old")
-		},
+		"removed":        func(t *testing.T, dir string) { t.Helper(); must.OK(t, os.RemoveAll(dir)) },
+		"renamed":        func(t *testing.T, dir string) { t.Helper(); rename(t, dir, dir+".old") },
+		"parent renamed": func(t *testing.T, dir string) { t.Helper(); rename(t, filepath.Dir(dir), filepath.Dir(dir)+".old") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newFixture(t)
 			x.dir = filepath.Join(t.TempDir(), "parent", "rings")
-			const never = 24 * time.Hour
-			d := x.directory(func(c *Config) { c.Now, c.Dir, c.WalkEvery = nil, x.dir, never })
-			create := func() {
-				t.Helper()
-				must.OK(t, os.MkdirAll(x.dir, 0o700))
-			}
+			began := time.Now()
+			slow := func() time.Time { return began.Add(time.Since(began) / 20) } // the next walk is due too late
+			d := x.directory(func(o *options) { o.Now = slow })
 			start(t, x, d)
 			for i := range 3 {
-				create()
+				must.OK(t, os.MkdirAll(x.dir, 0o700))
 				ring := x.ring(fmt.Sprintf("agent-%d", i), ringbuf.V4, 16)
 				await(x.owner, func(m drain.Opened) bool { return m.Agent.Path == ring.Path() })
 				vanish(t, x.dir)
@@ -233,7 +214,7 @@ func TestDirectoryThatIsMadeAgainIsFoundAtOnce(t *testing.T) {
 func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 	for _, hold := range []bool{false, true} {
 		x := newFixture(t)
-		d := x.directory(func(c *Config) { c.Hold = hold })
+		d := x.directory(func(o *options) { o.Hold = hold })
 		expect := func(what string, walks uint64) {
 			t.Helper()
 			before := d.walks
@@ -252,7 +233,9 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 		expect("renamed ring", 1)
 		touch(t, x.path("empty"), "")
 		expect("empty file", 1)
-		x.advance(lookInterval)
+		x.advance(lookInterval - 1)
+		expect("before the next try", 0)
+		x.advance(1)
 		expect("next try", 1)
 		remove(t, x.path("empty"))
 		expect("removed file", 1)
@@ -261,7 +244,7 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 		must.OK(t, os.RemoveAll(x.dir))
 		expect("removed directory", 1)
 		expect("no change", 0)
-		if d.dir != nil {
+		if d.opened != nil {
 			t.Error("a removed directory is still open")
 		}
 	}
@@ -269,10 +252,10 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 
 func TestWalksTakeALimitedShareOfTheTime(t *testing.T) {
 	x := newFixture(t)
-	d := x.directory(func(c *Config) {
-		c.OpenDir = func(dir, name string) (*files.Dir, error) {
+	d := x.directory(func(o *options) {
+		o.openDir = func(name string) (*files.Dir, error) {
 			x.advance(time.Second)
-			return files.OpenDir(dir, name)
+			return files.OpenDir(x.dir, name)
 		}
 	})
 	for i := range 100 {

@@ -6,7 +6,7 @@
 package discover
 
 import (
-	"errors"
+	"context"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -33,7 +35,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	x := &fixture{t: t, dir: t.TempDir(), now: time.Unix(1_800_000_000, 0)}
-	x.owner = newOwner(t)
+	x.newOwner(0)
 	return x
 }
 
@@ -67,41 +69,68 @@ func (x *fixture) noticesOf(k notice.Kind) (list []notice.Notice) {
 	return list
 }
 
-// directory returns a Directory that isn't started. Most tests call its methods
-// instead.
-func (x *fixture) directory(change func(*Config)) *Directory {
+// options configure a Directory of a test. The functions replace those of the Location.
+type options struct {
+	Config
+
+	dir      string
+	openDir  func(name string) (*files.Dir, error)
+	identify func(drain.Agent) (drain.Agent, Mapped)
+	store    func(a drain.Agent, pid int64) drain.Agent
+}
+
+// testPlace is a configured directory with options.
+type testPlace struct {
+	place
+
+	options *options
+}
+
+func (p testPlace) OpenDir(name string) (*files.Dir, error) {
+	if p.options.openDir != nil {
+		return p.options.openDir(name)
+	}
+	return p.place.OpenDir(name)
+}
+
+func (p testPlace) Identify(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
+	if p.options.identify != nil {
+		return p.options.identify(a)
+	}
+	return a, MaybeMapped
+}
+
+func (p testPlace) IdentifyStore(a drain.Agent, pid int64) drain.Agent {
+	if p.options.store != nil {
+		return p.options.store(a, pid)
+	}
+	return a
+}
+
+// directory returns a Directory that isn't started. Most tests call its methods instead.
+func (x *fixture) directory(change func(*options)) *Directory {
 	x.t.Helper()
-	cfg := Config{Dir: x.dir, Now: x.clock}
+	o := options{Config: Config{Now: x.clock}, dir: x.dir}
 	if change != nil {
-		change(&cfg)
+		change(&o)
 	}
-	reporter := notice.New(x.report, cfg.now())
-	d, err := New(cfg, x.owner.send, reporter)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	reporter := notice.New(x.report, o.Now)
+	d := newDirectory(o.Config, testPlace{place{dir: o.dir}, &o}, x.owner.send, reporter)
 	x.t.Cleanup(func() {
-		x.owner.returnRings()
-		d.end()
+		x.owner.stop()
+		if !d.hasEnded() {
+			d.end()
+		}
 		reporter.Close()
 	})
 	return d
-}
-
-func (c *Config) now() func() time.Time {
-	if c.Now == nil {
-		return time.Now
-	}
-	return c.Now
 }
 
 // ring creates a ring as a starting agent does.
 func (x *fixture) ring(name string, layout ringbuf.Layout, capacity int) *ringbuf.Writer {
 	x.t.Helper()
 	w, err := ringbuf.Create(filepath.Join(x.dir, name), layout, capacity)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, err)
 	x.t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -131,43 +160,40 @@ func remove(t *testing.T, path string) {
 	must.OK(t, os.Remove(path))
 }
 
-// owner replaces package drain: it counts events and returns rings in the same way.
+// owner is the owner of the rings, with the messages that it gets.
 type owner struct {
-	t *testing.T
+	t    *testing.T
+	loop *drain.Loop
 
 	mu       sync.Mutex
-	open     map[string]drain.Opened
-	limit    int    // of open rings; none if zero
-	silent   bool   // rings that it keeps aren't answered
-	stored   string // ID of an agent with a checkpoint
-	counts   map[string]int
 	messages []drain.Message
 	arrived  chan drain.Message
+	mute     bool // it doesn't get the messages
 }
 
-func newOwner(t *testing.T) *owner {
-	t.Helper()
-	return &owner{t: t, open: make(map[string]drain.Opened), counts: make(map[string]int), arrived: make(chan drain.Message, 10000)}
+const staleAfter = time.Hour
+
+// newOwner replaces the fixture's owner with one that keeps a number of rings; any number if zero.
+func (x *fixture) newOwner(maxRings int) {
+	x.t.Helper()
+	if x.owner != nil {
+		x.owner.stop()
+	}
+	shape, err := tally.NewShape(tally.Config{})
+	must.OK(x.t, err)
+	x.owner = &owner{t: x.t, arrived: make(chan drain.Message, 10000), loop: drain.NewLoop(drain.LoopConfig{
+		Config: drain.Config{Shape: shape, RunInterval: 100 * time.Millisecond, MaxRings: maxRings, StaleAfter: staleAfter},
+		Report: func(notice.Notice) {}, Now: x.clock,
+	})}
+	x.t.Cleanup(x.owner.stop)
 }
 
 func (o *owner) send(m drain.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.messages = append(o.messages, m)
-	if m, ok := m.(drain.Opened); ok {
-		if err := o.admit(m); err != nil {
-			m.From.Answer(m.Agent, m.Reader, err)
-			return
-		}
-		if !o.silent {
-			m.From.Answer(m.Agent, m.Reader, nil)
-		}
-		if old, ok := o.open[m.Agent.Path]; ok {
-			o.read(old)
-			old.From.Close(old.Reader)
-		}
-		o.open[m.Agent.Path] = m
-		o.counts[m.Agent.Path] += 0
+	if !o.mute {
+		o.loop.Send(m)
 	}
 	select {
 	case o.arrived <- m:
@@ -175,74 +201,43 @@ func (o *owner) send(m drain.Message) {
 	}
 }
 
-// admit decides whether to keep a ring, in the same way as package drain.
-func (o *owner) admit(m drain.Opened) error {
-	_, known := o.counts[m.Agent.Path]
-	_, has := o.open[m.Agent.Path]
-	for _, other := range o.open {
-		if other.File == m.File {
-			return drain.ErrOpen
-		}
-	}
-	switch {
-	case m.Locked != nil:
-		return m.Locked
-	case m.Exited && !has && m.Agent.ID != o.stored:
-		return drain.ErrUnneeded
-	case known:
-		return nil
-	case o.limit > 0 && len(o.open) >= o.limit:
-		return drain.ErrLimit
-	}
-	return nil
+// stop returns all rings to their directories.
+func (o *owner) stop() {
+	o.retry(func() error { return o.loop.Stop(context.Background()) })
 }
 
-// read counts the events in a ring, and asks to reopen it if its agent restarted.
-func (o *owner) read(m drain.Opened) {
-	_, err := m.Reader.Read(1<<20, func(b ringbuf.Batch) { o.counts[m.Agent.Path] += b.Len() })
-	if err == nil {
-		err = m.Reader.Commit()
-	}
-	if errors.Is(err, ringbuf.ErrRestarted) || errors.Is(err, ringbuf.ErrShrunk) {
-		delete(o.open, m.Agent.Path)
-		m.From.Reopen(m.Agent, m.Reader)
-	} else if err != nil {
-		o.t.Error(err)
-	}
+// retry calls fn until it succeeds: if the clock is advanced, the owner may seem to hang.
+func (o *owner) retry(fn func() error) {
+	o.t.Helper()
+	must.EventuallyTrue(o.t, "answer of the owner", func() bool { return fn() == nil })
 }
 
 // drain drains all rings and returns the events of each agent, by name.
 func (o *owner) drain() map[string]int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, m := range o.open {
-		o.read(m)
-	}
+	o.t.Helper()
+	var c drain.Collection
+	o.retry(func() (err error) {
+		c, err = o.loop.Collect(context.Background(), false)
+		return err
+	})
+	o.loop.Delivered(c)
 	counts := make(map[string]int)
-	for path, n := range o.counts {
-		counts[filepath.Base(path)] = n
+	for _, s := range c.Snapshots {
+		counts[filepath.Base(s.Name)] = int(s.Totals.Size(tally.Transmit).Total().Int64())
 	}
 	return counts
 }
 
-// retire retires the agent at a path.
-func (o *owner) retire(path string) {
+// ring returns the ring of a path that was opened last.
+func (o *owner) ring(path string) (last drain.Opened) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	m := o.open[path]
-	delete(o.open, path)
-	delete(o.counts, path)
-	m.From.Retire(m.Agent, m.Reader)
-}
-
-// returnRings returns all rings to their directories.
-func (o *owner) returnRings() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for path, m := range o.open {
-		m.From.Close(m.Reader)
-		delete(o.open, path)
+	for _, m := range o.messages {
+		if m, ok := m.(drain.Opened); ok && m.Agent.Path == path && m.Reader != nil {
+			last = m
+		}
 	}
+	return last
 }
 
 // takeMessages returns the messages since the last call.
@@ -285,9 +280,20 @@ func await[M drain.Message](o *owner, match func(M) bool) M {
 // round does the periodic work of a Directory and of its owner once.
 func (x *fixture) round(d *Directory) map[string]int {
 	x.t.Helper()
-	d.runSubmitted()
+	d.runRequests()
 	d.refresh()
 	counts := x.owner.drain()
-	d.runSubmitted()
+	d.runRequests()
 	return counts
+}
+
+// retire lets the owner retire the agents that have exited.
+func (x *fixture) retire(d *Directory) {
+	x.t.Helper()
+	x.round(d)
+	x.owner.drain()
+	x.advance(staleAfter)
+	x.owner.drain()
+	x.owner.drain() // the first one may be answered before agents are retired
+	d.runRequests()
 }

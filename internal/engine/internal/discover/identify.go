@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -53,13 +51,6 @@ func (by IdentifyBy) Check() error {
 
 // DefaultAttributes selects the attributes that describe an agent's service.
 var DefaultAttributes = []string{"service.*", "deployment.*"}
-
-// Identify sets the ID and the resource of a ring's agent, such as its pod, and reports whether
-// a process has the ring mapped. It must not block. A ring is drained before the process that has
-// it mapped is known. Its agent is exported once it is known, because the attributes of the
-// process are part of the stream: the result is Sought until a search that began after since has
-// ended. Meanwhile, the ID is empty if it depends on the process.
-type Identify func(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, Mapped)
 
 // Mapped reports whether a process has a ring mapped.
 type Mapped uint8
@@ -114,13 +105,6 @@ func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
 	return a
 }
 
-// InPod returns a [Config.Identify] for directories whose agents all run in one pod.
-func (by IdentifyBy) InPod(uid string) Identify {
-	return func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
-		return by.identify(a, origin{pod: uid}), MaybeMapped
-	}
-}
-
 // id returns the ID of an agent. It contains the path of the ring if by lists
 // ByAgent, or if another part of by isn't known.
 func (by IdentifyBy) id(a drain.Agent, o origin) string {
@@ -147,45 +131,4 @@ func (by IdentifyBy) id(a drain.Agent, o origin) string {
 		parts = append(parts, a.Dir+"/"+a.Name)
 	}
 	return strings.Join(parts, " ")
-}
-
-// identify identifies the agent of a ring.
-func (t *tracker) identify(r *record, ring *ringbuf.Reader) (drain.Agent, error) {
-	if !r.seeking {
-		r.sought = time.Now()
-	}
-	a, mapped := t.cfg.Identify(r.Agent, ring, r.sought)
-	attended, err := ring.Attended()
-	r.seeking = mapped == Sought && !t.stopped && (attended || err != nil)
-	t.seeking = t.seeking || r.seeking
-	a.Unattributed = r.seeking
-	if a.ID == "" {
-		return a, errSeeking
-	}
-	return t.cfg.Resource.describe(a), nil
-}
-
-// attribute sends what is known about the agents whose processes were sought.
-func (t *tracker) attribute() {
-	if !t.seeking {
-		return
-	}
-	t.seeking = false
-	for _, r := range t.records {
-		switch {
-		case t.ctx.Err() != nil:
-			return
-		case r.seeking && r.ring == nil && r.state == refused:
-			r.until = t.cfg.Now()
-			t.checkPath(r)
-		case r.seeking && r.ring != nil:
-			agent, err := t.identify(r, r.ring)
-			if err == nil && !r.seeking {
-				agent.ID = r.ID
-				r.Agent = agent
-				t.send(drain.Attributed{Agent: r.Agent, Reader: r.ring})
-				t.probe(r)
-			}
-		}
-	}
 }

@@ -109,11 +109,13 @@ type volume struct {
 	name    string
 }
 
+// Path implements [Location].
 func (v volume) Path() string { return filepath.Join(v.kubelet.Pods, v.dir) }
 
 // Holder implements [Location].
 func (v volume) Holder() drain.Holder { return drain.Holder{Pod: v.pod} }
 
+// OpenDir implements [Location].
 func (v volume) OpenDir(name string) (*files.Dir, error) {
 	f, err := files.OpenDir(v.kubelet.Pods, filepath.Join(v.dir, name))
 	if name == "." && errors.Is(err, fs.ErrNotExist) {
@@ -125,14 +127,13 @@ func (v volume) OpenDir(name string) (*files.Dir, error) {
 // HasRings implements [Location].
 func (v volume) HasRings() bool { return true }
 
-// IdentifyStore implements [Location].
-func (v volume) IdentifyStore(a drain.Agent, _ int64) drain.Agent {
-	a, _ = v.Identify(a, nil, time.Time{})
-	return a
-}
-
 // Identify implements [Location].
 func (v volume) Identify(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
+	return v.IdentifyStore(a, 0), MaybeMapped
+}
+
+// IdentifyStore implements [Location].
+func (v volume) IdentifyStore(a drain.Agent, _ int64) drain.Agent {
 	a.Dir = v.name
-	return v.kubelet.by.identify(a, origin{pod: v.pod}), MaybeMapped
+	return v.kubelet.by.identify(a, origin{pod: v.pod})
 }

@@ -34,8 +34,8 @@ func TestEmptyRingOfExitedAgentIsLookedAtOnce(t *testing.T) {
 	x := newFixture(t)
 	identified := 0
 	x.leftover("agent", 0)
-	d := x.directory(func(c *Config) {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
+	d := x.directory(func(c *options) {
+		c.identify = func(a drain.Agent) (drain.Agent, Mapped) {
 			identified++
 			return a, MaybeMapped
 		}
@@ -44,11 +44,8 @@ func TestEmptyRingOfExitedAgentIsLookedAtOnce(t *testing.T) {
 		x.round(d)
 		x.advance(time.Minute)
 	}
-	if s := d.State(); s.Open != 0 || len(s.Refused) != 0 || identified != 1 {
+	if s := d.state(); s.Open != 0 || len(s.Refused) != 0 || identified != 1 {
 		t.Errorf("state = %+v after %d looks", s, identified)
-	}
-	if n := len(x.owner.open); n != 0 {
-		t.Errorf("the owner has %d rings", n)
 	}
 	push(t, x.ring("agent", ringbuf.V4, 64), 3) // the agent starts again
 	x.round(d)
@@ -67,18 +64,6 @@ func TestRingOfExitedAgentWithEventsIsDrained(t *testing.T) {
 	}
 }
 
-func TestRingOfExitedAgentWithCheckpointIsOpened(t *testing.T) {
-	x := newFixture(t)
-	x.leftover("stored", 0)
-	x.leftover("forgotten", 0)
-	x.owner.stored = x.path("stored")
-	d := x.directory(nil)
-	x.round(d)
-	if s := d.State(); s.Open != 1 || len(s.Refused) != 0 {
-		t.Errorf("state = %+v, want one open ring", s)
-	}
-}
-
 // NIXL never removes a ring, so a directory may have any number of them.
 func TestLeftoverRingsDontKeepLiveOnesFromBeingOpened(t *testing.T) {
 	x := newFixture(t)
@@ -86,13 +71,13 @@ func TestLeftoverRingsDontKeepLiveOnesFromBeingOpened(t *testing.T) {
 		x.leftover(fmt.Sprintf("agent-%d", i), 0)
 	}
 	push(t, x.ring("live", ringbuf.V4, 64), 7)
-	x.owner.limit = 100
+	x.newOwner(100)
 	d := x.directory(nil)
 	x.round(d)
 	if got := x.round(d)["live"]; got != 7 {
 		t.Errorf("counted %d events, want 7", got)
 	}
-	if s := d.State(); s.Open != 1 || len(s.Refused) != 0 {
+	if s := d.state(); s.Open != 1 || len(s.Refused) != 0 {
 		t.Errorf("state = %+v", s)
 	}
 }
@@ -100,11 +85,11 @@ func TestLeftoverRingsDontKeepLiveOnesFromBeingOpened(t *testing.T) {
 func TestFilesThatArentRingsArentRefusedAtTheLimit(t *testing.T) {
 	x := newFixture(t)
 	touch(t, x.path("notes.txt"), "a text that is longer than the header of a ring, which has 40 bytes")
-	x.owner.limit = 1
+	x.newOwner(1)
 	x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
 	x.round(d)
-	if s := d.State(); len(s.Refused) != 0 {
+	if s := d.state(); len(s.Refused) != 0 {
 		t.Errorf("refused = %+v", s.Refused)
 	}
 	if list := x.noticesOf(notice.RingLimit); len(list) != 0 {
@@ -119,27 +104,27 @@ func TestCanceledSearchOpensNothingMore(t *testing.T) {
 		push(t, x.ring(fmt.Sprintf("agent-%d", i), ringbuf.V4, 64), 1)
 	}
 	identified, gate := make(chan struct{}, 1000), make(chan struct{})
-	d := x.directory(func(c *Config) {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
+	d := x.directory(func(c *options) {
+		c.identify = func(a drain.Agent) (drain.Agent, Mapped) {
 			identified <- struct{}{}
 			<-gate
 			return a, MaybeMapped
 		}
 	})
-	d.Start()
+	d.start()
 	<-identified // in the middle of the first walk
 	refreshed := make(chan struct{})
-	d.Refresh(func() { close(refreshed) })
-	d.Cancel()
+	d.request(d.refresh, func() { close(refreshed) })
+	d.cancel()
 	close(gate)
 	<-refreshed
 	if n := count[drain.Opened](x.owner); len(identified) != 0 || n != 0 {
 		t.Errorf("%d rings were looked at and %d opened after the search was canceled", len(identified), n)
 	}
-	if s := d.State(); len(s.Refused) != 0 || s.Missing != nil {
+	if s := d.state(); len(s.Refused) != 0 || len(s.Missing) != 0 {
 		t.Errorf("state = %+v", s)
 	}
-	if err := d.Stop(t.Context()); err != nil {
+	if err := d.stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

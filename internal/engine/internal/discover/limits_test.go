@@ -51,14 +51,14 @@ func TestFilesBeyondTheLimitOfADirectoryAreNotRemembered(t *testing.T) {
 	x := newPods(t, nil)
 	volume := filepath.Dir(x.agent("uid-1", "shm", "decode").Path())
 	x.look()
-	most := (&Config{}).maxFiles()
+	const most = 1 << 12
 	for i := range most + 10 {
 		touch(t, filepath.Join(volume, fmt.Sprint("file-", i)), "no ring")
 	}
 	x.look()
 	x.look()
-	for _, d := range x.watcher.directories(true) {
-		if n := len(d.tracker.records); n != most {
+	for _, d := range x.watcher.directories() {
+		if n := len(d.records); n != most {
 			t.Errorf("%d records, want %d", n, most)
 		}
 	}
@@ -73,12 +73,17 @@ func TestWalkWaitsForTheOwnerToAnswer(t *testing.T) {
 	for i := range maxOffered + 20 {
 		x.ring(fmt.Sprint("agent-", i), ringbuf.V4, 8)
 	}
-	x.owner.silent = true
+	x.owner.mute = true
 	d := x.directory(nil)
-	timeout := time.AfterFunc(100*time.Millisecond, d.Cancel)
+	timeout := time.AfterFunc(100*time.Millisecond, d.cancel)
 	defer timeout.Stop()
 	d.walk()
 	if n := count[drain.Opened](x.owner); n != maxOffered || len(d.offered) != maxOffered {
 		t.Errorf("%d rings were opened, and %d wait for an answer, want %d", n, len(d.offered), maxOffered)
+	}
+	for _, m := range x.owner.takeMessages() {
+		if m, ok := m.(drain.Opened); ok {
+			d.Close(m.Reader)
+		}
 	}
 }

@@ -8,7 +8,6 @@ package discover
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,22 +25,17 @@ func TestRenamedRingKeepsItsAgent(t *testing.T) {
 				x := newFixture(t)
 				ring := x.ring("agent", ringbuf.V4, 16)
 				push(t, ring, 1)
-				d := x.directory(func(c *Config) { c.Observe = mode == ringbuf.Observe })
+				d := x.directory(func(c *options) { c.Observe = mode == ringbuf.Observe })
 				x.round(d)
-				renamed := x.path("renamed")
-				rename(t, ring.Path(), renamed)
+				rename(t, ring.Path(), x.path("renamed"))
 				d.checkPath(d.record(first))
 				push(t, ring, 2)
 				x.round(d)
 				if diff := cmp.Diff(map[string]int{"agent": 3}, x.round(d)); diff != "" {
 					t.Error(diff)
 				}
-				if s := d.State(); s.Open != 1 || len(s.Refused) != 0 {
+				if s := d.state(); s.Open != 1 || len(s.Refused) != 0 {
 					t.Errorf("state = %+v", s)
-				}
-				reported := x.noticesOf(notice.RingRenamed)
-				if len(reported) != 1 || reported[0].Path != renamed || !strings.Contains(reported[0].String(), ring.Path()) {
-					t.Errorf("notices = %v", reported)
 				}
 			})
 		}
@@ -129,16 +123,14 @@ func TestRingWithTwoNamesIsOneAgent(t *testing.T) {
 		t.Error(diff)
 	}
 	must.OK(t, ring.Close())
-	x.round(d)
-	x.owner.retire(ring.Path())
-	x.round(d)
-	if got := x.round(d); len(got) != 0 || d.State().Open != 0 {
+	x.retire(d)
+	if got := x.round(d); len(got) != 0 || d.open.Load() != 0 {
 		t.Errorf("the ring was opened under its other name: %v", got)
 	}
 	push(t, x.ring("link", ringbuf.V4, 16), 2)
 	x.round(d)
-	if d.State().Open != 1 {
-		t.Errorf("state = %+v", d.State())
+	if d.state().Open != 1 {
+		t.Errorf("state = %+v", d.state())
 	}
 }
 
@@ -150,19 +142,16 @@ func TestRingInTwoDirectoriesIsOneAgent(t *testing.T) {
 		if err := os.Link(ring.Path(), filepath.Join(other, "agent")); err != nil {
 			t.Skip(err)
 		}
-		config := func(c *Config) { c.Observe = mode == ringbuf.Observe }
+		config := func(c *options) { c.Observe = mode == ringbuf.Observe }
 		first := x.directory(config)
-		second := x.directory(func(c *Config) { config(c); c.Dir = other })
+		second := x.directory(func(c *options) { config(c); c.dir = other })
 		x.round(first)
 		x.round(second)
 		x.advance(ProbeInterval) // a lock may be held for a moment
 		x.round(second)
 		push(t, ring, 1)
-		if got := x.round(second); len(x.owner.open) != 1 || got["agent"] != 1 {
-			t.Errorf("%v: %d rings are open, %v", mode, len(x.owner.open), got)
-		}
-		if reported := x.noticesOf(notice.RingRenamed); len(reported) != 1 {
-			t.Errorf("%v: notices = %v", mode, reported)
+		if got := x.round(second); first.open.Load()+second.open.Load() != 1 || got["agent"] != 1 {
+			t.Errorf("%v: %d and %d rings are open, %v", mode, first.open.Load(), second.open.Load(), got)
 		}
 	}
 }

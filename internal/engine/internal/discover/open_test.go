@@ -30,7 +30,7 @@ func TestRingsOfAllLayoutsAreOpened(t *testing.T) {
 	if diff := cmp.Diff(want, x.round(d)); diff != "" {
 		t.Error(diff)
 	}
-	if s := d.State(); s.Open != len(want) || s.Missing != nil || len(s.Refused) != 0 {
+	if s := d.state(); s.Open != len(want) || len(s.Missing) != 0 || len(s.Refused) != 0 {
 		t.Errorf("state = %+v", s)
 	}
 }
@@ -60,7 +60,7 @@ func TestRestartedRingIsReopened(t *testing.T) {
 			if got := x.round(d)["agent"]; got != 8 {
 				t.Errorf("counted %d events, want 8", got)
 			}
-			if r := x.owner.open[x.path("agent")].Reader; r.Layout() != tc.layout || r.Capacity() != tc.capacity {
+			if r := x.owner.ring(x.path("agent")).Reader; r.Layout() != tc.layout || r.Capacity() != tc.capacity {
 				t.Errorf("layout %v, %d slots", r.Layout(), r.Capacity())
 			}
 		})
@@ -96,9 +96,10 @@ func TestRemovedRingStaysOpen(t *testing.T) {
 	if got := x.round(d)["agent"]; got != 4 {
 		t.Errorf("counted %d events, want 4", got)
 	}
-	x.owner.retire(ring.Path())
+	must.OK(t, ring.Close())
+	x.retire(d)
 	x.round(d)
-	if s := d.State(); s.Open != 0 || len(d.records) != 0 {
+	if s := d.state(); s.Open != 0 || len(d.records) != 0 {
 		t.Errorf("%d rings are open, %d records", s.Open, len(d.records))
 	}
 }
@@ -112,8 +113,8 @@ func TestRingThatReplacesAnotherIsOpened(t *testing.T) {
 	rename(t, old.Path(), filepath.Join(t.TempDir(), "away"))
 	push(t, x.ring("agent", ringbuf.V4, 8), 2)
 	x.round(d)
-	if got := x.round(d)["agent"]; got != 6 || d.State().Open != 1 {
-		t.Errorf("counted %d events, want 6, %d rings are open", got, d.State().Open)
+	if got := x.round(d)["agent"]; got != 6 || d.open.Load() != 1 {
+		t.Errorf("counted %d events, want 6, %d rings are open", got, d.open.Load())
 	}
 }
 
@@ -124,11 +125,10 @@ func TestRetiredRingIsReopenedWhenAgentRestarts(t *testing.T) {
 	d := x.directory(nil)
 	x.round(d)
 	must.OK(t, ring.Close())
-	x.round(d)
-	x.owner.retire(ring.Path())
+	x.retire(d)
 	for range 3 {
 		x.advance(time.Hour)
-		if got := x.round(d); len(got) != 0 || d.State().Open != 0 {
+		if got := x.round(d); len(got) != 0 || d.open.Load() != 0 {
 			t.Fatalf("the ring of an exited agent was reopened: %v", got)
 		}
 	}
@@ -148,7 +148,7 @@ func TestRingRestartedDuringRetireIsReopened(t *testing.T) {
 	x.round(d)
 	restarted := x.ring("agent", ringbuf.V4, 8)
 	d.walk() // records the restarted file
-	x.owner.retire(ring.Path())
+	d.Retire(x.owner.ring(ring.Path()).Agent, x.owner.ring(ring.Path()).Reader)
 	x.round(d)
 	push(t, restarted, 3)
 	if got := x.round(d)["agent"]; got != 3 {
@@ -159,36 +159,41 @@ func TestRingRestartedDuringRetireIsReopened(t *testing.T) {
 // The owner closes a ring that it can't read.
 func TestClosedRingIsReopenedOnlyOnRequest(t *testing.T) {
 	x := newFixture(t)
+	x.owner.mute = true
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
-	x.round(d)
-	agent := x.owner.open[ring.Path()].Agent
-	x.owner.returnRings()
+	d.refresh()
+	m := x.owner.ring(ring.Path())
+	d.Close(m.Reader)
 	for range 3 {
 		x.advance(time.Hour)
-		x.round(d)
+		d.runRequests()
+		d.refresh()
 	}
-	if d.State().Open != 0 {
+	if d.open.Load() != 0 {
 		t.Error("a closed ring was reopened")
 	}
-	d.Reopen(agent, nil)
-	push(t, ring, 1)
-	if got := x.round(d)["agent"]; got != 1 {
+	d.Reopen(m.Agent, nil)
+	d.runRequests()
+	again := x.owner.ring(ring.Path())
+	if d.open.Load() != 1 || again.Reader == m.Reader {
 		t.Error("the ring wasn't reopened although the owner asked for it")
 	}
+	d.Close(again.Reader)
 }
 
 func TestRingBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
 	x := newFixture(t)
+	var rings []*ringbuf.Writer
 	for _, name := range []string{"a", "b", "c"} {
-		x.ring(name, ringbuf.V4, 8)
+		rings = append(rings, x.ring(name, ringbuf.V4, 8))
 	}
-	x.owner.limit = 2
+	x.newOwner(2)
 	d := x.directory(nil)
 	x.round(d)
 	x.advance(time.Second)
 	x.round(d)
-	s := d.State()
+	s := d.state()
 	for path, r := range s.Refused {
 		if r.Reason != "limit" {
 			t.Errorf("%s is refused: %+v", path, r)
@@ -197,28 +202,30 @@ func TestRingBeyondLimitIsRefusedUntilAnotherRetires(t *testing.T) {
 	if reported := x.noticesOf(notice.RingLimit); s.Open != 2 || len(s.Refused) != 1 || len(reported) != 1 {
 		t.Errorf("state = %+v, notices = %v", s, reported)
 	}
-	for path := range x.owner.open {
-		must.OK(t, os.Remove(path))
-		x.owner.retire(path)
-		break
+	for _, ring := range rings {
+		if s.Refused[ring.Path()].Err == nil {
+			must.OK(t, ring.Close()) // its agent gives way
+			break
+		}
 	}
-	x.round(d) // waits until the agent is retired; otherwise, the third ring could be tried before that
-	x.advance(ProbeInterval)
 	x.round(d)
-	if s := d.State(); s.Open != 2 || len(s.Refused) != 0 {
+	x.advance(maxRetry)
+	x.round(d)
+	if s := d.state(); s.Open != 2 || len(s.Refused) != 0 {
 		t.Errorf("the third ring wasn't opened after another was retired: %+v", s)
 	}
 }
 
 func TestStoppedDirectoryOpensNothing(t *testing.T) {
 	x := newFixture(t)
+	x.owner.mute = true
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
-	x.round(d)
-	m := x.owner.open[ring.Path()]
+	d.refresh()
+	m := x.owner.ring(ring.Path())
 	d.Reopen(m.Agent, m.Reader)
 	d.end()
-	if d.State().Open != 0 {
+	if d.open.Load() != 0 {
 		t.Error("a ring was opened at the end")
 	}
 }

@@ -4,18 +4,16 @@
 package discover
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -33,6 +31,7 @@ type record struct {
 	drain.Agent
 	state state
 	ring  *ringbuf.Reader // the newest ring that the owner has; nil if none
+	store *store          // nil unless it is reported
 	info  files.Info      // the file when it was opened or refused
 	walk  uint64          // the last walk that reached the path
 
@@ -48,92 +47,37 @@ type record struct {
 	sought  time.Time // a search for the agent's process must have begun after this
 	seeking bool      // there was no such search yet
 
+	attended bool // the owner knows that another process has the ring open
 	// exitInfo describes the file when a probe last found that no other process has
 	// it open. An agent that starts later changes the file.
 	exitInfo files.Info
 }
 
-// tracker opens rings and keeps the record of each path. Only the directory's
-// goroutine may use it, except for State.
-type tracker struct {
-	cfg     Config
-	send    func(drain.Message)
-	notices *notice.Reporter
-	source  drain.Source // the owner returns rings to it
-
-	records map[string]*record       // by path
-	held    map[files.ID]string      // the paths of all open rings, by file
-	offered map[*ringbuf.Reader]bool // rings that the owner hasn't answered; at most maxOffered
-	seeking bool                     // the process of an agent is sought
-	retryAt time.Time                // when the first refused path is tried again
-	stopped bool                     // nothing is opened from now on
-	onDisk  bool                     // it was reported that rings are on a disk
-	ctx     context.Context          // ends with the directory's goroutine
-
-	mu      sync.Mutex // guards the fields below; never held during a call that may block
-	missing error
-	rings   int // open rings and stores
-	refused map[string]Refusal
-}
-
-func newTracker(cfg Config, send func(drain.Message), notices *notice.Reporter, source drain.Source) tracker {
-	return tracker{
-		cfg: cfg, send: send, notices: notices, source: source, ctx: context.Background(),
-		records: make(map[string]*record), held: make(map[files.ID]string), offered: make(map[*ringbuf.Reader]bool), refused: make(map[string]Refusal),
-	}
-}
-
-// State is the state of a source, for telemetry and health checks.
-type State struct {
-	Missing error              // why the source can't find rings; nil if it can
-	Open    int                // open rings
-	Refused map[string]Refusal // rings that can't be opened, by path
-
-	Directories int // directories that a [Watcher] watches
-}
-
-// Refusal states why a ring can't be opened.
-type Refusal struct {
-	Reason string // value of the metric attribute reason
-	Err    error
-}
-
-// State returns the state of the tracker. It is safe for concurrent use and
-// never blocks.
-func (t *tracker) State() State {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return State{Missing: t.missing, Open: t.rings, Refused: maps.Clone(t.refused)}
-}
+// isStore reports whether the file has the name of a store.
+func (r *record) isStore() bool { return mpstore.IsName(r.Name) }
 
 // path returns the path of a name.
-func (t *tracker) path(name string) string { return strings.TrimSuffix(t.cfg.Dir, "/") + "/" + name }
+func (d *Directory) path(name string) string { return strings.TrimSuffix(d.dir, "/") + "/" + name }
 
 // record returns the record of a name. It creates the record if necessary, but returns nil
 // if there are too many.
-func (t *tracker) record(name string) *record {
-	path := t.path(name)
-	r := t.records[path]
+func (d *Directory) record(name string) *record {
+	path := d.path(name)
+	r := d.records[path]
 	if r == nil {
-		if len(t.records) >= t.cfg.maxFiles() {
+		if len(d.records) >= d.maxFiles() {
 			return nil
 		}
-		r = &record{Agent: drain.Agent{ID: path, Name: name, Dir: t.cfg.Dir, Path: path, Holder: t.cfg.Holder}}
-		t.records[path] = r
+		r = &record{Agent: drain.Agent{ID: path, Name: name, Dir: d.dir, Path: path, Holder: d.holder}}
+		d.records[path] = r
 	}
 	return r
 }
 
-// report reports a notice about the directory or one of its files.
-func (t *tracker) report(n notice.Notice) {
-	n.Pod, n.Container = t.cfg.Holder.Pod, t.cfg.Holder.Container
-	t.notices.Report(n)
-}
-
 // setState changes the state of a path.
-func (t *tracker) setState(r *record, s state) {
+func (d *Directory) setState(r *record, s state) {
 	if s != refused {
-		t.setRefusal(r.Path, nil)
+		d.setRefusal(r.Path, nil)
 	}
 	if s == absent {
 		r.forget()
@@ -144,64 +88,46 @@ func (t *tracker) setState(r *record, s state) {
 // forget forgets why a path was refused.
 func (r *record) forget() { r.since, r.wait, r.reported = time.Time{}, 0, "" }
 
-func (t *tracker) setRefusal(path string, refusal *Refusal) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if refusal == nil {
-		delete(t.refused, path)
-	} else {
-		t.refused[path] = *refusal
-	}
-}
-
-// count adds to the number of open rings and stores.
-func (t *tracker) count(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.rings += n
-}
-
-// checkPath opens the directory of a path and checks the path. It follows no link below
-// the directory.
-func (t *tracker) checkPath(r *record) {
-	if t.stopped {
+// checkPath checks a path outside of a walk. It follows no link below the directory.
+func (d *Directory) checkPath(r *record) {
+	if d.stopped {
 		return
 	}
-	f, err := t.cfg.OpenDir(t.cfg.Dir, filepath.Dir(r.Name))
+	f, err := d.at.OpenDir(filepath.Dir(r.Name))
 	if err != nil {
-		t.statFailed(r, err)
+		d.failed(r, err)
 		return
 	}
 	defer f.Close()
-	t.checkEntry(f, r)
+	d.check(f, r)
 }
 
-// checkEntry updates the record of a path in an open directory.
-func (t *tracker) checkEntry(f *files.Dir, r *record) {
+// check updates the record of a path in an open directory.
+func (d *Directory) check(f *files.Dir, r *record) {
 	info, err := f.Lstat(filepath.Base(r.Name))
+	if err == nil && info.IsDir() {
+		err = fs.ErrNotExist
+	}
 	switch {
-	case err == nil && info.IsDir():
-		t.statFailed(r, fs.ErrNotExist)
 	case err != nil:
-		t.statFailed(r, err)
-	case r.ring != nil && idOf(r.ring) == info.ID:
-		t.setState(r, open)
+		d.failed(r, err)
+	case r.store != nil || r.ring != nil && idOf(r.ring) == info.ID:
+		d.setState(r, open)
 		r.info = info
-	case r.state != refused || !r.info.Same(info) || !r.until.IsZero() && !t.cfg.Now().Before(r.until):
-		t.tryOpen(f, r, info)
+	case r.state != refused || !r.info.Same(info) || !r.until.IsZero() && !d.cfg.Now().Before(r.until):
+		d.tryOpen(f, r, info)
 	default:
-		t.retryLater(r)
+		d.retryLater(r)
 	}
 }
 
-// statFailed updates the record of a path that can't be checked, usually because it
-// has no file.
-func (t *tracker) statFailed(r *record, err error) {
+// failed updates the record of a path that can't be checked, usually because it has no file.
+func (d *Directory) failed(r *record, err error) {
 	switch {
 	case isAbsent(err):
-		t.setState(r, absent)
+		d.setState(r, absent)
 	case r.state != open:
-		t.refuse(r, files.Info{}, err)
+		d.refuse(r, files.Info{}, err)
 	}
 }
 
@@ -211,20 +137,63 @@ func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrNotDir)
 }
 
-// sweep checks the paths that the current walk didn't reach, because the directory
-// is too large or temporarily unreadable. It deletes the records of paths that have
-// neither a file nor a ring.
-func (t *tracker) sweep(walk uint64) {
-	for path, r := range t.records {
-		if t.ctx.Err() != nil {
+// tryOpen opens the file of a path: a store, or a ring, which it offers to the owner.
+func (d *Directory) tryOpen(f *files.Dir, r *record, info files.Info) {
+	err := d.ctx.Err()
+	switch path := d.held[info.ID]; {
+	case err != nil:
+	case r.isStore():
+		err = d.openStore(f, r, info)
+	case path != "": // under another name, or it was replaced and is back
+		err = fmt.Errorf("%w: %s", drain.ErrOpen, path)
+	case len(d.offered) >= maxOffered:
+		d.retryAt = d.cfg.Now()
+	default:
+		err = d.openRing(f, r, info)
+	}
+	switch {
+	case err == nil, d.ctx.Err() != nil, isAbsent(err): // the search was canceled, or the file was just removed
+	case errors.Is(err, ringbuf.ErrLocked): // maybe by another directory of this process, which the owner knows
+		d.setState(r, refused)
+		r.info, r.until = info, time.Time{} // until it answers
+		d.send(drain.Opened{Agent: r.Agent, From: d, File: info.ID, Locked: err})
+	default:
+		d.refuse(r, info, err)
+	}
+}
+
+// probeAll probes all open rings.
+func (d *Directory) probeAll() {
+	for _, r := range d.records {
+		if r.ring != nil && d.ctx.Err() == nil {
+			d.probe(r)
+		}
+	}
+}
+
+// probe asks the kernel whether another process has a ring open, and sends the result to the owner, unless
+// that knows it. Where the kernel can't tell, the last search for processes decides.
+func (d *Directory) probe(r *record) {
+	attended, err := r.ring.Attended()
+	known := err == nil
+	if !known {
+		_, mapped := d.at.Identify(r.Agent, r.ring, r.sought)
+		if mapped == Sought {
 			return
 		}
-		if r.walk != walk && r.state != absent {
-			t.checkPath(r)
-		}
-		if r.state == absent && r.ring == nil {
-			delete(t.records, path)
-		}
+		attended, known = mapped == IsMapped, mapped != MaybeMapped
+	}
+	if known && attended && r.attended {
+		return
+	}
+	r.attended = known && attended
+	d.send(drain.Attended{ID: r.ID, Reader: r.ring, Open: attended, Known: known})
+	if !known || attended {
+		return
+	}
+	r.exitInfo = r.info
+	if d.cfg.CloseExited || d.stopped {
+		d.send(drain.Gone{ID: r.ID, Reader: r.ring})
 	}
 }
 

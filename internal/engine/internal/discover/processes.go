@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -110,7 +111,7 @@ type processes struct {
 	scanner *process.Scanner
 	host    string // the host's mount namespace, as in process.Process; "" if unknown
 
-	lastDirs map[string]*container // found by the last search
+	containers map[string]*container // found by the last search, by mount namespace and directory
 
 	mu     sync.Mutex
 	sought map[string]bool // mount namespaces whose processes the next search examines again
@@ -130,82 +131,62 @@ func (p *processes) Find(now time.Time) (map[string]Location, error) {
 	if all == nil {
 		return nil, err
 	}
-	found := p.containers(all)
-	locations := make(map[string]Location, len(found))
-	for key, c := range found {
-		c.mu.Lock()
-		c.found, c.searched, c.complete = c.next, p.scanner.Seen(c.container), err == nil
-		c.next = seen{}
-		c.mu.Unlock()
-		locations[key] = c
-	}
-	p.lastDirs = found
-	return locations, err
-}
-
-// containers returns the directories of the processes.
-func (p *processes) containers(all []process.Process) map[string]*container {
-	found := make(map[string]*container)
-	add := func(one process.Process, dir string) *container {
+	found := make(map[string]*seen)
+	locations, before := make(map[string]Location), p.containers
+	p.containers = make(map[string]*container)
+	see := func(one process.Process, dir string, rings bool) {
 		key := one.MountNS + " " + dir
-		c := cmp.Or(found[key], p.lastDirs[key])
-		if c == nil {
-			c = &container{
-				finder: p, container: one.Container, namespace: one.MountNS, dir: dir, holder: p.holder(one, dir),
-				path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir),
+		s := found[key]
+		if s == nil {
+			s = &seen{began: p.scanner.Seen(one.Container), complete: err == nil}
+			c := before[key]
+			if c == nil {
+				c = &container{
+					finder: p, namespace: one.MountNS, dir: dir, holder: p.holder(one, dir),
+					path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir),
+				}
 			}
+			found[key], p.containers[key], locations[key] = s, c, c
 		}
-		if n := len(c.next.processes); n == 0 || c.next.processes[n-1].PID != one.PID {
-			c.next.processes = append(c.next.processes, one)
+		if n := len(s.processes); n == 0 || s.processes[n-1].PID != one.PID {
+			s.processes = append(s.processes, one)
 		}
-		found[key] = c
-		return c
+		s.rings = s.rings || rings
 	}
 	for _, one := range all {
 		for _, dir := range one.Dirs {
-			add(one, dir).next.rings = true
+			see(one, dir, true)
 		}
 		for _, dir := range one.Stores {
-			add(one, dir)
+			see(one, dir, false)
 		}
 	}
-	return found
+	for key, c := range p.containers {
+		c.seen.Store(found[key])
+	}
+	return locations, err
 }
 
 // container is a directory in a container, or on the host.
 type container struct {
 	finder    *processes
 	holder    drain.Holder
-	container string // as in process.Process, like namespace
-	namespace string
+	namespace string // as in process.Process
 	dir       string // path in the container
 	path      string // path when it was found
-	next      seen   // by the current search
-
-	mu       sync.Mutex
-	found    seen      // by the last search
-	searched time.Time // see [process.Scanner.Seen]
-	complete bool      // all processes could be examined
+	seen      atomic.Pointer[seen]
 }
 
 // seen is what a search has found in a directory.
 type seen struct {
+	began     time.Time         // see [process.Scanner.Seen]
+	complete  bool              // all processes could be examined
 	processes []process.Process // that see the directory
 	rings     bool              // some of them may have rings there
 }
 
 // HasRings implements [Location].
-func (c *container) HasRings() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.found.rings
-}
-
-func (c *container) list() []process.Process {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.found.processes
-}
+func (c *container) HasRings() bool { return c.seen.Load().rings }
 
 // Holder implements [Location].
 func (c *container) Holder() drain.Holder { return c.holder }
@@ -213,9 +194,9 @@ func (c *container) Holder() drain.Holder { return c.holder }
 // Path implements [Location].
 func (c *container) Path() string { return c.path }
 
-// OpenDir opens a directory through any process that is still running.
+// OpenDir implements [Location]. It opens a directory through any process that is still running.
 func (c *container) OpenDir(name string) (*files.Dir, error) {
-	for _, p := range c.list() {
+	for _, p := range c.seen.Load().processes {
 		f, err := process.OpenDir(p, c.finder.Proc, c.dir, name)
 		if !errors.Is(err, process.ErrExited) {
 			return f, err
@@ -228,19 +209,17 @@ func (c *container) OpenDir(name string) (*files.Dir, error) {
 func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader, since time.Time) (drain.Agent, Mapped) {
 	id := idOf(ring)
 	a.Dir = c.dir
-	c.mu.Lock()
-	processes, searched, complete := c.found.processes, c.searched, c.complete
-	c.mu.Unlock()
-	for _, p := range processes {
+	last := c.seen.Load()
+	for _, p := range last.processes {
 		if slices.Contains(p.Rings, id) && process.Runs(c.finder.Proc, p) {
 			return c.finder.by.identify(a, c.finder.origin(p)), IsMapped
 		}
 	}
-	a = c.finder.by.identify(a, c.common(processes))
+	a = c.finder.by.identify(a, c.common(last.processes))
 	switch {
-	case searched.After(since) && complete:
+	case last.began.After(since) && last.complete:
 		return a, NotMapped
-	case searched.After(since):
+	case last.began.After(since):
 		return a, MaybeMapped
 	}
 	c.finder.mu.Lock()
@@ -256,7 +235,7 @@ func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader, since time.Tim
 // the process's own PID namespace.
 func (c *container) IdentifyStore(a drain.Agent, pid int64) drain.Agent {
 	a.Dir = c.dir
-	members := c.list()
+	members := c.seen.Load().processes
 	var o origin
 	if i := slices.IndexFunc(members, func(p process.Process) bool { return int64(p.NSPID) == pid }); i >= 0 {
 		o = c.finder.origin(members[i])

@@ -5,155 +5,161 @@ package discover
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Times to wait before a refused file is tried again. The wait doubles up to maxRetry.
 const (
-	firstRetry = time.Second
-	maxRetry   = 30 * time.Second
+	// maxRetry is the longest time until a refused file is tried again. The first try is after
+	// lookInterval, and each wait is twice as long as the one before.
+	maxRetry = 30 * time.Second
 	// startTimeout is the time after which an agent that isn't ready is reported.
 	startTimeout = 10 * time.Second
 )
 
 var (
-	errLimit = drain.ErrLimit
 	// errGone means that a directory was removed with its container or pod.
 	errGone = errors.New("container was removed")
 	// errSeeking means that the ID of an agent isn't known before the next search.
 	errSeeking = errors.New("the process that has the ring mapped is being sought")
+	// errTaken means that another directory has the same store.
+	errTaken      = errors.New("store is reported from another directory")
+	errManyStores = fmt.Errorf("container or pod has more than %d stores; remove those of exited processes", maxStores)
 )
 
 // refusals says what is done about each kind of error, in this order.
 var refusals = []struct {
 	err    error
 	reason string        // value of the metric attribute
-	first  time.Duration // until the next try
 	quiet  time.Duration // how long the error isn't reported
 }{
-	{drain.ErrContainerLimit, "budget", firstRetry, 0},
-	{ringbuf.ErrUnknownVersion, "version", firstRetry, 0},
-	{ringbuf.ErrFileSystem, "file_system", firstRetry, 0},
-	{fs.ErrPermission, "permission", firstRetry, 0},
-	{ringbuf.ErrLocked, "locked", lookInterval, lookInterval / 2},
-	{ringbuf.ErrNotReady, "not_ready", lookInterval, startTimeout}, // an agent creates its ring within microseconds
-	{errSeeking, "not_ready", lookInterval, startTimeout},
-	{ringbuf.ErrHole, "sparse", firstRetry, 0},
-	{ringbuf.ErrInvalid, "invalid", lookInterval, lookInterval / 2}, // its agent may be about to restart
-	{ringbuf.ErrShrunk, "invalid", lookInterval, lookInterval / 2},
-	{drain.ErrLimit, "limit", firstRetry, 0},
-	{drain.ErrIdentity, "identity", firstRetry, 5 * firstRetry}, // it may be known only later that the other agent has exited
-	{nil, "error", firstRetry, 0},
+	{drain.ErrContainerLimit, "budget", 0},
+	{errManyStores, "budget", 0},
+	{ringbuf.ErrUnknownVersion, "version", 0},
+	{mpstore.ErrVersion, "version", 0},
+	{ringbuf.ErrFileSystem, "file_system", 0},
+	{fs.ErrPermission, "permission", 0},
+	{ringbuf.ErrLocked, "locked", lookInterval},
+	{ringbuf.ErrNotReady, "not_ready", startTimeout}, // an agent creates its ring within microseconds
+	{errSeeking, "not_ready", startTimeout},
+	{ringbuf.ErrHole, "sparse", 0},
+	{ringbuf.ErrInvalid, "invalid", lookInterval}, // its agent may be about to restart
+	{ringbuf.ErrShrunk, "invalid", lookInterval},
+	{mpstore.ErrInvalid, "invalid", 0},
+	{drain.ErrLimit, "limit", 0},
+	{drain.ErrIdentity, "identity", 5 * time.Second}, // it may be known only later that the other agent has exited
+	{nil, "error", 0},
 }
 
-// reason returns the value of the metric attribute reason for an error.
-func reason(err error) string {
+// Refusal states why a file can't be opened.
+type Refusal struct {
+	Reason string // value of the metric attribute reason
+	Err    error
+}
+
+// refusal returns the refusal because of an error, and how long it isn't reported.
+func refusal(err error) (_ Refusal, quiet time.Duration) {
 	if _, ok := errors.AsType[*files.OwnerError](err); ok {
-		return "owner"
+		return Refusal{"owner", err}, 0
 	}
 	for _, k := range refusals {
 		if k.err == nil || errors.Is(err, k.err) {
-			return k.reason
+			return Refusal{k.reason, err}, k.quiet
 		}
 	}
-	return ""
+	return Refusal{}, 0
 }
 
-// isInert reports whether an error means that a file isn't a ring and can become one
-// only by a change.
-func isInert(err error) bool {
-	return errors.Is(err, ringbuf.ErrNotRing) || errors.Is(err, ringbuf.ErrNotRegular)
-}
-
-// refuse records that a path can't be opened, and reports why. A file that isn't a ring, and the
-// ring of an exited agent, are tried again only after a change.
-func (t *tracker) refuse(r *record, info files.Info, err error) {
-	quiet := t.postpone(r, info, err)
+// refuse records that a path can't be opened, and reports why.
+func (d *Directory) refuse(r *record, info files.Info, err error) {
+	now := d.cfg.Now()
+	d.setState(r, refused)
+	if r.since.IsZero() || r.info.ID != info.ID {
+		r.since, r.wait = now, 0
+	}
+	r.wait = min(max(2*r.wait, lookInterval), maxRetry)
+	r.info, r.until = info, now.Add(r.wait)
+	why, quiet := refusal(err)
+	var shown *Refusal
 	switch {
 	case errors.Is(err, drain.ErrUnneeded):
 		r.until = time.Time{}
-	case errors.Is(err, drain.ErrOpen):
-		// A running agent keeps the name under which its ring was discovered, even if the file is
-		// renamed: if its totals moved to another name, a sum over all agents would count them twice.
-		if !t.cfg.Discovered {
-			t.reportOnce(r, notice.Notice{
-				Kind: notice.RingRenamed, Level: slog.LevelInfo, Err: err,
-				Text: "file is another name of an open ring; the agent is reported under the original name until it restarts",
-			})
-		}
-		t.setRefusal(r.Path, nil)
-		return
-	case quiet:
-	case isInert(err):
+	case errors.Is(err, drain.ErrOpen), errors.Is(err, errTaken):
+		r.wait, r.until = 0, now // at the next walk
+	case now.Sub(r.since) < quiet:
+	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular):
 		r.until = time.Time{}
-		t.reportOnce(r, notice.Notice{
+		d.reportOnce(r, notice.Notice{
 			Kind: notice.NotRing, Level: slog.LevelDebug, Err: err,
 			Text: "file isn't a ring; exclude it, or give agents their own directory",
 		})
 	default:
-		n := notice.Notice{Kind: notice.RingRefused, Level: slog.LevelWarn, Err: err, Text: "ring can't be opened, so its events aren't counted; retrying"}
-		switch {
-		case errors.Is(err, drain.ErrContainerLimit):
-			n.Kind, n.Text = notice.BudgetReached, "not all rings are opened, and the events in the others aren't counted"
-		case errors.Is(err, drain.ErrLimit):
-			n.Kind, n.Level = notice.RingLimit, slog.LevelError
-		}
-		t.setRefusal(r.Path, &Refusal{Reason: reason(err), Err: err})
-		t.reportOnce(r, n)
-		t.retryLater(r)
-		return
+		shown = &why
+		d.reportOnce(r, r.refusalNotice(why))
 	}
-	t.setRefusal(r.Path, nil)
-	t.retryLater(r)
+	d.setRefusal(r.Path, shown)
+	if r.wait > 0 {
+		d.retryLater(r)
+	}
 }
 
-// postpone sets when a path is tried again. It reports whether the reason isn't reported yet.
-func (t *tracker) postpone(r *record, info files.Info, err error) (quiet bool) {
-	now := t.cfg.Now()
-	t.setState(r, refused)
-	if r.since.IsZero() || r.info.ID != info.ID {
-		r.since, r.wait = now, 0
+// refusalNotice returns the notice that a path is refused.
+func (r *record) refusalNotice(why Refusal) notice.Notice {
+	n := notice.Notice{Kind: notice.RingRefused, Level: slog.LevelWarn, Err: why.Err, Text: "ring can't be opened, so its events aren't counted; retrying"}
+	switch {
+	case r.isStore() && why.Reason == "permission":
+		n.Kind = notice.MPStoreRefused
+		n.Text = "store can't be read, so its process isn't reported; retrying; stores have mode 0600, so run as the agents' user, or with CAP_DAC_READ_SEARCH"
+	case r.isStore():
+		n.Kind, n.Text = notice.MPStoreRefused, "store can't be read, so its process isn't reported; retrying"
 	}
-	for _, k := range refusals {
-		if k.err != nil && !errors.Is(err, k.err) {
-			continue
-		}
-		r.wait = min(max(2*r.wait, k.first), maxRetry)
-		if errors.Is(err, drain.ErrOpen) { // each walk tries again
-			r.wait = 0
-		}
-		r.info, r.until = info, now.Add(r.wait)
-		return now.Sub(r.since) < k.quiet
+	switch why.Reason {
+	case "budget":
+		n.Kind, n.Text = notice.BudgetReached, "not all rings and stores are opened, and the events in the others aren't counted"
+	case "limit":
+		n.Kind, n.Level = notice.RingLimit, slog.LevelError
 	}
-	return false
+	return n
 }
 
 // retryLater makes a walk due when a refused path is to be tried again.
-func (t *tracker) retryLater(r *record) {
-	if !r.until.IsZero() && (t.retryAt.IsZero() || r.until.Before(t.retryAt)) {
-		t.retryAt = r.until
+func (d *Directory) retryLater(r *record) {
+	if !r.until.IsZero() && (d.retryAt.IsZero() || r.until.Before(d.retryAt)) {
+		d.retryAt = r.until
 	}
 }
 
 // reportOnce reports a notice about a path unless the last one had the same cause.
-func (t *tracker) reportOnce(r *record, n notice.Notice) {
-	cause := n.Text
-	if n.Err != nil {
-		cause = n.Err.Error()
+func (d *Directory) reportOnce(r *record, n notice.Notice) {
+	if cause := n.Err.Error(); cause != r.reported {
+		r.reported, n.Path = cause, r.Path
+		if n.Kind == notice.BudgetReached || n.Kind == notice.RingLimit {
+			n.Path = d.dir // one line for all files
+		}
+		d.report(n)
 	}
-	if cause == r.reported {
-		return
+}
+
+// report reports a notice about the directory or one of its files.
+func (d *Directory) report(n notice.Notice) {
+	n.Pod, n.Container = d.holder.Pod, d.holder.Container
+	d.notices.Report(n)
+}
+
+func (d *Directory) setRefusal(path string, refusal *Refusal) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if refusal == nil {
+		delete(d.refused, path)
+	} else {
+		d.refused[path] = *refusal
 	}
-	r.reported, n.Path = cause, r.Path
-	if n.Kind == notice.BudgetReached {
-		n.Path = t.cfg.Dir // one line for all files
-	}
-	t.report(n)
 }

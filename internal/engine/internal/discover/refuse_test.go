@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,12 +25,12 @@ import (
 func TestRefusalHasReason(t *testing.T) {
 	for want, tc := range map[string]struct {
 		prepare func(t *testing.T, x *fixture, ring *ringbuf.Writer)
-		change  func(*Config)
+		change  func(*options)
 	}{
 		"version": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
 			ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.Version = 99 })
 		}},
-		"owner": {change: func(c *Config) { c.AllowedUIDs = []uint32{uint32(os.Geteuid()) + 1} }},
+		"owner": {change: func(c *options) { c.AllowedUIDs = []uint32{uint32(os.Geteuid()) + 1} }},
 		"locked": {prepare: func(t *testing.T, _ *fixture, ring *ringbuf.Writer) {
 			r, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
 			must.OK(t, err)
@@ -64,7 +63,7 @@ func TestRefusalHasReason(t *testing.T) {
 			x.round(d)
 			x.advance(startTimeout)
 			x.round(d)
-			s := d.State()
+			s := d.state()
 			if got := s.Refused[ring.Path()]; got.Reason != want || got.Err == nil || len(s.Refused) != 1 {
 				t.Errorf("refused = %+v", s.Refused)
 			}
@@ -73,7 +72,7 @@ func TestRefusalHasReason(t *testing.T) {
 			}
 			remove(t, ring.Path())
 			x.round(d)
-			if s := d.State(); len(s.Refused) != 0 {
+			if s := d.state(); len(s.Refused) != 0 {
 				t.Errorf("after it was removed, refused = %+v", s.Refused)
 			}
 		})
@@ -81,12 +80,12 @@ func TestRefusalHasReason(t *testing.T) {
 }
 
 func TestReasonOfPermissionAndUnknownErrors(t *testing.T) {
-	err := fmt.Errorf("open ring: %w", &files.PermissionError{Owner: 1, UID: 2})
-	if got := reason(err); got != "permission" {
-		t.Errorf("reason is %s", got)
-	}
-	if got := reason(errors.New("input/output error")); got != "error" {
-		t.Errorf("reason of an unknown error is %s", got)
+	for want, err := range map[string]error{
+		"permission": fmt.Errorf("open ring: %w", &files.PermissionError{Owner: 1, UID: 2}), "error": errors.New("input/output error"),
+	} {
+		if got, _ := refusal(err); got.Reason != want {
+			t.Errorf("reason of %v is %s, want %s", err, got.Reason, want)
+		}
 	}
 }
 
@@ -114,7 +113,7 @@ func TestFileThatIsNotARingIsReportedOnceAndIgnored(t *testing.T) {
 	if n := len(x.noticesOf(notice.RingRefused)); n != 1 {
 		t.Errorf("%d RingRefused notices, want 1: %v", n, x.notices)
 	}
-	if s := d.State(); len(s.Refused) != 1 {
+	if s := d.state(); len(s.Refused) != 1 {
 		t.Errorf("state = %+v", s)
 	}
 }
@@ -124,7 +123,7 @@ func TestFileThatBecomesARingIsOpened(t *testing.T) {
 	touch(t, x.path("agent"), "")
 	d := x.directory(nil)
 	x.round(d)
-	if s := d.State(); len(s.Refused) != 0 {
+	if s := d.state(); len(s.Refused) != 0 {
 		t.Errorf("the ring of a starting agent is refused: %+v", s)
 	}
 	push(t, x.ring("agent", ringbuf.V4, 8), 1)
@@ -137,21 +136,23 @@ func TestFileThatBecomesARingIsOpened(t *testing.T) {
 
 func TestSecondConsumerOpensRingAfterFirstCloses(t *testing.T) {
 	x, y := newFixture(t), newFixture(t)
-	push(t, x.ring("agent", ringbuf.V4, 8), 1)
+	ring := x.ring("agent", ringbuf.V4, 8)
 	first := x.directory(nil)
 	first.walk()
-	second := y.directory(func(c *Config) { c.Dir = x.dir })
+	second := y.directory(func(o *options) { o.dir = x.dir })
+	y.round(second)
 	y.round(second)
 	y.advance(lookInterval)
 	y.round(second)
-	if s := second.State(); s.Refused[x.path("agent")].Reason != "locked" {
+	if s := second.state(); s.Refused[x.path("agent")].Reason != "locked" {
 		t.Errorf("state of the second is %+v", s)
 	}
-	x.owner.returnRings()
-	first.runSubmitted()
+	x.owner.stop()
+	first.runRequests()
+	push(t, ring, 1)
 	y.advance(time.Minute)
 	y.round(second)
-	if got := y.round(second)["agent"]; got != 1 || len(second.State().Refused) != 0 {
+	if got := y.round(second)["agent"]; got != 1 || len(second.state().Refused) != 0 {
 		t.Errorf("after the first consumer closed the ring, the second counted %d events, want 1", got)
 	}
 }
@@ -164,7 +165,7 @@ func TestRingThatIsLockedForAMomentIsNotRefused(t *testing.T) {
 	must.OK(t, err)
 	d := x.directory(nil)
 	x.round(d)
-	if s := d.State(); len(s.Refused) != 0 || len(x.noticesOf(notice.RingRefused)) != 0 {
+	if s := d.state(); len(s.Refused) != 0 || len(x.noticesOf(notice.RingRefused)) != 0 {
 		t.Errorf("refused = %+v, notices = %v", s.Refused, x.noticesOf(notice.RingRefused))
 	}
 	must.OK(t, r.Close())
@@ -184,14 +185,14 @@ func TestKnownAgentWithUnknownVersionIsRefused(t *testing.T) {
 	ringtest.Edit(t, ring.Path(), func(h *ringtest.Header) { h.Version = 99 })
 	x.round(d)
 	x.round(d)
-	if s := d.State(); s.Open != 0 || s.Refused[ring.Path()].Reason != "version" {
+	if s := d.state(); s.Open != 0 || s.Refused[ring.Path()].Reason != "version" {
 		t.Errorf("state = %+v", s)
 	}
 	push(t, x.ring("agent", ringbuf.V4, 8), 1)
 	x.advance(time.Minute)
 	x.round(d)
-	if got := x.round(d)["agent"]; got != 1 || len(d.State().Refused) != 0 {
-		t.Errorf("counted %d events, want 1, state = %+v", got, d.State())
+	if got := x.round(d)["agent"]; got != 1 || len(d.state().Refused) != 0 {
+		t.Errorf("counted %d events, want 1, state = %+v", got, d.state())
 	}
 }
 
@@ -200,24 +201,24 @@ func TestUnreadableDirectoryKeepsOpenRings(t *testing.T) {
 	must.OK(t, os.Mkdir(x.path("sub"), 0o750))
 	x.ring("sub/agent", ringbuf.V4, 8)
 	denied := false
-	d := x.directory(func(c *Config) {
+	d := x.directory(func(c *options) {
 		c.Include = []string{"*/*"}
-		c.OpenDir = func(dir, name string) (*files.Dir, error) {
+		c.openDir = func(name string) (*files.Dir, error) {
 			if denied && name != "." {
-				return nil, &os.PathError{Op: "open", Path: filepath.Join(dir, name), Err: syscall.EACCES}
+				return nil, &os.PathError{Op: "open", Path: x.path(name), Err: syscall.EACCES}
 			}
-			return files.OpenDir(dir, name)
+			return files.OpenDir(x.dir, name)
 		}
 	})
 	x.round(d)
 	denied = true
 	d.checkPath(d.record("sub/agent"))
 	d.checkPath(d.record("sub/other"))
-	if s := d.State(); s.Open != 1 || s.Refused[x.path("sub/other")].Reason != "permission" || len(s.Refused) != 1 {
+	if s := d.state(); s.Open != 1 || s.Refused[x.path("sub/other")].Reason != "permission" || len(s.Refused) != 1 {
 		t.Errorf("state = %+v", s)
 	}
-	if x.advance(firstRetry - 1); d.mayRetry(x.clock()) {
-		t.Errorf("the next try is due before %v", firstRetry)
+	if x.advance(lookInterval - 1); d.mayRetry(x.clock()) {
+		t.Errorf("the next try is due before %v", lookInterval)
 	}
 }
 
@@ -234,7 +235,7 @@ func TestFilesOfOtherProgramsAreNotRefusedRings(t *testing.T) {
 		x.advance(startTimeout)
 		d.look()
 	}
-	if s := d.State(); len(s.Refused) != 0 {
+	if s := d.state(); len(s.Refused) != 0 {
 		t.Errorf("refused = %+v", s.Refused)
 	}
 	if list := x.noticesOf(notice.RingRefused); len(list) != 0 {

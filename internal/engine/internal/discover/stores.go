@@ -6,11 +6,9 @@ package discover
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -22,15 +20,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// StoreConfig configures how a [Directory] reads the stores of NIXL's prometheus_mp
-// exporter. The patterns of the directory's configuration apply to the names of the agents.
+// StoreConfig configures how the stores of NIXL's prometheus_mp exporter are read. The patterns of
+// [Config] apply to the names of the agents.
 type StoreConfig struct {
 	Claims *StoreClaims // shared by all directories of an engine
 	// StaleAfter is how long the store of an exited process is reported after its last update.
 	StaleAfter time.Duration
 	Histograms bool // report the histograms of the stores
-	// Identify sets the ID and the resource of an agent from one of its processes; it may be nil.
-	Identify func(a drain.Agent, pid int64) drain.Agent
 	// Stream returns the attributes under which a backend sees a store; it may be nil.
 	Stream func(*drain.Snapshot) attribute.Set
 }
@@ -41,7 +37,6 @@ type StoreClaims struct {
 	mu      sync.Mutex
 	limit   int
 	holders map[storeID]drain.Holder
-	counts  map[drain.Holder]int
 }
 
 // storeID identifies the store of a process. After its last values were read, its file is closed, so
@@ -54,32 +49,32 @@ type storeID struct {
 
 // NewStoreClaims returns a StoreClaims that allows limit stores.
 func NewStoreClaims(limit int) *StoreClaims {
-	return &StoreClaims{limit: limit, holders: make(map[storeID]drain.Holder), counts: make(map[drain.Holder]int)}
+	return &StoreClaims{limit: limit, holders: make(map[storeID]drain.Holder)}
 }
 
 // maxStores limits the stores of a container or pod.
 const maxStores = 256
 
-var (
-	errManyStores = fmt.Errorf("container or pod has more than %d stores; remove those of exited processes", maxStores)
-	errTaken      = errors.New("store is reported from another directory")
-)
-
 // claim reserves a store for a directory of a holder.
 func (c *StoreClaims) claim(id storeID, h drain.Holder) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	same := 0
+	for _, other := range c.holders {
+		if other == h {
+			same++
+		}
+	}
 	_, taken := c.holders[id]
 	switch {
 	case taken:
 		return errTaken
 	case len(c.holders) >= c.limit:
-		return errLimit
-	case h.Isolated() && c.counts[h] >= maxStores:
+		return drain.ErrLimit
+	case h.Isolated() && same >= maxStores:
 		return errManyStores
 	}
 	c.holders[id] = h
-	c.counts[h]++
 	return nil
 }
 
@@ -87,125 +82,64 @@ func (c *StoreClaims) claim(id storeID, h drain.Holder) error {
 func (c *StoreClaims) release(id storeID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.holders[id]
 	delete(c.holders, id)
-	if c.counts[h]--; c.counts[h] == 0 {
-		delete(c.counts, h)
-	}
 }
 
-// stores reads the stores in a directory. Only the directory's goroutine may use it.
-type stores struct {
-	*tracker
+// store is a store that is reported.
+type store struct {
+	*mpstore.Store
 
-	cfg   StoreConfig
-	files map[string]*storeFile // by name
-	open  atomic.Int64          // stores that are reported
-}
-
-// storeFile is a file with the name of a store.
-type storeFile struct {
-	name, path string
-	walk       uint64 // the last walk that found the file
-	done       bool   // the store was opened, or isn't reported; it isn't opened again
-
-	store    *mpstore.Store // nil unless it is open
 	claim    storeID
-	snapshot drain.Snapshot // the newest values; without totals unless the store is reported
+	snapshot drain.Snapshot // the newest values
 	exported bool           // a collection has included the final values
-
-	// While the file is refused:
-	info  files.Info
-	tried time.Time
-	cause string // reported last
 }
 
-func newStores(t *tracker, cfg StoreConfig) *stores {
-	if cfg.Identify == nil {
-		cfg.Identify = func(a drain.Agent, _ int64) drain.Agent { return a }
-	}
-	if cfg.Stream == nil {
-		cfg.Stream = func(*drain.Snapshot) attribute.Set { return attribute.Set{} }
-	}
-	return &stores{tracker: t, cfg: cfg, files: make(map[string]*storeFile)}
-}
-
-// check opens the store at a name in an open directory, unless it was opened before or it is too
-// early to try again.
-func (s *stores) check(in *files.Dir, name string, walk uint64) {
-	f := s.files[name]
-	if f == nil {
-		f = &storeFile{name: name, path: s.path(name)}
-		s.files[name] = f
-	}
-	f.walk = walk
-	if f.done {
-		return
-	}
-	now := s.tracker.cfg.Now()
-	info, err := in.Lstat(name)
-	if err == nil && f.info.Same(info) && now.Before(f.tried.Add(maxRetry)) {
-		return
-	}
-	if err == nil {
-		f.info, f.tried = info, now
-		err = s.tryOpen(in, f)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errTaken):
-	case err != nil:
-		s.refuse(f, err)
-	default:
-		f.done = true
-		s.setRefusal(f.path, nil)
-	}
-}
-
-// tryOpen opens a store and reads it, unless its agent isn't selected or its process exited
+// openStore opens the store of a path and reads it, unless its agent isn't selected or its process exited
 // long ago.
-func (s *stores) tryOpen(in *files.Dir, f *storeFile) error {
-	c := &s.tracker.cfg
-	file, err := in.OpenFile(f.name, os.O_RDONLY, c.AllowedUIDs...)
+func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
+	file, err := in.OpenFile(r.Name, os.O_RDONLY, d.cfg.AllowedUIDs...)
 	if err != nil {
 		return err
 	}
-	store, err := mpstore.Open(file, f.name, s.cfg.Histograms)
+	opened, err := mpstore.Open(file, r.Name, d.cfg.Stores.Histograms)
 	if err != nil {
 		return err
 	}
-	if running, err := store.Running(); !c.selects(store.Agent) || err == nil && !running && s.isOld(store) {
-		return store.Close()
+	s := &store{Store: opened, claim: storeID{info.ID, r.Name}}
+	if running, err := s.Running(); !d.cfg.selects(s.Agent) || err == nil && !running && d.isOld(s) {
+		return errors.Join(drain.ErrUnneeded, s.Close())
 	}
-	id := storeID{f.info.ID, f.name}
-	if err := s.cfg.Claims.claim(id, c.Holder); err != nil {
-		return errors.Join(err, store.Close())
+	if err := d.cfg.Stores.Claims.claim(s.claim, d.holder); err != nil {
+		return errors.Join(err, s.Close())
 	}
-	f.store, f.claim = store, id
-	s.count(1)
-	f.snapshot = s.identify(f)
-	if err := s.read(f); err != nil {
-		s.drop(f)
+	s.snapshot = d.describeStore(r, &s.Header)
+	r.store, r.info = s, info
+	d.open.Add(1)
+	if err := s.read(); err != nil {
+		d.drop(r)
 		return err
 	}
-	s.report(notice.Notice{
-		Kind: notice.MPStoreOpened, Level: slog.LevelInfo, Path: f.path, Text: fmt.Sprintf("store opened (agent %q, process %d)", store.Agent, store.PID),
+	d.setState(r, open)
+	d.report(notice.Notice{
+		Kind: notice.MPStoreOpened, Level: slog.LevelInfo, Path: r.Path, Text: fmt.Sprintf("store opened (agent %q, process %d)", s.Agent, s.PID),
 	})
 	return nil
 }
 
-// identify returns the snapshot of a store without totals. A store belongs to one process, so
+// describeStore returns the snapshot of a store without totals. A store belongs to one process, so
 // a restarted agent has another ID.
-func (s *stores) identify(f *storeFile) drain.Snapshot {
-	c, h := &s.tracker.cfg, &f.store.Header
-	a := drain.Agent{ID: s.path(h.Agent), Name: h.Agent, Dir: c.Dir, Path: f.path, Holder: c.Holder}
-	a = c.Resource.describe(s.cfg.Identify(a, h.PID))
-	a.ID += " " + f.name
+func (d *Directory) describeStore(r *record, h *mpstore.Header) drain.Snapshot {
+	a := drain.Agent{ID: d.path(h.Agent), Name: h.Agent, Dir: d.dir, Path: r.Path, Holder: d.holder}
+	a = d.cfg.Resource.describe(d.at.IdentifyStore(a, h.PID))
+	a.ID += " " + r.Name
 	a.Process = withDefault(a.Process, attribute.Int64(semconv.ProcessPID, h.PID))
 	if h.LocalRank != "" {
 		a.Resource = withDefault(a.Resource, attribute.String(semconv.LocalRank, h.LocalRank))
 	}
 	snapshot := drain.Snapshot{Agent: a, Store: true, Start: h.Start}
-	snapshot.Stream = s.cfg.Stream(&snapshot)
+	if stream := d.cfg.Stores.Stream; stream != nil {
+		snapshot.Stream = stream(&snapshot)
+	}
 	return snapshot
 }
 
@@ -216,142 +150,95 @@ func withDefault(set attribute.Set, kv attribute.KeyValue) attribute.Set {
 
 // isOld reports whether the last update of a store is older than StaleAfter, or from
 // before the machine was started.
-func (s *stores) isOld(store *mpstore.Store) bool {
+func (d *Directory) isOld(s *store) bool {
 	uptime, err := files.Uptime()
-	idle := uptime - store.Updated
-	return err == nil && (idle < 0 || idle >= s.cfg.StaleAfter)
+	idle := uptime - s.Updated
+	return err == nil && (idle < 0 || idle >= d.cfg.Stores.StaleAfter)
 }
 
 // read reads an open store. If its process has exited, the values are final.
-func (s *stores) read(f *storeFile) error {
-	running, unknown := f.store.Running() // before reading
+func (s *store) read() error {
+	running, unknown := s.Running() // before reading
 	exited := unknown == nil && !running
-	totals, err := f.store.Read(exited)
+	totals, err := s.Read(exited)
 	if err != nil {
 		return err
 	}
-	f.snapshot.Totals = totals
+	s.snapshot.Totals = totals
 	switch {
 	case exited:
-		f.snapshot.Up = drain.UpNo
-		_ = f.store.Close() // nothing was written; an open file would keep a volume in use
+		s.snapshot.Up = drain.UpNo
+		_ = s.Close() // nothing was written; an open file would keep a volume in use
 	case running:
-		f.snapshot.Up = drain.UpYes
+		s.snapshot.Up = drain.UpYes
 	}
 	return nil
 }
 
 // readAll reads all stores, and returns those to report.
-func (s *stores) readAll() (list []drain.Snapshot) {
-	now := s.tracker.cfg.Now()
-	for _, f := range s.files {
-		s.update(f, true)
-		if f.store == nil {
-			continue
+func (d *Directory) readAll() (list []drain.Snapshot) {
+	now := d.cfg.Now()
+	for _, r := range d.records {
+		d.update(r, true)
+		if s := r.store; s != nil {
+			if s.snapshot.Start.After(now) { // the clock was set back
+				s.snapshot.Start = now
+			}
+			s.exported = s.snapshot.Up == drain.UpNo
+			list = append(list, s.snapshot)
 		}
-		if f.snapshot.Start.After(now) { // the clock was set back
-			f.snapshot.Start = now
-		}
-		f.exported = f.snapshot.Up == drain.UpNo
-		list = append(list, f.snapshot)
 	}
 	return list
 }
 
-// refresh reads the stores of processes that have exited one last time.
-func (s *stores) refresh() {
-	for _, f := range s.files {
-		s.update(f, false)
+// probeStores reads the stores of processes that have exited one last time.
+func (d *Directory) probeStores() {
+	if d.cfg.Stores == nil {
+		return
+	}
+	for _, r := range d.records {
+		d.update(r, false)
 	}
 }
 
 // update reads a store unless its values are final. Without always, it reads only the store of an
 // exited process. It drops stores that are no longer reported.
-func (s *stores) update(f *storeFile, always bool) {
+func (d *Directory) update(r *record, always bool) {
+	s := r.store
 	switch {
-	case f.store == nil:
+	case s == nil:
 		return
-	case f.snapshot.Up == drain.UpNo:
-		if f.exported && s.isOld(f.store) {
-			s.drop(f)
+	case s.snapshot.Up == drain.UpNo:
+		if s.exported && d.isOld(s) {
+			d.drop(r)
 		}
 		return
 	case !always:
-		if running, err := f.store.Running(); running || err != nil {
+		if running, err := s.Running(); running || err != nil {
 			return
 		}
 	}
-	if err := s.read(f); err != nil {
-		s.drop(f)
-		f.done = false
-		s.refuse(f, err)
+	if err := s.read(); err != nil {
+		d.drop(r)
+		d.refuse(r, r.info, err)
 	}
 }
 
 // drop stops reporting a store.
-func (s *stores) drop(f *storeFile) {
-	if f.snapshot.Up != drain.UpNo { // otherwise, it is closed
-		_ = f.store.Close()
+func (d *Directory) drop(r *record) {
+	if r.store.snapshot.Up != drain.UpNo { // otherwise, it is closed
+		_ = r.store.Close()
 	}
-	f.store = nil
-	s.cfg.Claims.release(f.claim)
-	s.count(-1)
+	d.cfg.Stores.Claims.release(r.store.claim)
+	r.store = nil
+	d.open.Add(-1)
 }
 
-// count adds to the number of stores that are reported.
-func (s *stores) count(n int) {
-	s.open.Add(int64(n))
-	s.tracker.count(n)
-}
-
-// refuse records and reports that a file can't be read as a store.
-func (s *stores) refuse(f *storeFile, err error) {
-	n := notice.Notice{
-		Kind: notice.MPStoreRefused, Level: slog.LevelWarn, Path: f.path, Err: err,
-		Text: "store can't be read, so its process isn't reported; retrying",
-	}
-	reason := reason(err)
-	switch {
-	case errors.Is(err, errLimit), errors.Is(err, errManyStores):
-		n.Kind, n.Level, reason = notice.MPStoreLimit, slog.LevelError, "limit"
-		n.Path = s.tracker.cfg.Dir // one line for all files
-	case errors.Is(err, mpstore.ErrVersion):
-		reason = "version"
-	case errors.Is(err, mpstore.ErrInvalid), errors.Is(err, files.ErrNotRegular):
-		reason = "invalid"
-	case reason == "permission":
-		n.Text += "; stores have mode 0600, so run as the agents' user, or with CAP_DAC_READ_SEARCH"
-	}
-	s.setRefusal(f.path, &Refusal{Reason: reason, Err: err})
-	if f.cause != err.Error() {
-		f.cause = err.Error()
-		s.report(n)
-	}
-}
-
-// sweep forgets the files that the last walk didn't find. A removed store is reported until its
-// process has exited, and then as long as any other.
-func (s *stores) sweep(walk uint64) {
-	for name, f := range s.files {
-		if f.walk == walk {
-			continue
-		}
-		if f.store != nil && f.snapshot.Up == drain.UpUnknown { // its process is never known to exit
-			s.drop(f)
-		}
-		if f.store == nil {
-			delete(s.files, name)
-			s.setRefusal(f.path, nil)
+// closeStores closes all stores.
+func (d *Directory) closeStores() {
+	for _, r := range d.records {
+		if r.store != nil {
+			d.drop(r)
 		}
 	}
-}
-
-// end closes all stores.
-func (s *stores) end() {
-	for _, f := range s.files {
-		if f.store != nil {
-			s.drop(f)
-		}
-	}
-	clear(s.files)
 }

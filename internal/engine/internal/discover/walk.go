@@ -9,102 +9,106 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
+	"path"
 	"strings"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
-// maxDepth limits the depth of subdirectories that a pattern with ** matches.
-const maxDepth = 16
+const (
+	// maxDepth limits the depth of subdirectories that a pattern with ** matches.
+	maxDepth = 16
+	// reopenInterval is the interval at which a directory that is held is opened again, because
+	// another one may have replaced it.
+	reopenInterval = 10 * time.Second
+)
 
-// walk checks all files in the directory, as far as the holder's budget allows.
+// maxFiles returns how many files a walk of the directory checks. A directory that containers may
+// share may have the rings of all agents of a host.
+func (d *Directory) maxFiles() int {
+	if d.holder.Shared {
+		return 1 << 16
+	}
+	return 1 << 12
+}
+
+// walk is the state of a walk through a directory.
+type walk struct {
+	*Directory
+
+	left     int // entries that may still be read
+	seen     int // files
+	included int // files that include selects
+}
+
+// walk checks all files in the directory, as far as the limit allows.
 func (d *Directory) walk() {
 	d.walks++
-	d.skipped, d.seen, d.included = false, 0, 0
-	left := d.cfg.maxFiles()
 	d.retryAt, d.walked = time.Time{}, files.Info{}
+	w := walk{Directory: d, left: d.maxFiles()}
 	f, err := d.openDir()
 	if errors.Is(err, errGone) {
 		return
 	}
+	truncated := d.skipped
+	d.skipped = false
 	if err == nil {
-		d.walked, _ = f.Stat()
-		err = d.walkDir(f, "", &left)
+		walked, _ := f.Stat()
+		if err = w.list(f, ""); err == nil {
+			d.walked = walked
+		}
 		if err != nil || !d.cfg.Hold {
 			d.release()
 		}
-		if err != nil {
-			d.walked = files.Info{}
-		}
 	}
-	d.skipped = d.skipped || left == 0
+	d.skipped = d.skipped || w.left == 0
 	if d.ctx.Err() != nil {
 		return
 	}
-	if d.stores != nil {
-		d.stores.sweep(d.walks)
-	}
-	d.reportWalk(err)
-	d.sweep(d.walks)
+	d.sweep(err == nil && !d.skipped || isAbsent(err))
+	d.reportMissing(err)
+	w.report(truncated)
 }
 
-// open returns the open directory. A directory that is held isn't opened again by each walk.
+// openDir returns the open directory. A directory that is held isn't opened again by each walk.
 func (d *Directory) openDir() (*files.Dir, error) {
-	if now := d.cfg.Now(); now.Sub(d.openedAt) >= reopenInterval || d.dir == nil || d.dir.Rewind() != nil {
+	if now := d.cfg.Now(); now.Sub(d.openedAt) >= reopenInterval || d.opened == nil || d.opened.Rewind() != nil {
 		d.release()
-		f, err := d.cfg.OpenDir(d.cfg.Dir, ".")
+		f, err := d.at.OpenDir(".")
 		if err != nil {
 			return nil, err
 		}
-		d.dir, d.openedAt = f, now
+		d.opened, d.openedAt = f, now
 	}
-	return d.dir, nil
+	return d.opened, nil
 }
 
 // release closes the open directory.
 func (d *Directory) release() {
-	if d.dir != nil {
-		_ = d.dir.Close() // it was only read
-		d.dir = nil
+	if d.opened != nil {
+		_ = d.opened.Close() // it was only read
+		d.opened = nil
 	}
 }
 
-// walkDir checks the files in an open directory, and the rings in its subdirectories that a
-// pattern can match. prefix is the name of a subdirectory with a trailing slash, or ""
-// for the directory itself. left is the number of entries that the walk may still read.
-func (d *Directory) walkDir(f *files.Dir, prefix string, left *int) error {
-	for *left > 0 {
-		entries, err := f.ReadDir(min(*left, 1024))
-		*left -= len(entries)
+// list checks the files in an open directory, and in its subdirectories that a pattern can match. prefix is
+// the name of a subdirectory with a trailing slash, or "" for the directory itself.
+func (w *walk) list(f *files.Dir, prefix string) error {
+	for w.left > 0 {
+		entries, err := f.ReadDir(min(w.left, 1024))
+		w.left -= len(entries)
 		for _, e := range entries {
-			if err := d.ctx.Err(); err != nil {
+			if err := w.ctx.Err(); err != nil {
 				return err
 			}
-			name := prefix + e.Name()
-			if !e.IsDir() {
-				d.seen++
-				if MatchesAny(d.cfg.Include, name) {
-					d.included++
-				}
-			}
-			switch {
-			case e.IsDir() && d.cfg.HasRings() && d.cfg.mayContain(name):
-				d.enterDir(f, name, left)
-			case e.IsDir():
-			case d.stores != nil && prefix == "" && mpstore.IsName(name):
-				d.stores.check(f, name, d.walks)
-			case d.cfg.matches(name):
-				if r := d.record(name); r != nil {
-					r.walk = d.walks
-					d.awaitAnswers()
-					d.checkEntry(f, r)
-				} else {
-					d.skipped = true
-				}
+			if name := prefix + e.Name(); e.IsDir() {
+				w.enter(f, name)
+			} else {
+				w.file(f, name)
 			}
 		}
 		switch {
@@ -117,49 +121,94 @@ func (d *Directory) walkDir(f *files.Dir, prefix string, left *int) error {
 	return nil
 }
 
-// enterDir walks a subdirectory. A subdirectory that can't be read counts as empty.
-func (d *Directory) enterDir(f *files.Dir, name string, left *int) {
-	below, err := f.Open(filepath.Base(name))
-	if err != nil {
+// enter walks a subdirectory. A subdirectory that can't be read counts as empty.
+func (w *walk) enter(f *files.Dir, name string) {
+	if !w.at.HasRings() || !w.cfg.mayContain(name) {
 		return
 	}
-	defer below.Close()
-	_ = d.walkDir(below, name+"/", left)
+	if below, err := f.Open(path.Base(name)); err == nil {
+		_ = w.list(below, name+"/")
+		_ = below.Close() // it was only read
+	}
 }
 
-var errManyFiles = errors.New("directory has too many files")
-
-// reportWalk reports when the directory becomes unreadable, readable again, or too
-// large.
-func (d *Directory) reportWalk(err error) {
-	var over error
-	if d.skipped {
-		over = fmt.Errorf("%w: at most %d are checked", errManyFiles, d.cfg.maxFiles())
-		d.setRefusal(d.cfg.Dir, &Refusal{Reason: "budget", Err: over})
-	} else {
-		d.setRefusal(d.cfg.Dir, nil)
+// file checks a file, unless it can't be a ring or a store.
+func (w *walk) file(f *files.Dir, name string) {
+	w.seen++
+	included := MatchesAny(w.cfg.Include, name)
+	if included {
+		w.included++
 	}
+	base := path.Base(name)
+	switch {
+	case w.cfg.Stores != nil && mpstore.IsName(name): // the patterns apply to its agent
+	case !included, MatchesAny(w.cfg.Exclude, name), mpstore.IsName(base), mpstore.IsAuxiliary(base), !w.at.HasRings():
+		return
+	}
+	r := w.record(name)
+	if r == nil {
+		w.skipped = true
+		return
+	}
+	r.walk = w.walks
+	w.awaitAnswers()
+	w.check(f, r)
+}
+
+// sweep updates the records of paths that the last walk didn't reach. If it was complete, they have no file. It
+// deletes the records of paths that have neither a file nor a ring or store.
+func (d *Directory) sweep(complete bool) {
+	for path, r := range d.records {
+		if complete && r.walk != d.walks && r.state != absent {
+			d.setState(r, absent)
+		}
+		if r.state == absent && r.store != nil && r.store.snapshot.Up == drain.UpUnknown { // its process is never known to exit
+			d.drop(r)
+		}
+		if r.state == absent && r.ring == nil && r.store == nil {
+			delete(d.records, path)
+		}
+	}
+}
+
+// reportMissing reports when the directory becomes unreadable, and readable again.
+func (d *Directory) reportMissing(err error) {
 	d.mu.Lock()
 	before := d.missing
 	d.missing = err
 	d.mu.Unlock()
-	n := notice.Notice{Path: d.cfg.Dir, Level: slog.LevelWarn, Err: err}
+	n := notice.Notice{Path: d.dir, Level: slog.LevelWarn, Err: err}
 	switch {
 	case err != nil && (before == nil || missingText(err) != missingText(before)):
 		n.Kind, n.Text = notice.DirectoryMissing, missingText(err)
 	case err == nil && before != nil:
 		n.Kind, n.Level, n.Text = notice.DirectoryFound, slog.LevelInfo, "telemetry directory can be read now"
-	case d.skipped && !d.truncated:
-		n.Kind, n.Err, n.Text = notice.DirectoryCut, over, "some files in this directory are ignored; give agents their own directory"
-	case d.seen > 0 && d.included == 0 && !d.cfg.Discovered && !d.unmatched:
-		d.unmatched = true
-		n.Kind, n.Level = notice.PatternsUnmatched, slog.LevelInfo
-		n.Text = fmt.Sprintf("include (%s) matches none of the %d files in this directory; patterns are globs such as decode-*, not regular expressions",
-			strings.Join(d.cfg.Include, ", "), d.seen)
+	default:
+		return
 	}
-	d.truncated = d.skipped
-	if n.Kind != 0 {
-		d.report(n)
+	d.report(n)
+}
+
+// report reports when a walk ignores files, unless the one before did, or include selects none.
+func (w *walk) report(truncated bool) {
+	var over *Refusal
+	if w.skipped {
+		over = &Refusal{"budget", fmt.Errorf("directory has too many files: at most %d are checked", w.maxFiles())}
+	}
+	w.setRefusal(w.dir, over)
+	switch {
+	case over != nil && !truncated:
+		w.Directory.report(notice.Notice{
+			Kind: notice.DirectoryCut, Level: slog.LevelWarn, Path: w.dir, Err: over.Err,
+			Text: "some files in this directory are ignored; give agents their own directory",
+		})
+	case w.seen > 0 && w.included == 0 && !w.cfg.discovered && !w.unmatched:
+		w.unmatched = true
+		w.Directory.report(notice.Notice{
+			Kind: notice.PatternsUnmatched, Level: slog.LevelInfo, Path: w.dir,
+			Text: fmt.Sprintf("include (%s) matches none of the %d files in this directory; patterns are globs such as decode-*, not regular expressions",
+				strings.Join(w.cfg.Include, ", "), w.seen),
+		})
 	}
 }
 

@@ -8,7 +8,6 @@ package discover
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,11 +26,6 @@ import (
 )
 
 func TestIncludeAndExcludeSelectRings(t *testing.T) {
-	x := newFixture(t)
-	must.OK(t, os.MkdirAll(x.path("pod/rank"), 0o750))
-	for _, name := range []string{"a", "b.tmp", ".hidden", "pod/a", "pod/b.tmp", "pod/rank/a"} {
-		x.ring(name, ringbuf.V4, 8)
-	}
 	for _, tc := range []struct {
 		include, exclude []string
 		want             []string
@@ -44,7 +38,12 @@ func TestIncludeAndExcludeSelectRings(t *testing.T) {
 		{[]string{"**"}, []string{"pod"}, []string{".hidden", "a", "b.tmp"}},
 		{[]string{"{a,pod/a}"}, nil, []string{"a", "pod/a"}},
 	} {
-		d := x.directory(func(c *Config) { c.Include, c.Exclude = tc.include, tc.exclude })
+		x := newFixture(t)
+		must.OK(t, os.MkdirAll(x.path("pod/rank"), 0o750))
+		for _, name := range []string{"a", "b.tmp", ".hidden", "pod/a", "pod/b.tmp", "pod/rank/a"} {
+			x.ring(name, ringbuf.V4, 8)
+		}
+		d := x.directory(func(c *options) { c.Include, c.Exclude = tc.include, tc.exclude })
 		x.round(d)
 		var got []string
 		for _, m := range x.owner.takeMessages() {
@@ -59,8 +58,6 @@ func TestIncludeAndExcludeSelectRings(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("include %q, exclude %q: %s", tc.include, tc.exclude, diff)
 		}
-		x.owner.returnRings()
-		d.runSubmitted()
 	}
 }
 
@@ -68,18 +65,18 @@ func TestIncludeAndExcludeSelectRings(t *testing.T) {
 func TestMissingDirectoryIsReportedUntilCreated(t *testing.T) {
 	x := newFixture(t)
 	dir := x.path("later")
-	d := x.directory(func(c *Config) { c.Dir = dir })
+	d := x.directory(func(c *options) { c.dir = dir })
 	for times := 1; times <= 2; times++ {
 		x.round(d)
 		x.round(d)
-		if err := d.State().Missing; err == nil {
+		if len(d.state().Missing) != 1 {
 			t.Error("no error for a missing directory")
 		}
 		must.OK(t, os.Mkdir(dir, 0o750))
 		push(t, x.ring("later/agent", ringbuf.V4, 8), 1)
 		x.round(d)
-		if got := x.round(d)["agent"]; got != times || d.State().Missing != nil {
-			t.Errorf("%d events are counted, want %d; state = %+v", got, times, d.State())
+		if got := x.round(d)["agent"]; got != times || len(d.state().Missing) != 0 {
+			t.Errorf("%d events are counted, want %d; state = %+v", got, times, d.state())
 		}
 		if len(x.noticesOf(notice.DirectoryMissing)) != times || len(x.noticesOf(notice.DirectoryFound)) != times {
 			t.Errorf("notices = %v", x.notices)
@@ -91,7 +88,10 @@ func TestMissingDirectoryIsReportedUntilCreated(t *testing.T) {
 
 func TestRingMissedByWalkStaysOpen(t *testing.T) {
 	for name, hide := range map[string]func(x *fixture, d *Directory){
-		"directory walked in part": func(_ *fixture, d *Directory) { d.sweep(d.walks + 1) },
+		"directory walked in part": func(_ *fixture, d *Directory) {
+			d.walks++
+			d.sweep(false)
+		},
 		"directory temporarily missing": func(x *fixture, d *Directory) {
 			away := filepath.Join(x.t.TempDir(), "away")
 			rename(x.t, x.dir, away)
@@ -108,7 +108,7 @@ func TestRingMissedByWalkStaysOpen(t *testing.T) {
 			hide(x, d)
 			x.round(d)
 			push(t, ring, 1)
-			if got := x.round(d)["agent"]; got != 2 || d.State().Open != 1 {
+			if got := x.round(d)["agent"]; got != 2 || d.open.Load() != 1 {
 				t.Errorf("counted %d events, want 2", got)
 			}
 		})
@@ -122,19 +122,13 @@ func TestWalkIsLimited(t *testing.T) {
 		touch(t, x.path(fmt.Sprint("file-", i)), "no ring")
 		touch(t, x.path(fmt.Sprint("sub/file-", i)), "no ring")
 	}
-	d := x.directory(func(c *Config) { c.Include = []string{"**"} })
+	d := x.directory(func(c *options) { c.Include = []string{"**"} })
 	f, err := files.OpenDir(x.dir, ".")
 	must.OK(t, err)
 	defer f.Close()
-	left := 40
-	if err := d.walkDir(f, "", &left); err != nil || left != 0 || len(d.records) > 40 || len(d.records) < 38 {
-		t.Errorf("%d entries are left, %d files were checked, %v", left, len(d.records), err)
-	}
-	d.skipped = true
-	d.reportWalk(nil)
-	d.reportWalk(nil)
-	if reported := x.noticesOf(notice.DirectoryCut); len(reported) != 1 || reported[0].Path != x.dir {
-		t.Errorf("notices = %v", reported)
+	w := walk{Directory: d, left: 40}
+	if err := w.list(f, ""); err != nil || w.left != 0 || len(d.records) > 40 || len(d.records) < 38 {
+		t.Errorf("%d entries are left, %d files were checked, %v", w.left, len(d.records), err)
 	}
 }
 
@@ -165,13 +159,13 @@ func TestLinkInPlaceOfDirectoryIsNotFollowed(t *testing.T) {
 			sub := x.path("sub")
 			must.OK(t, os.Mkdir(sub, 0o750))
 			before(t, x)
-			d := x.directory(func(c *Config) { c.Include = []string{"**"} })
+			d := x.directory(func(c *options) { c.Include = []string{"**"} })
 			x.round(d)
 			rename(t, sub, filepath.Join(t.TempDir(), "away"))
 			must.OK(t, os.Symlink(filepath.Dir(victim.Path()), sub))
+			d.checkPath(d.record("sub/agent"))
 			x.advance(time.Second)
 			d.look()
-			d.checkPath(d.record("sub/agent"))
 			x.round(d)
 			if r := d.records[x.path("sub/agent")]; r != nil && r.state != absent {
 				t.Errorf("the state of a file behind a link is %d, want absent", r.state)
@@ -203,7 +197,7 @@ func TestDirReplacedDuringWalkIsSkipped(t *testing.T) {
 					}
 				}
 			}
-			d := x.directory(func(c *Config) {
+			d := x.directory(func(c *options) {
 				c.Include = []string{"**"}
 				c.Now = func() time.Time {
 					once.Do(replace)
@@ -211,8 +205,8 @@ func TestDirReplacedDuringWalkIsSkipped(t *testing.T) {
 				}
 			})
 			x.round(d)
-			if names := slices.Collect(maps.Keys(x.owner.open)); len(names) != 0 {
-				t.Errorf("%q are open", names)
+			if n := count[drain.Opened](x.owner); n != 0 {
+				t.Errorf("%d rings were opened", n)
 			}
 		})
 	}

@@ -23,8 +23,7 @@ import (
 // DefaultInterval is the default interval between searches.
 const DefaultInterval = 5 * time.Second
 
-// Finder finds directories of rings that come and go, such as those in
-// containers. It may block.
+// Finder finds directories of rings, such as those in containers. It may block.
 type Finder interface {
 	// Find returns all directories that exist, by a key that identifies each, or nil
 	// if the search failed. If only a part of the search failed, it returns an error
@@ -41,23 +40,29 @@ type Location interface {
 	Holder() drain.Holder
 	// Path returns the path of the directory when it was found.
 	Path() string
-	// OpenDir opens a directory at or below Path.
+	// OpenDir opens a directory at or below Path. The error wraps errGone if the directory
+	// was removed with its container.
 	OpenDir(name string) (*files.Dir, error)
-	// Identify identifies the agent of a ring; see [Identify].
-	Identify(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, Mapped)
 	// HasRings reports whether agents may have rings in the directory, and not only
 	// stores.
 	HasRings() bool
+	// Identify sets the ID and the resource of a ring's agent, such as its pod, and reports whether
+	// a process has the ring mapped. It must not block. A ring is drained before the process that has
+	// it mapped is known. Its agent is exported once it is known, because the attributes of the
+	// process are part of the stream: the result is Sought until a search that began after since has
+	// ended. Meanwhile, the ID is empty if it depends on the process.
+	Identify(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, Mapped)
 	// IdentifyStore sets the ID and the resource of an agent from one of its processes.
 	IdentifyStore(a drain.Agent, pid int64) drain.Agent
 }
 
 // WatcherConfig configures a [Watcher]. Config applies to each directory that the
-// Finder finds, except for Dir, Identify and OpenDir.
+// Finder finds.
 type WatcherConfig struct {
 	Config
+
 	Finder   Finder
-	Interval time.Duration // between searches
+	Interval time.Duration // between searches; zero if the directories are configured
 	// Searched receives the duration of each search; it may be nil.
 	Searched func(took time.Duration)
 }
@@ -79,13 +84,19 @@ type Watcher struct {
 	refused map[string]Refusal // directories that exceed the limit
 }
 
+// State is the state of a [Watcher], for telemetry and health checks.
+type State struct {
+	Missing     []error            // why rings can't be found
+	Open        int                // open rings and stores
+	Refused     map[string]Refusal // files that can't be opened, by path
+	Directories int                // directories that are watched
+}
+
 // NewWatcher returns a Watcher. It passes messages to send. Nothing is opened before
 // Start.
 func NewWatcher(cfg WatcherConfig, send func(drain.Message), notices *notice.Reporter) *Watcher {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	cfg.WalkEvery, cfg.Discovered = min(cfg.Interval, ProbeInterval), true
+	cfg.Config = cfg.Config.withDefaults()
+	cfg.discovered = cfg.Interval > 0
 	return &Watcher{
 		cfg: cfg, send: send, notices: notices,
 		refreshes: make(chan func()), ended: make(chan struct{}), watched: make(map[string]*Directory),
@@ -101,8 +112,9 @@ func (w *Watcher) Start() {
 
 func (w *Watcher) run(ctx context.Context) {
 	defer close(w.ended)
-	timer := time.NewTimer(0)
+	timer, hangs := time.NewTimer(0), time.NewTicker(time.Second)
 	defer timer.Stop()
+	defer hangs.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -112,7 +124,13 @@ func (w *Watcher) run(ctx context.Context) {
 			afterwards()
 		case <-timer.C:
 			w.search(ctx)
-			timer.Reset(w.cfg.Interval)
+			if w.cfg.discovered {
+				timer.Reset(w.cfg.Interval)
+			}
+		case <-hangs.C:
+			for _, d := range w.directories() {
+				d.checkHang()
+			}
 		}
 	}
 }
@@ -151,27 +169,27 @@ func (w *Watcher) update(found map[string]Location) {
 			w.closing = append(w.closing, d)
 		}
 	}
-	w.closing = slices.DeleteFunc(w.closing, func(d *Directory) bool { return d.worker.Stopped() })
+	w.closing = slices.DeleteFunc(w.closing, (*Directory).hasEnded)
 }
 
 // maxDirectories limits the directories of a container or pod that are watched.
 const maxDirectories = 16
 
-var errManyDirectories = fmt.Errorf("has more than %d directories of rings; remove what its agents don't need", maxDirectories)
-
 // admit starts to watch a directory, unless its container already has too many.
 func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 	h, same := l.Holder(), 0
 	for _, d := range slices.AppendSeq(slices.Clone(w.closing), maps.Values(w.watched)) {
-		if d.cfg.Holder == h {
+		if d.holder == h {
 			same++
 		}
 	}
 	if !h.Isolated() || same < maxDirectories {
-		w.add(key, l)
+		d := newDirectory(w.cfg.Config, l, w.send, w.notices)
+		d.start()
+		w.watched[key] = d
 		return
 	}
-	err := fmt.Errorf("%v %w", h, errManyDirectories)
+	err := fmt.Errorf("%v has more than %d directories of rings; remove what its agents don't need", h, maxDirectories)
 	w.refused[l.Path()] = Refusal{Reason: "budget", Err: err}
 	if _, reported := before[l.Path()]; !reported {
 		w.notices.Report(notice.Notice{
@@ -179,25 +197,6 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 			Text: "not all directories are watched, and the events in the others aren't counted",
 		})
 	}
-}
-
-// add starts to watch a directory.
-func (w *Watcher) add(key string, l Location) {
-	cfg := w.cfg.Config
-	cfg.Dir, cfg.Identify, cfg.Holder, cfg.HasRings = l.Path(), l.Identify, l.Holder(), l.HasRings
-	if cfg.Stores != nil {
-		s := *cfg.Stores
-		s.Identify = l.IdentifyStore
-		cfg.Stores = &s
-	}
-	cfg.OpenDir = func(_, name string) (*files.Dir, error) { return l.OpenDir(name) }
-	d, err := New(cfg, w.send, w.notices)
-	if err != nil { // the path isn't absolute, and there is no working directory
-		w.missing = err
-		return
-	}
-	d.Start()
-	w.watched[key] = d
 }
 
 // reportSearch reports when searches start to fail, and when they succeed again.
@@ -218,11 +217,15 @@ func (w *Watcher) reportSearch(err error) {
 	w.notices.Report(n)
 }
 
-// Refresh searches, refreshes all directories, searches for the processes of new rings, and then
+// Refresh searches, walks all directories, searches for the processes of new rings, and then
 // calls done. All messages about what it finds are sent before that.
 func (w *Watcher) Refresh(done func()) {
-	attribute := func() { w.each((*Directory).Attribute, done) }
-	refresh := func() { w.each((*Directory).Refresh, func() { w.searchFirst(attribute, done) }) }
+	attribute := func() {
+		w.each(func(d *Directory, done func()) { d.request(d.attribute, done) }, done)
+	}
+	refresh := func() {
+		w.each(func(d *Directory, done func()) { d.request(d.refresh, done) }, func() { w.searchFirst(attribute, done) })
+	}
 	w.searchFirst(refresh, done)
 }
 
@@ -237,14 +240,15 @@ func (w *Watcher) searchFirst(next, done func()) {
 	}()
 }
 
-// Stores reads all stores, as [Directory.Stores] does. It may call add concurrently.
+// Stores reads all stores, passes their snapshots to add, and then calls done. It may call add
+// concurrently.
 func (w *Watcher) Stores(add func([]drain.Snapshot), done func()) {
-	w.each(func(d *Directory, done func()) { d.Stores(add, done) }, done)
+	w.each(func(d *Directory, done func()) { d.readStores(add, done) }, done)
 }
 
 // each calls fn for all directories. It calls done when all of them have called theirs.
 func (w *Watcher) each(fn func(*Directory, func()), done func()) {
-	all := w.directories(true)
+	all := w.directories()
 	left := int64(len(all)) + 1
 	one := func() {
 		if atomic.AddInt64(&left, -1) == 0 {
@@ -257,28 +261,24 @@ func (w *Watcher) each(fn func(*Directory, func()), done func()) {
 	one()
 }
 
-// directories returns the watched directories. With all, it also returns the abandoned
-// ones.
-func (w *Watcher) directories(all bool) []*Directory {
+// directories returns the watched directories, and the removed ones whose rings aren't closed yet.
+func (w *Watcher) directories() []*Directory {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	list := slices.Collect(maps.Values(w.watched))
-	if all {
-		list = append(list, w.closing...)
-	}
-	return list
+	return slices.AppendSeq(slices.Clone(w.closing), maps.Values(w.watched))
 }
 
 // Cancel cancels the searches, for good. Open rings and stores stay open.
 func (w *Watcher) Cancel() {
 	w.cancel()
-	for _, d := range w.directories(true) {
-		d.Cancel()
+	for _, d := range w.directories() {
+		d.cancel()
 	}
 }
 
-// Stop stops the searches, and closes the rings that the owner has returned, as
-// [Directory.Stop] does.
+// Stop stops the searches, and closes the rings that the owner has returned. Because a file system may hang,
+// it waits only until ctx ends. Call Stop after the owner has returned its rings: rings returned later are closed
+// in the background. Stop may be called more than once, and before Start.
 func (w *Watcher) Stop(ctx context.Context) error {
 	if w.cancel == nil {
 		return nil
@@ -290,11 +290,11 @@ func (w *Watcher) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("stop discovering agents in %s: %w", w.cfg.Finder.Name(), ctx.Err())
 	}
-	all := w.directories(true)
+	all := w.directories()
 	errs := make([]error, len(all))
 	var ends sync.WaitGroup
 	for i, d := range all {
-		ends.Go(func() { errs[i] = d.Stop(ctx) })
+		ends.Go(func() { errs[i] = d.stop(ctx) })
 	}
 	ends.Wait()
 	return errors.Join(err, errors.Join(errs...))
@@ -303,15 +303,17 @@ func (w *Watcher) Stop(ctx context.Context) error {
 // State returns the state of all directories together. It never blocks.
 func (w *Watcher) State() State {
 	s := State{Refused: make(map[string]Refusal)}
-	for _, d := range w.directories(true) {
-		one := d.State()
+	for _, d := range w.directories() {
+		one := d.state()
 		s.Open += one.Open
 		maps.Copy(s.Refused, one.Refused)
-		s.Missing = errors.Join(s.Missing, one.Missing)
+		s.Missing = append(s.Missing, one.Missing...)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.Missing = errors.Join(s.Missing, w.missing)
+	if w.missing != nil {
+		s.Missing = append(s.Missing, w.missing)
+	}
 	maps.Copy(s.Refused, w.refused)
 	s.Directories = len(w.watched)
 	return s

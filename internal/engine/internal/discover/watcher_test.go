@@ -45,7 +45,7 @@ func newPods(t *testing.T, change func(*WatcherConfig)) *pods {
 	p := NewWatcher(cfg, x.owner.send, reporter)
 	p.Start()
 	t.Cleanup(func() {
-		x.owner.returnRings()
+		x.owner.stop()
 		if err := p.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -124,12 +124,11 @@ func TestRingOfExitedAgentIsClosedUntilRestartWithCloseExited(t *testing.T) {
 	must.OK(t, w.Close())
 	x.look()
 	await(x.owner, func(m drain.Gone) bool { return m.ID == id })
-	x.owner.drain() // on a disk, the commit changes the file's time
-	x.owner.returnRings()
-	x.look()
-	if n := x.watcher.State().Open; n != 0 {
-		t.Errorf("%d rings are open after their agent exited", n)
-	}
+	must.EventuallyTrue(t, "closed ring", func() bool {
+		x.look()
+		x.owner.drain()
+		return x.watcher.State().Open == 0
+	})
 	x.owner.takeMessages()
 	x.agent("uid-1", "shm", "decode")
 	x.look()
@@ -146,20 +145,16 @@ func TestDeletedPodLeavesNoState(t *testing.T) {
 		x.look()
 		must.OK(t, errors.Join(w.Close(), os.RemoveAll(x.path(pod))))
 		x.look()
-		x.owner.drain()
-		id := "pod " + pod + " shm/decode"
-		await(x.owner, func(m drain.Gone) bool { return m.ID == id })
-		path := x.opened()[id].Path
-		if n := x.owner.counts[path]; n != 3 {
+		if n := x.owner.drain()["decode"]; n != 3 {
 			t.Errorf("counted %d events, want 3", n)
 		}
-		x.owner.retire(path)
 		must.EventuallyTrue(t, "end of its goroutine", func() bool {
 			x.look()
-			return len(x.watcher.directories(true)) == 0
+			x.owner.drain()
+			return len(x.watcher.directories()) == 0
 		})
 	}
-	if s := x.watcher.State(); s.Open != 0 || len(s.Refused) != 0 || s.Missing != nil {
+	if s := x.watcher.State(); s.Open != 0 || len(s.Refused) != 0 || len(s.Missing) != 0 {
 		t.Errorf("state = %+v", s)
 	}
 }
@@ -171,7 +166,7 @@ func TestFailedSearchIsReportedAndKeepsDirectories(t *testing.T) {
 	rename(t, x.dir, x.dir+"-away")
 	x.look()
 	x.look()
-	if s := x.watcher.State(); s.Open != 1 || s.Missing == nil || !strings.Contains(s.Missing.Error(), x.dir) {
+	if s := x.watcher.State(); s.Open != 1 || len(s.Missing) == 0 || !strings.Contains(s.Missing[len(s.Missing)-1].Error(), x.dir) {
 		t.Errorf("state = %+v", s)
 	}
 	reported := x.noticesOf(notice.DiscoveryFailed)
@@ -180,7 +175,7 @@ func TestFailedSearchIsReportedAndKeepsDirectories(t *testing.T) {
 	}
 	rename(t, x.dir+"-away", x.dir)
 	x.look()
-	if reported := x.noticesOf(notice.DiscoveryWorks); len(reported) != 1 || x.watcher.State().Missing != nil {
+	if reported := x.noticesOf(notice.DiscoveryWorks); len(reported) != 1 || len(x.watcher.State().Missing) != 0 {
 		t.Errorf("reported %+v, want the recovery once", reported)
 	}
 }

@@ -1,0 +1,214 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discover
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
+
+// maxOffered limits the rings of a directory that are open and that the owner hasn't answered yet: a process has
+// at most 65,530 mappings by default, and a directory may have as many rings.
+const maxOffered = 256
+
+// openRing opens the ring of a path, identifies its agent, and offers it to the owner.
+func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
+	mode := ringbuf.Consume
+	if d.cfg.Observe {
+		mode = ringbuf.Observe
+	}
+	ring, err := ringbuf.OpenReaderWith(r.Path, mode, func(flag int) (*os.File, error) {
+		return f.OpenFile(filepath.Base(r.Path), flag, d.cfg.AllowedUIDs...)
+	})
+	if err != nil {
+		return err
+	}
+	attended, unknown := ring.Attended()
+	agent, err := d.identify(r, ring)
+	if err == nil {
+		err = d.ctx.Err()
+	}
+	if err != nil {
+		return errors.Join(err, ring.Close())
+	}
+	r.Agent = agent
+	d.setState(r, open)
+	r.ring, r.info, r.attended = ring, info, false
+	m := drain.Opened{Agent: r.Agent, Reader: ring, From: d, File: idOf(ring), Exited: unknown == nil && !attended && ring.Idle()}
+	d.held[m.File], d.offered[ring] = r.Path, true
+	d.send(m)
+	d.open.Add(1)
+	if !m.Exited {
+		d.reportDisk(f)
+	}
+	d.probe(r)
+	return nil
+}
+
+// identify identifies the agent of a ring.
+func (d *Directory) identify(r *record, ring *ringbuf.Reader) (drain.Agent, error) {
+	if !r.seeking {
+		r.sought = time.Now()
+	}
+	a, mapped := d.at.Identify(r.Agent, ring, r.sought)
+	attended, err := ring.Attended()
+	r.seeking = mapped == Sought && !d.stopped && (attended || err != nil)
+	d.seeking = d.seeking || r.seeking
+	a.Unattributed = r.seeking
+	if a.ID == "" {
+		return a, errSeeking
+	}
+	return d.cfg.Resource.describe(a), nil
+}
+
+// attribute sends what is known about the agents whose processes were sought.
+func (d *Directory) attribute() {
+	if !d.seeking {
+		return
+	}
+	d.seeking = false
+	for _, r := range d.records {
+		switch {
+		case d.ctx.Err() != nil:
+			return
+		case r.seeking && r.ring == nil && r.state == refused:
+			r.until = d.cfg.Now()
+			d.checkPath(r)
+		case r.seeking && r.ring != nil:
+			agent, err := d.identify(r, r.ring)
+			if err == nil && !r.seeking {
+				agent.ID = r.ID
+				r.Agent = agent
+				d.send(drain.Attributed{Agent: r.Agent, Reader: r.ring})
+				d.probe(r)
+			}
+		}
+	}
+}
+
+// reportDisk reports once that rings of this directory are on a disk.
+func (d *Directory) reportDisk(f *files.Dir) {
+	if d.onDisk || !f.OnDisk() {
+		return
+	}
+	d.onDisk = true
+	d.report(notice.Notice{
+		Kind: notice.DirectoryOnDisk, Level: slog.LevelWarn, Path: d.dir,
+		Text: "rings are on a disk, and no ring is drained while it is frozen or fails; set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm",
+	})
+}
+
+// Directory implements [drain.Source].
+
+// Close implements [drain.Source].
+func (d *Directory) Close(r *ringbuf.Reader) {
+	if r != nil {
+		d.answer(r, func() { d.returned(r.Path(), r, d.cfg.CloseExited) })
+	}
+}
+
+// Reopen implements [drain.Source].
+func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.answer(r, func() { d.reopen(a, r) }) }
+
+// Retire implements [drain.Source].
+func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
+	d.answer(r, func() { d.returned(a.Path, r, true) })
+}
+
+// Answer implements [drain.Source].
+func (d *Directory) Answer(a drain.Agent, r *ringbuf.Reader, refused error) {
+	if refused == nil {
+		d.answers.Put(func() { delete(d.offered, r) })
+		return
+	}
+	d.answer(r, func() {
+		if of := d.take(a.Path, r); of != nil && (r == nil || of.state == open) {
+			d.refuse(of, of.info, refused)
+		}
+	})
+}
+
+// answer runs fn, which closes a ring, on the directory's goroutine. If that has ended, it only closes the ring.
+func (d *Directory) answer(r *ringbuf.Reader, fn func()) {
+	if !d.answers.Put(fn) {
+		go d.closeRing(r)
+	}
+}
+
+// awaitAnswers waits until another ring may be offered to the owner.
+func (d *Directory) awaitAnswers() {
+	for len(d.offered) >= maxOffered && d.ctx.Err() == nil {
+		select {
+		case <-d.ctx.Done():
+		case <-d.answers.Arrived():
+			run(d.answers.Take(nil))
+		}
+	}
+}
+
+// take closes a ring that the owner has returned. It returns the record of its path if this
+// is the path's newest ring, and nil otherwise.
+func (d *Directory) take(path string, ring *ringbuf.Reader) *record {
+	r := d.records[path]
+	if ring != nil {
+		delete(d.held, idOf(ring))
+		delete(d.offered, ring)
+		d.closeRing(ring)
+	}
+	if r == nil || r.ring != ring {
+		return nil
+	}
+	r.ring = nil
+	return r
+}
+
+// closeRing closes a ring.
+func (d *Directory) closeRing(ring *ringbuf.Reader) {
+	if ring != nil {
+		_ = ring.Close() // an error has no consequences: nothing was written
+		d.open.Add(-1)
+	}
+}
+
+// returned closes a ring whose file isn't opened until it differs from what is known about it, or
+// the owner asks to reopen it. If the agent has exited, the next one may already have changed the
+// file.
+func (d *Directory) returned(path string, ring *ringbuf.Reader, exited bool) {
+	r := d.take(path, ring)
+	if r == nil || r.state != open {
+		return
+	}
+	d.setState(r, refused)
+	r.until = time.Time{}
+	r.forget()
+	if exited {
+		r.info = r.exitInfo
+	}
+}
+
+// reopen closes a ring and opens the path's file again, unless the path already has
+// a newer ring.
+func (d *Directory) reopen(a drain.Agent, ring *ringbuf.Reader) {
+	r := d.take(a.Path, ring)
+	if r == nil && ring == nil {
+		r = d.record(a.Name) // it was deleted because there was no file
+	}
+	if r == nil || d.stopped {
+		return
+	}
+	if r.state == open {
+		d.setState(r, refused)
+	}
+	r.info = files.Info{}
+	r.forget()
+	d.checkPath(r)
+}
