@@ -253,9 +253,9 @@ func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
 
 		"include: []":         `include: an empty list selects no ring: use ["*"] or remove the key to select all rings`,
 		`include: [""]`:       `include: "" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
-		`include: ["/abs/*"]`: `include: "/abs/*" begins with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
-		`exclude: ["../x"]`:   `exclude: "../x" contains ".", ".." or an empty path element: patterns match names relative to the directory, such as *, decode-* or pod/**`,
-		`exclude: ["pod/"]`:   `exclude: "pod/" ends with a slash: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`include: ["/abs/*"]`: `include: "/abs/*" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`exclude: ["../x"]`:   `exclude: "../x" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
+		`exclude: ["pod/"]`:   `exclude: "pod/" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
 
 		`include: ["[a"]`: `include: "[a" is not a valid pattern`,
 		"histograms: {size: {bounds: [1024, 512]}}": "histograms: size: bounds must be finite, not negative, and increasing: bound 2 is 512",
