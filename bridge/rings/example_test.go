@@ -17,8 +17,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/rings"
-	"github.com/nixl-otel/nixl-otel/bridge/sink"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // This example collects the metrics of all rings in a directory with a ManualReader;
@@ -65,39 +63,4 @@ func Example() {
 	// worker-0 nixl.memory.registered 1073741824
 	// worker-0 nixl.memory.deregistered 536870912
 	// worker-0 nixl.memory.usage 536870912
-}
-
-// This program processes each event itself, without metrics.
-func ExampleConfig_sinks() {
-	dir, err := os.MkdirTemp("", "nixl")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	a, err := agent.New("worker-0", agent.WithRing(dir))
-	if err != nil {
-		log.Fatal(err)
-	}
-	a.Error(context.Background(), semconv.ErrorRemoteDisconnect)
-	if err := a.Close(); err != nil {
-		log.Fatal(err)
-	}
-
-	producer, err := rings.Open(rings.Config{
-		Directories: []string{dir},
-		Logger:      slog.New(slog.DiscardHandler),
-		Sinks: []sink.Sink{sink.Func(func(events []sink.Event) error {
-			for _, e := range events {
-				fmt.Println(e.Agent, e.Category, e.Name, e.Value)
-			}
-			return nil
-		})},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := producer.Close(); err != nil { // drains
-		log.Fatal(err)
-	}
-	// Output: worker-0 ERROR agent_err_remote_disconnect 1
 }

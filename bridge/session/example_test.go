@@ -10,7 +10,6 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
@@ -73,50 +72,4 @@ func Example() {
 	// 1763337872.000000,igpu,igpu_expert_ffn_layer_0,5.200,2,0,expert_ffn,True,128.00,
 	// 1763337873.000000,cpu,cpu_attention_layer_1,3.100,3,1,attention_qkv_proj,False,0.00,iGPU out of memory
 	// 3 packets, 1 failed, 0.25 tokens/s
-}
-
-func ExampleAnalyze() {
-	report, err := session.Analyze("testdata/upstream/test_session.csv")
-	if err != nil {
-		log.Fatal(err) // the file doesn't exist, or it isn't a session
-	}
-	var text strings.Builder
-	if _, err := report.WriteTo(&text); err != nil {
-		log.Fatal(err)
-	}
-	_, devices, _ := strings.Cut(text.String(), "\nDevices")
-	devices, _, _ = strings.Cut(devices, "\n\n")
-	fmt.Println("Devices" + devices)
-	for _, f := range report.Failures {
-		fmt.Printf("packet %d: %s\n", f.PacketID, f.Error)
-	}
-	// Output:
-	// Devices  packets  failed  time ms  of time  avg ms  min ms  max ms
-	//   igpu   2        0       7.500    85.2%    3.750   2.300   5.200
-	//   cpu    2        1       1.300    14.8%    0.650   0.500   0.800
-	// packet 5: iGPU out of memory
-}
-
-func ExampleRecover() {
-	dir, err := os.MkdirTemp("", "telemetry")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	// A crashed program leaves a CSV without a summary.
-	csv, err := os.ReadFile("testdata/upstream/test_session.csv")
-	if err != nil {
-		log.Fatal(err)
-	}
-	path := filepath.Join(dir, "crashed.csv")
-	if err := os.WriteFile(path, csv, 0o600); err != nil {
-		log.Fatal(err)
-	}
-
-	r, err := session.Recover(path, false) // don't overwrite a summary
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(r.Summary.SessionName, r.Summary.TotalPackets, filepath.Base(r.Summary.JSONSummary))
-	// Output: crashed 5 crashed.json
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"time"
 
@@ -192,20 +191,4 @@ func (a *Agent) countUnread() {
 	}
 	defer r.Close()
 	_, _ = r.Read(0, func(b ringbuf.Batch) { a.unread += uint64(b.Len()) })
-}
-
-// Remove removes the ring of a stopped agent. Real agents don't.
-func (a *Agent) Remove() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.w != nil {
-		return fmt.Errorf("remove ring %s: its agent still runs", a.cfg.Path)
-	}
-	if a.started == 0 {
-		return nil
-	}
-	if err := os.Remove(a.cfg.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -153,15 +153,6 @@ func (f *Fleet) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Remove removes the rings of stopped agents.
-func (f *Fleet) Remove() error {
-	var errs []error
-	for _, a := range f.agents {
-		errs = append(errs, a.Remove())
-	}
-	return errors.Join(errs...)
-}
-
 // Report contains the totals of a fleet. The field names of its JSON are stable.
 type Report struct {
 	Seed   uint64            `json:"seed"`
