@@ -35,10 +35,15 @@ func TestSplitInferenceDurationBoundsEqualDurations(t *testing.T) {
 
 func TestThroughputOfATransferIsRoundedDown(t *testing.T) {
 	for _, c := range []struct{ bytes, micros, want uint64 }{
-		{0, 5, 0}, {1, 3, 333_333}, {5, 0, 5_000_000}, {5, 1, 5_000_000}, {5, 2, 2_500_000},
+		{0, 5, 0},
+		{1, 3, 333_333},
+		{5, 0, 5_000_000},
+		{5, 1, 5_000_000},
+		{5, 2, 2_500_000},
 		{math.MaxUint64, 1_000_000, math.MaxUint64},
 		{math.MaxUint64, 1_000_001, 18446725626983924631},
-		{math.MaxUint64, 999_999, math.MaxUint64}, {1 << 63, 500_001, 18446707180295191025},
+		{math.MaxUint64, 999_999, math.MaxUint64},
+		{1 << 63, 500_001, 18446707180295191025},
 	} {
 		if got := semconv.Throughput(c.bytes, c.micros); got != c.want {
 			t.Errorf("%d bytes in %d µs: %d, want %d", c.bytes, c.micros, got, c.want)

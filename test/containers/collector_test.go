@@ -15,9 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pmetric"
-
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"

@@ -96,7 +96,8 @@ func run(ctx context.Context, out io.Writer, dirs []string, n int, seed uint64, 
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	table := "| package | found | by its own tests | mutants |\n|---|---|---|---|\n"
+	var table strings.Builder
+	table.WriteString("\n| package | found | by its own tests | mutants |\n|---|---|---|---|\n")
 	for _, p := range targets {
 		mutants, err := mutantsOf(root, p)
 		if err != nil {
@@ -114,10 +115,10 @@ func run(ctx context.Context, out io.Writer, dirs []string, n int, seed uint64, 
 			return err
 		}
 		judged := counts[foundByPackage] + counts[foundByImporter] + counts[missed]
-		table += fmt.Sprintf("| %s | %d%% | %d | %d |\n", strings.TrimPrefix(p.Dir, root+string(filepath.Separator)),
+		fmt.Fprintf(&table, "| %s | %d%% | %d | %d |\n", strings.TrimPrefix(p.Dir, root+string(filepath.Separator)),
 			100*(judged-counts[missed])/max(judged, 1), counts[foundByPackage], judged)
 	}
-	_, err = fmt.Fprintf(out, "\n%s", table)
+	_, err = io.WriteString(out, table.String())
 	return err
 }
 
