@@ -35,14 +35,7 @@ func (f *feeder) tap(a engine.Agent, b ringbuf.Batch) {
 	name, read := text.Valid(a.Name), f.now()
 	for i := range b.Len() {
 		e := b.Event(i)
-		out := sink.Event{Agent: name, Time: read, Category: e.Category, Value: e.Value}
-		if b.Layout() == ringbuf.V1 {
-			out.Time = time.UnixMicro(int64(e.TimestampMicros))
-		}
-		if out.Name = b.Layout().TypeName(e.Type); e.Named {
-			out.Name = text.Valid(e.Name.String())
-		}
-		if f.batch = append(f.batch, out); len(f.batch) == maxBatch {
+		if f.batch = append(f.batch, sink.NewEvent(name, b.Layout(), &e, read)); len(f.batch) == maxBatch {
 			f.write()
 		}
 	}

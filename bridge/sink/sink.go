@@ -4,8 +4,10 @@
 package sink
 
 import (
+	"math"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -25,6 +27,20 @@ type Event struct {
 	// agent_xfer_time and agent_xfer_post_time), or a number of requests, errors or
 	// dropped events.
 	Value uint64
+}
+
+// NewEvent returns an event of an agent's ring with a layout, which was read at a time. A
+// type that the layout doesn't define is unknown, even if a newer layout defines it: its
+// meaning may differ.
+func NewEvent(agent string, l ringbuf.Layout, e *ringbuf.Event, read time.Time) Event {
+	out := Event{Agent: agent, Time: read, Category: e.Category, Name: l.TypeName(e.Type), Value: e.Value}
+	if e.Named {
+		out.Name = text.Valid(e.Name.String())
+	}
+	if l == ringbuf.V1 {
+		out.Time = time.UnixMicro(int64(min(e.TimestampMicros, math.MaxInt64)))
+	}
+	return out
 }
 
 // Sink receives events.

@@ -6,8 +6,6 @@ package events
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
@@ -26,17 +24,9 @@ type event struct {
 
 // newEvent returns the event of a ring that was read at now.
 func newEvent(ring string, l ringbuf.Layout, e *ringbuf.Event, now time.Time) event {
-	shown := event{
-		Event: sink.Event{Time: now, Category: e.Category, Name: l.TypeName(e.Type), Value: e.Value},
-		ring:  ring, read: l != ringbuf.V1, metric: tally.CategoryName(e.Category),
-	}
-	if e.Named {
-		shown.Name = e.Name.String()
-	} else if l.Knows(e.Type) && l != ringbuf.V2 { // slots of V2 contain the category
+	shown := event{Event: sink.NewEvent("", l, e, now), ring: ring, read: l != ringbuf.V1, metric: tally.CategoryName(e.Category)}
+	if l.Knows(e.Type) && l != ringbuf.V2 { // slots of V2 contain the category
 		shown.metric = tally.TypeCategory(e.Type)
-	}
-	if !shown.read {
-		shown.Time = time.UnixMicro(int64(min(e.TimestampMicros, math.MaxInt64)))
 	}
 	return shown
 }
@@ -58,9 +48,7 @@ func (e *event) add(b []byte, format string) []byte {
 	case "json":
 		return e.addJSON(b)
 	case "csv":
-		row := e.Event
-		row.Name = strings.ToValidUTF8(e.Name, "\uFFFD")
-		return sink.AppendCSV(b, &row)
+		return sink.AppendCSV(b, &e.Event)
 	default:
 		return e.addBlock(b)
 	}

@@ -53,10 +53,8 @@ const (
 	maxName   = 40
 	minNotes  = 12
 	notesPart = 7   // columns are removed until NOTES has what it needs, or this part of the screen
-	wide      = 160 // minimum width of a screen that has room for bars
 	narrow    = 100 // maximum width of a screen with one space between columns instead of two
 	gutter    = 2   // before the first column
-	barWidth  = 8
 )
 
 func columns() []column {
@@ -179,9 +177,6 @@ func (m *Model) layout() []column {
 	for _, r := range m.rows {
 		list[notes].width = max(list[notes].width, min(ansi.StringWidth(allNotes(r)), m.width/notesPart), stragglerWidth(r))
 	}
-	if m.width >= wide {
-		list[slices.IndexFunc(list, func(c column) bool { return c.key == "fill" })].width = barWidth + 5
-	}
 	for m.columnsWidth(list) > m.width {
 		worst := 0
 		for i, c := range list {
@@ -288,7 +283,7 @@ func memoryCell(r *fleet.Row, _ int) (string, paint) {
 	return units.Memory(*r.Memory), plain
 }
 
-func fillCell(r *fleet.Row, width int) (string, paint) {
+func fillCell(r *fleet.Row, _ int) (string, paint) {
 	if r.Store {
 		return "-", dim
 	}
@@ -301,11 +296,7 @@ func fillCell(r *fleet.Row, width int) (string, paint) {
 	case r.Fill() == 0:
 		p = dim
 	}
-	percent := fmt.Sprintf("%3.0f%%", 100*r.Fill())
-	if width < barWidth {
-		return percent, p
-	}
-	return fit(bar(r.Fill(), barWidth), barWidth, false) + " " + percent, p
+	return percent(r.Fill()), p
 }
 
 func ageCell(r *fleet.Row, _ int) (string, paint) {

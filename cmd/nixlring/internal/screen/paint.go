@@ -67,21 +67,6 @@ func fit(s string, width int, right bool) string {
 	return s + pad
 }
 
-// bar returns a horizontal bar, in steps of an eighth of a character.
-func bar(share float64, width int) string {
-	const steps = 8
-	parts := []rune(" ▏▎▍▌▋▊▉")
-	n := int(math.Round(min(max(share, 0), 1) * float64(width*steps)))
-	if share > 0 && n == 0 {
-		n = 1
-	}
-	s := strings.Repeat("█", n/steps)
-	if n%steps > 0 {
-		s += string(parts[n%steps])
-	}
-	return s
-}
-
 // spark returns the newest points of a series as vertical bars, scaled to most. Missing points
 // are blank.
 func spark(series []float64, width int, most float64) string {
