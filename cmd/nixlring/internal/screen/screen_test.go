@@ -396,8 +396,16 @@ func TestSortOrdersRowsByKeyThenName(t *testing.T) {
 		reverse bool
 		want    string
 	}{
-		{"name", false, "a2 a10 c"}, {"name", true, "c a10 a2"}, {"out", false, "a2 a10 c"}, {"out", true, "c a2 a10"}, {"p50", false, "a10 a2 c"},
-		{"p50", true, "a2 a10 c"}, {"layout", false, "c a2 a10"}, {"reader", false, "a2 a10 c"}, {ByProblems, false, "c a10 a2"}, {ByProblems, true, "a2 a10 c"},
+		{"name", false, "a2 a10 c"},
+		{"name", true, "c a10 a2"},
+		{"out", false, "a2 a10 c"},
+		{"out", true, "c a2 a10"},
+		{"p50", false, "a10 a2 c"},
+		{"p50", true, "a2 a10 c"},
+		{"layout", false, "c a2 a10"},
+		{"reader", false, "a2 a10 c"},
+		{ByProblems, false, "c a10 a2"},
+		{ByProblems, true, "a2 a10 c"},
 	} {
 		m := &Model{rows: slices.Clone(rows)}
 		Sort(m.rows, tt.key, tt.reverse)

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -75,9 +75,14 @@ func TestWalkWaitsForTheOwnerToAnswer(t *testing.T) {
 	}
 	x.owner.mute = true
 	d := x.directory(nil)
-	timeout := time.AfterFunc(100*time.Millisecond, d.cancel)
-	defer timeout.Stop()
-	d.walk()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.walk()
+	}()
+	must.EventuallyTrue(t, "offered rings", func() bool { return count[drain.Opened](x.owner) >= maxOffered })
+	d.cancel()
+	<-done
 	if n := count[drain.Opened](x.owner); n != maxOffered || len(d.offered) != maxOffered {
 		t.Errorf("%d rings were opened, and %d wait for an answer, want %d", n, len(d.offered), maxOffered)
 	}
