@@ -120,8 +120,9 @@ func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.F
 	start := w.now()
 	if f.duration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
+		defer time.AfterFunc(f.duration, cancel).Stop() // with a deadline, the engine would say that reading hangs
 	}
 	err = errors.Join(r.Run(ctx), r.Close())
 	s := r.Stats()
