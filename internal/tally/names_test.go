@@ -138,6 +138,9 @@ func TestEventsBeyondTheLimitOfNamesCountAsOverflow(t *testing.T) {
 				t.Errorf("%d series, want %d", n, limit)
 			}
 			plain, valued := agent.Overflow()
+			if got := pointsOf(agent.Snapshot())["nixl.events{otel.metric.overflow=true}"]; got != int64(plain.Events+valued.Events) {
+				t.Errorf("the point of the overflow is %v, want %d", got, plain.Events+valued.Events)
+			}
 			if l >= ringbuf.V3 {
 				// Without categories, 4 of the 20 types have a series.
 				if plain.Events != 32 || valued.Events != 0 {

@@ -149,6 +149,21 @@ func TestStateKeepsTheSeriesOfTypes(t *testing.T) {
 	}
 }
 
+func TestStateRejectsInvalidSeries(t *testing.T) {
+	shape := shapeOf(t, Config{})
+	for name, series := range map[string][]seriesState{
+		"category": {{Category: 99, Name: "event"}},
+		"name":     {{Category: noCategory, Name: "\xff"}},
+		"twice":    {{Category: noCategory, Name: "event"}, {Category: noCategory, Name: "event"}},
+	} {
+		state := NewAgent(shape).State()
+		state.Series = series
+		if _, err := shape.Restore(state); !errors.Is(err, ErrState) {
+			t.Errorf("%s: error %v, want ErrState", name, err)
+		}
+	}
+}
+
 // extra adds up all series, including the overflow, that are valued or not.
 func extra(a *Agent, valued bool) (all Total) {
 	plain, withValue := a.Overflow()
