@@ -30,7 +30,7 @@ func BenchmarkScan(b *testing.B) {
 		child(b, strconv.Itoa(mappings))
 	}
 	for range processes - large {
-		idle(b, cat)
+		run(b, exec.CommandContext(context.WithoutCancel(b.Context()), cat)) // waits for input
 	}
 	s, now := New(Config{}), time.Now()
 	// The first examinations of all processes take several minutes of simulated time.
@@ -56,18 +56,6 @@ func scanTimed(b *testing.B, s *Scanner, now time.Time) {
 	if _, err := s.Scan(now, nil); err != nil && !errors.Is(err, fs.ErrPermission) {
 		b.Fatal(err)
 	}
-}
-
-// idle starts a process that waits for input.
-func idle(b *testing.B, program string) {
-	cmd := exec.CommandContext(context.WithoutCancel(b.Context()), program)
-	in, err := cmd.StdinPipe()
-	must.OK(b, err)
-	must.OK(b, cmd.Start())
-	b.Cleanup(func() {
-		_ = in.Close()
-		_ = cmd.Wait()
-	})
 }
 
 // cpu returns the user and system time of this process.

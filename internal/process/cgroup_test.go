@@ -4,7 +4,6 @@
 package process
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -110,26 +109,4 @@ func TestCgroupPrefersFirstLineWithPod(t *testing.T) {
 			t.Errorf("%s: pod %q, container %q", name, pod, container)
 		}
 	}
-}
-
-var (
-	podUIDs      = regexp.MustCompile(`^(|[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
-	containerIDs = regexp.MustCompile(`^(|[0-9a-f]{64})$`)
-)
-
-// FuzzCgroup checks that the path below a container's cgroup has no effect.
-func FuzzCgroup(f *testing.F) {
-	for _, below := range []string{"", "/", fake, ":cri-containerd:" + other, "\n0::" + fake, " (deleted)", "/../.."} {
-		f.Add("0::/docker/"+id, below)
-	}
-	f.Fuzz(func(t *testing.T, list, below string) {
-		pod, container := parseCgroup([]byte(list))
-		if !podUIDs.MatchString(pod) || !containerIDs.MatchString(container) {
-			t.Errorf("pod %q, container %q", pod, container)
-		}
-		pod, container = parseCgroup([]byte("0::/kubepods/pod" + uid + "/" + id + "/" + below))
-		if pod != uid || container != id {
-			t.Errorf("pod %q, container %q below a container", pod, container)
-		}
-	})
 }

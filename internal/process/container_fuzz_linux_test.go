@@ -6,6 +6,7 @@ package process
 import (
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,11 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/processtest"
 	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+var (
+	podUIDs      = regexp.MustCompile(`^(|[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
+	containerIDs = regexp.MustCompile(`^(|[0-9a-f]{64})$`)
 )
 
 // FuzzContainer scans a process whose files a container controls: its environment, mappings,

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -79,22 +78,24 @@ func mapMany(n int) error {
 	return nil
 }
 
-// program is a running program.
-type program struct {
-	tb  testing.TB
-	pid int
-	in  io.Writer
-	out *bufio.Reader
+// child starts the test binary as a child process that runs until the test ends; see
+// childVariable.
+func child(tb testing.TB, what string, env ...string) (pid int) {
+	tb.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), os.Args[0])
+	cmd.Env, cmd.Stderr = append(env, childVariable+"="+what), os.Stderr
+	out, err := cmd.StdoutPipe()
+	must.OK(tb, err)
+	run(tb, cmd)
+	_, err = bufio.NewReader(out).ReadString('\n')
+	must.OK(tb, err)
+	return cmd.Process.Pid
 }
 
-// start starts a program that ends when its input is closed, and waits for a line of its
-// output.
-func start(tb testing.TB, cmd *exec.Cmd) *program {
+// run starts a program that ends when its input is closed, at the end of the test.
+func run(tb testing.TB, cmd *exec.Cmd) {
 	tb.Helper()
-	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	must.OK(tb, err)
-	out, err := cmd.StdoutPipe()
 	must.OK(tb, err)
 	must.OK(tb, cmd.Start())
 	tb.Cleanup(func() {
@@ -103,32 +104,4 @@ func start(tb testing.TB, cmd *exec.Cmd) *program {
 			tb.Error(err)
 		}
 	})
-	p := &program{tb: tb, pid: cmd.Process.Pid, in: in, out: bufio.NewReader(out)}
-	p.wait()
-	return p
-}
-
-// wait waits for a line of the program's output.
-func (p *program) wait() {
-	p.tb.Helper()
-	if _, err := p.out.ReadString('\n'); err != nil {
-		p.tb.Fatal(err)
-	}
-}
-
-// next sends a line to the program, and waits for a line of its output.
-func (p *program) next() {
-	p.tb.Helper()
-	if _, err := fmt.Fprintln(p.in); err != nil {
-		p.tb.Fatal(err)
-	}
-	p.wait()
-}
-
-// child starts the test binary as a child process; see childVariable.
-func child(tb testing.TB, what string, env ...string) (pid int) {
-	tb.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), os.Args[0])
-	cmd.Env = append(env, childVariable+"="+what)
-	return start(tb, cmd).pid
 }

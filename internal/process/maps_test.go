@@ -19,7 +19,7 @@ import (
 const ringMap = "7f0a4c000000-7f0a4c001000 rw-s 00000000 00:1a 9 "
 
 func TestMappingsRelatedToNIXLAreFound(t *testing.T) {
-	long := strings.Repeat("x", maxPath-2)
+	long := strings.Repeat("x", 1022)
 	for name, tt := range map[string]struct {
 		maps, root string
 		want       mappings
@@ -70,9 +70,9 @@ func TestMappingsAreLimited(t *testing.T) {
 		maps  string
 		rings int
 	}{
-		"rings":  {maps: strings.Repeat(ringMap+"/a\n", 2*maxRings), rings: maxRings},
-		"bytes":  {maps: strings.Repeat(other, maxMaps/len(other)+1) + ringMap + "/a\n"},
-		"almost": {maps: strings.Repeat(other, maxMaps/len(other)-1) + ringMap + "/a\n", rings: 1},
+		"rings":  {maps: strings.Repeat(ringMap+"/a\n", 300), rings: 256},
+		"bytes":  {maps: strings.Repeat(other, 8<<20/len(other)+1) + ringMap + "/a\n"},
+		"almost": {maps: strings.Repeat(other, 8<<20/len(other)-1) + ringMap + "/a\n", rings: 1},
 	} {
 		found, err := readMaps(strings.NewReader(tt.maps), "/")
 		if err != nil || len(found.rings) != tt.rings {

@@ -85,7 +85,7 @@ var errHangs = errors.New("reading their memory or their file system takes too l
 
 // addDir adds a directory to a list, unless the list contains it or is full.
 func addDir(list []string, dir string) []string {
-	if len(list) == maxDirs || len(dir) > maxPath || slices.Contains(list, dir) {
+	if len(list) == maxDirs || slices.Contains(list, dir) {
 		return list
 	}
 	return append(list, dir)

@@ -193,26 +193,22 @@ func TestScanIntervalsGrowUnlessNIXLIsMapped(t *testing.T) {
 }
 
 func TestExecIsDetected(t *testing.T) {
-	for name, age := range map[string]time.Duration{"young": 30 * time.Second, "old": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			h := newHost(t)
-			p := task{PID: 100, Executable: "/bin/bash"}
-			h.setProcess(p)
-			s := New(Config{Proc: h.Proc})
-			for ; age > 0; age -= time.Second {
-				h.scan(s, time.Second)
-			}
-			p.Executable, p.Env = "/usr/bin/python3", enabled
-			h.setProcess(p)
-			if found := h.scan(s, time.Second); len(found) != 1 || found[0].Executable != "python3" {
-				t.Fatalf("found = %+v", found)
-			}
-			p.Executable, p.Env = "/bin/sleep", nil
-			h.setProcess(p)
-			if found := h.scan(s, time.Second); len(found) != 0 {
-				t.Errorf("found = %+v", found)
-			}
-		})
+	h := newHost(t)
+	p := task{PID: 100, Executable: "/bin/bash"}
+	h.setProcess(p)
+	s := New(Config{Proc: h.Proc})
+	for range 10 {
+		h.scan(s, time.Minute)
+	}
+	p.Executable, p.Env, p.Cgroup = "/usr/bin/python3", enabled, inAPod
+	h.setProcess(p)
+	if found := h.scan(s, time.Second); len(found) != 1 || found[0].Executable != "python3" || found[0].Pod != uid {
+		t.Fatalf("found = %+v", found)
+	}
+	p.Executable, p.Env = "/bin/sleep", nil
+	h.setProcess(p)
+	if found := h.scan(s, time.Second); len(found) != 0 {
+		t.Errorf("found = %+v", found)
 	}
 }
 
