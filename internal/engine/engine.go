@@ -84,7 +84,7 @@ func (e *Engine) Start(storage Storage) error {
 		}
 	}
 	if len(e.cfg.Directories) > 0 {
-		e.watch("", common, discover.Configured{Dirs: e.cfg.Directories, PodUID: e.cfg.PodUID}.Finder(e.cfg.IdentifyBy), 0)
+		e.watch("", common, discover.Configured(e.cfg.Directories, e.cfg.PodUID, e.cfg.IdentifyBy), 0)
 	}
 	if k := e.cfg.Kubelet; k != nil {
 		volumes := common

@@ -23,8 +23,8 @@ func TestUnreadableDirectoryHasItsOwnAdvice(t *testing.T) {
 	x := newFixture(t)
 	dir := x.path("rings")
 	d := x.directory(func(c *options) {
-		c.dir = dir
-		c.openDir = func(name string) (*files.Dir, error) {
+		c.Path = dir
+		c.OpenDir = func(name string) (*files.Dir, error) {
 			if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode().Perm() == 0 { // root could open it
 				return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrPermission}
 			}

@@ -32,8 +32,10 @@ func BenchmarkIdleRings(b *testing.B) {
 		names = append(names, filepath.Base(w.Path()))
 	}
 	var rings []*ringbuf.Reader
+	found, err := Configured([]string{dir}, "", nil).Find(time.Now())
+	must.OK(b, err)
 	var d *Directory
-	d = newDirectory(Config{}, place{dir: dir}, func(m drain.Message) {
+	d = newDirectory(Config{}, found[dir], func(m drain.Message) {
 		if m, ok := m.(drain.Opened); ok {
 			rings = append(rings, m.Reader)
 			d.Answer(m.Agent, m.Reader, nil)

@@ -26,8 +26,6 @@ import (
 type Directory struct {
 	cfg     Config
 	at      Location
-	dir     string       // at.Path
-	holder  drain.Holder // of the rings
 	send    func(drain.Message)
 	notices *notice.Reporter
 
@@ -70,7 +68,7 @@ type Directory struct {
 // newDirectory returns a Directory. It passes messages to send. Nothing is opened before start.
 func newDirectory(cfg Config, at Location, send func(drain.Message), notices *notice.Reporter) *Directory {
 	d := &Directory{
-		cfg: cfg.withDefaults(), at: at, dir: at.Path(), holder: at.Holder(), send: send, notices: notices,
+		cfg: cfg.withDefaults(), at: at, send: send, notices: notices,
 		requests: mailbox.New[func()](), answers: mailbox.New[func()](), ended: make(chan struct{}),
 		refused: make(map[string]Refusal), records: make(map[string]*record), held: make(map[files.ID]string), offered: make(map[*ringbuf.Reader]bool),
 	}
@@ -109,7 +107,7 @@ func (d *Directory) stop(ctx context.Context) error {
 	case <-d.ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("stop watching %s: file system is not responding: %w", d.dir, ctx.Err())
+		return fmt.Errorf("stop watching %s: file system is not responding: %w", d.at.Path, ctx.Err())
 	}
 }
 
@@ -132,7 +130,7 @@ func (d *Directory) state() State {
 		s.Missing = append(s.Missing, d.missing)
 	}
 	if hung := d.hungFor(); hung > 0 {
-		s.Missing = append(s.Missing, fmt.Errorf("%s: file system has not responded for %v", d.dir, hung))
+		s.Missing = append(s.Missing, fmt.Errorf("%s: file system has not responded for %v", d.at.Path, hung))
 	}
 	return s
 }
@@ -194,7 +192,7 @@ func (d *Directory) checkHang() {
 	}
 	d.hangIsKnown = since
 	d.report(notice.Notice{
-		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.dir,
+		Kind: notice.DirectoryHangs, Level: slog.LevelError, Path: d.at.Path,
 		Text: fmt.Sprintf("file system has not responded for %v; new rings and restarts in this directory are not discovered until it does; check the file system", hangTimeout),
 	})
 }
@@ -221,7 +219,7 @@ func (d *Directory) describe() (info files.Info) {
 	if d.opened != nil {
 		info, _ = d.opened.Stat()
 	} else if !d.cfg.Hold {
-		info, _ = files.Stat(d.dir)
+		info, _ = files.Stat(d.at.Path)
 	}
 	return info
 }

@@ -46,7 +46,7 @@ func TestDirectoryDiscoversNewRingsAndRestarts(t *testing.T) {
 	start(t, x, d)
 	ring := x.ring("late", ringbuf.V4, 64)
 	m := await(x.owner, func(drain.Opened) bool { return true })
-	if m.Agent != (drain.Agent{ID: ring.Path(), Name: "late", Dir: x.dir, Path: ring.Path(), Holder: d.holder}) {
+	if m.Agent != (drain.Agent{ID: ring.Path(), Name: "late", Dir: x.dir, Path: ring.Path(), Holder: d.at.Holder}) {
 		t.Errorf("opened %+v", m.Agent)
 	}
 	x.ring("late", ringbuf.V4, 32)
@@ -104,7 +104,7 @@ func (h *hangingFS) openDir(name string) (*files.Dir, error) {
 
 func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
 	x, h := newFixture(t), newHangingFS(t.TempDir())
-	hung := x.directory(func(o *options) { o.Now, o.dir, o.openDir = time.Now, h.dir, h.openDir })
+	hung := x.directory(func(o *options) { o.Now, o.Path, o.OpenDir = time.Now, h.dir, h.openDir })
 	healthy := x.directory(realTime)
 	h.begin()
 	hung.start()
@@ -128,7 +128,7 @@ func TestHungDirectoryDoesNotBlockOwner(t *testing.T) {
 	x := newFixture(t)
 	h := newHangingFS(x.dir)
 	x.ring("agent", ringbuf.V4, 16)
-	d := x.directory(func(o *options) { o.Now, o.openDir = time.Now, h.openDir })
+	d := x.directory(func(o *options) { o.Now, o.OpenDir = time.Now, h.openDir })
 	d.start()
 	await(x.owner, func(drain.Opened) bool { return true })
 	h.begin()
@@ -253,7 +253,7 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 func TestWalksTakeALimitedShareOfTheTime(t *testing.T) {
 	x := newFixture(t)
 	d := x.directory(func(o *options) {
-		o.openDir = func(name string) (*files.Dir, error) {
+		o.OpenDir = func(name string) (*files.Dir, error) {
 			x.advance(time.Second)
 			return files.OpenDir(x.dir, name)
 		}

@@ -34,5 +34,5 @@
 //   - directory.go, walk.go: the goroutine of a directory
 //   - path.go, offer.go, refuse.go, stores.go: what happens to each file
 //   - identify.go: identities of agents
-//   - watcher.go, configured.go, kubelet.go, processes.go: directories that come and go
+//   - watcher.go, kubelet.go, processes.go: directories that come and go
 package discover

@@ -69,53 +69,26 @@ func (x *fixture) noticesOf(k notice.Kind) (list []notice.Notice) {
 	return list
 }
 
-// options configure a Directory of a test. The functions replace those of the Location.
+// options configure a Directory of a test.
 type options struct {
 	Config
-
-	dir      string
-	openDir  func(name string) (*files.Dir, error)
-	identify func(drain.Agent) (drain.Agent, Mapped)
-	store    func(a drain.Agent, pid int64) drain.Agent
-}
-
-// testPlace is a configured directory with options.
-type testPlace struct {
-	place
-
-	options *options
-}
-
-func (p testPlace) OpenDir(name string) (*files.Dir, error) {
-	if p.options.openDir != nil {
-		return p.options.openDir(name)
-	}
-	return p.place.OpenDir(name)
-}
-
-func (p testPlace) Identify(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
-	if p.options.identify != nil {
-		return p.options.identify(a)
-	}
-	return a, MaybeMapped
-}
-
-func (p testPlace) IdentifyStore(a drain.Agent, pid int64) drain.Agent {
-	if p.options.store != nil {
-		return p.options.store(a, pid)
-	}
-	return a
+	Location
 }
 
 // directory returns a Directory that isn't started. Most tests call its methods instead.
 func (x *fixture) directory(change func(*options)) *Directory {
 	x.t.Helper()
-	o := options{Config: Config{Now: x.clock}, dir: x.dir}
+	o := options{Config: Config{Now: x.clock}}
+	o.Path, o.IdentifyStore = x.dir, func(a drain.Agent, _ int64) drain.Agent { return a }
 	if change != nil {
 		change(&o)
 	}
+	o.Holder = drain.Holder{Place: o.Path, Shared: true}
+	if o.OpenDir == nil {
+		o.OpenDir = func(name string) (*files.Dir, error) { return files.OpenDir(o.Path, name) }
+	}
 	reporter := notice.New(x.report, o.Now)
-	d := newDirectory(o.Config, testPlace{place{dir: o.dir}, &o}, x.owner.send, reporter)
+	d := newDirectory(o.Config, o.Location, x.owner.send, reporter)
 	x.t.Cleanup(func() {
 		x.owner.stop()
 		if !d.hasEnded() {

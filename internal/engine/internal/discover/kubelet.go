@@ -13,7 +13,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Kubelet finds the emptyDir volumes of the pods on a node, in the directory where
@@ -40,14 +39,6 @@ func (k *Kubelet) Check() error {
 	return errors.Join(append(errs, CheckPatterns("discovery::kubelet::volumes", k.Volumes))...)
 }
 
-// Finder returns a Finder that finds the volumes.
-func (k Kubelet) Finder(by IdentifyBy) Finder { return kubelet{k, by} }
-
-type kubelet struct {
-	Kubelet
-	by IdentifyBy
-}
-
 // DefaultKubeletPods is the kubelet's default directory of pods.
 const DefaultKubeletPods = "/var/lib/kubelet/pods"
 
@@ -55,11 +46,12 @@ const DefaultKubeletPods = "/var/lib/kubelet/pods"
 // runs up to 110 pods by default.
 const maxPods = 4096
 
-// Name implements [Finder].
-func (k kubelet) Name() string { return k.Pods }
+// Finder returns a Finder that finds the volumes.
+func (k Kubelet) Finder(by IdentifyBy) Finder {
+	return Finder{Name: k.Pods, Find: func(time.Time) (map[string]Location, error) { return k.find(by) }}
+}
 
-// Find implements [Finder].
-func (k kubelet) Find(time.Time) (map[string]Location, error) {
+func (k Kubelet) find(by IdentifyBy) (map[string]Location, error) {
 	pods, err := subdirs(k.Pods, ".")
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of this node: %w", err)
@@ -74,12 +66,29 @@ func (k kubelet) Find(time.Time) (map[string]Location, error) {
 		}
 		for _, name := range names {
 			if MatchesAny(k.Volumes, name) {
-				v := volume{k, pod, filepath.Join(volumes, name), name}
-				found[v.dir] = v
+				found[filepath.Join(volumes, name)] = k.volume(by, pod, filepath.Join(volumes, name))
 			}
 		}
 	}
 	return found, errors.Join(errs...)
+}
+
+// volume returns the emptyDir volume of a pod in a directory, relative to that of the pods.
+func (k Kubelet) volume(by IdentifyBy, pod, dir string) Location {
+	return Location{
+		Path: filepath.Join(k.Pods, dir), Holder: drain.Holder{Pod: pod},
+		OpenDir: func(name string) (*files.Dir, error) {
+			f, err := files.OpenDir(k.Pods, filepath.Join(dir, name))
+			if name == "." && errors.Is(err, fs.ErrNotExist) {
+				err = errors.Join(errGone, err) // the pod was deleted
+			}
+			return f, err
+		},
+		IdentifyStore: func(a drain.Agent, _ int64) drain.Agent {
+			a.Dir = filepath.Base(dir)
+			return by.identify(a, origin{pod: pod})
+		},
+	}
 }
 
 // subdirs returns the names of the directories in the directory name below dir.
@@ -99,41 +108,4 @@ func subdirs(dir, name string) (names []string, err error) {
 		}
 	}
 	return names, err
-}
-
-// volume is an emptyDir volume of a pod.
-type volume struct {
-	kubelet kubelet
-	pod     string // its UID
-	dir     string // relative to the pods' directory
-	name    string
-}
-
-// Path implements [Location].
-func (v volume) Path() string { return filepath.Join(v.kubelet.Pods, v.dir) }
-
-// Holder implements [Location].
-func (v volume) Holder() drain.Holder { return drain.Holder{Pod: v.pod} }
-
-// OpenDir implements [Location].
-func (v volume) OpenDir(name string) (*files.Dir, error) {
-	f, err := files.OpenDir(v.kubelet.Pods, filepath.Join(v.dir, name))
-	if name == "." && errors.Is(err, fs.ErrNotExist) {
-		err = errors.Join(errGone, err) // the pod was deleted
-	}
-	return f, err
-}
-
-// HasRings implements [Location].
-func (v volume) HasRings() bool { return true }
-
-// Identify implements [Location].
-func (v volume) Identify(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
-	return v.IdentifyStore(a, 0), MaybeMapped
-}
-
-// IdentifyStore implements [Location].
-func (v volume) IdentifyStore(a drain.Agent, _ int64) drain.Agent {
-	a.Dir = v.name
-	return v.kubelet.by.identify(a, origin{pod: v.pod})
 }

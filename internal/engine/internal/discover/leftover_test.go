@@ -35,7 +35,7 @@ func TestEmptyRingOfExitedAgentIsLookedAtOnce(t *testing.T) {
 	identified := 0
 	x.leftover("agent", 0)
 	d := x.directory(func(c *options) {
-		c.identify = func(a drain.Agent) (drain.Agent, Mapped) {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
 			identified++
 			return a, MaybeMapped
 		}
@@ -105,7 +105,7 @@ func TestCanceledSearchOpensNothingMore(t *testing.T) {
 	}
 	identified, gate := make(chan struct{}, 1000), make(chan struct{})
 	d := x.directory(func(c *options) {
-		c.identify = func(a drain.Agent) (drain.Agent, Mapped) {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
 			identified <- struct{}{}
 			<-gate
 			return a, MaybeMapped

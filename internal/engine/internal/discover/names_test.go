@@ -144,7 +144,7 @@ func TestRingInTwoDirectoriesIsOneAgent(t *testing.T) {
 		}
 		config := func(c *options) { c.Observe = mode == ringbuf.Observe }
 		first := x.directory(config)
-		second := x.directory(func(c *options) { config(c); c.dir = other })
+		second := x.directory(func(c *options) { config(c); c.Path = other })
 		x.round(first)
 		x.round(second)
 		x.advance(ProbeInterval) // a lock may be held for a moment

@@ -59,7 +59,7 @@ func (d *Directory) identify(r *record, ring *ringbuf.Reader) (drain.Agent, erro
 	if !r.seeking {
 		r.sought = time.Now()
 	}
-	a, mapped := d.at.Identify(r.Agent, ring, r.sought)
+	a, mapped := d.at.identify(r.Agent, ring, r.sought)
 	attended, err := ring.Attended()
 	r.seeking = mapped == Sought && !d.stopped && (attended || err != nil)
 	d.seeking = d.seeking || r.seeking
@@ -102,7 +102,7 @@ func (d *Directory) reportDisk(f *files.Dir) {
 	}
 	d.onDisk = true
 	d.report(notice.Notice{
-		Kind: notice.DirectoryOnDisk, Level: slog.LevelWarn, Path: d.dir,
+		Kind: notice.DirectoryOnDisk, Level: slog.LevelWarn, Path: d.at.Path,
 		Text: "rings are on a disk, and no ring is drained while it is frozen or fails; set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm",
 	})
 }

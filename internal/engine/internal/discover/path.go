@@ -57,7 +57,7 @@ type record struct {
 func (r *record) isStore() bool { return mpstore.IsName(r.Name) }
 
 // path returns the path of a name.
-func (d *Directory) path(name string) string { return strings.TrimSuffix(d.dir, "/") + "/" + name }
+func (d *Directory) path(name string) string { return strings.TrimSuffix(d.at.Path, "/") + "/" + name }
 
 // record returns the record of a name. It creates the record if necessary, but returns nil
 // if there are too many.
@@ -68,7 +68,7 @@ func (d *Directory) record(name string) *record {
 		if len(d.records) >= d.maxFiles() {
 			return nil
 		}
-		r = &record{Agent: drain.Agent{ID: path, Name: name, Dir: d.dir, Path: path, Holder: d.holder}}
+		r = &record{Agent: drain.Agent{ID: path, Name: name, Dir: d.at.Path, Path: path, Holder: d.at.Holder}}
 		d.records[path] = r
 	}
 	return r
@@ -177,7 +177,7 @@ func (d *Directory) probe(r *record) {
 	attended, err := r.ring.Attended()
 	known := err == nil
 	if !known {
-		_, mapped := d.at.Identify(r.Agent, r.ring, r.sought)
+		_, mapped := d.at.identify(r.Agent, r.ring, r.sought)
 		if mapped == Sought {
 			return
 		}

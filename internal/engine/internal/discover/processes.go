@@ -96,13 +96,14 @@ func (p Processes) Finder(by IdentifyBy, reserved ...string) Finder {
 	if namespace, err := os.Readlink(filepath.Join(p.Proc, "1", "ns", "mnt")); err == nil {
 		host = namespace + " /"
 	}
-	return &processes{
+	f := &processes{
 		Processes: p, by: by, host: host, sought: make(map[string]bool),
 		scanner: process.New(process.Config{
 			Proc: p.Proc, Env: slices.Sorted(maps.Keys(p.EnvAttributes)),
 			Attributes: p.Attributes, Reserved: slices.AppendSeq(reserved, maps.Values(p.EnvAttributes)),
 		}),
 	}
+	return Finder{Name: p.Proc, Find: f.find}
 }
 
 type processes struct {
@@ -117,12 +118,9 @@ type processes struct {
 	sought map[string]bool // mount namespaces whose processes the next search examines again
 }
 
-// Name implements [Finder].
-func (p *processes) Name() string { return p.Proc }
-
-// Find implements [Finder]. A Location is a directory in a mount namespace, which the
+// find finds all directories. A Location is a directory in a mount namespace, which the
 // processes of a container share.
-func (p *processes) Find(now time.Time) (map[string]Location, error) {
+func (p *processes) find(now time.Time) (map[string]Location, error) {
 	p.mu.Lock()
 	sought := p.sought
 	p.sought = make(map[string]bool)
@@ -141,12 +139,9 @@ func (p *processes) Find(now time.Time) (map[string]Location, error) {
 			s = &seen{began: p.scanner.Seen(one.Container), complete: err == nil}
 			c := before[key]
 			if c == nil {
-				c = &container{
-					finder: p, namespace: one.MountNS, dir: dir, holder: p.holder(one, dir),
-					path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir),
-				}
+				c = p.newContainer(one, dir)
 			}
-			found[key], p.containers[key], locations[key] = s, c, c
+			found[key], p.containers[key], locations[key] = s, c, c.Location
 		}
 		if n := len(s.processes); n == 0 || s.processes[n-1].PID != one.PID {
 			s.processes = append(s.processes, one)
@@ -169,12 +164,22 @@ func (p *processes) Find(now time.Time) (map[string]Location, error) {
 
 // container is a directory in a container, or on the host.
 type container struct {
+	Location
+
 	finder    *processes
-	holder    drain.Holder
 	namespace string // as in process.Process
 	dir       string // path in the container
-	path      string // path when it was found
 	seen      atomic.Pointer[seen]
+}
+
+func (p *processes) newContainer(one process.Process, dir string) *container {
+	c := &container{finder: p, namespace: one.MountNS, dir: dir}
+	c.Location = Location{
+		Path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir), Holder: p.holder(one, dir),
+		OpenDir: c.openDir, HasRings: func() bool { return c.seen.Load().rings },
+		Identify: c.identifyRing, IdentifyStore: c.identifyStore,
+	}
+	return c
 }
 
 // seen is what a search has found in a directory.
@@ -185,17 +190,8 @@ type seen struct {
 	rings     bool              // some of them may have rings there
 }
 
-// HasRings implements [Location].
-func (c *container) HasRings() bool { return c.seen.Load().rings }
-
-// Holder implements [Location].
-func (c *container) Holder() drain.Holder { return c.holder }
-
-// Path implements [Location].
-func (c *container) Path() string { return c.path }
-
-// OpenDir implements [Location]. It opens a directory through any process that is still running.
-func (c *container) OpenDir(name string) (*files.Dir, error) {
+// openDir opens a directory through any process that is still running.
+func (c *container) openDir(name string) (*files.Dir, error) {
 	for _, p := range c.seen.Load().processes {
 		f, err := process.OpenDir(p, c.finder.Proc, c.dir, name)
 		if !errors.Is(err, process.ErrExited) {
@@ -205,8 +201,8 @@ func (c *container) OpenDir(name string) (*files.Dir, error) {
 	return nil, errGone
 }
 
-// Identify implements [Location]. The agent's process is the one that has its ring mapped.
-func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader, since time.Time) (drain.Agent, Mapped) {
+// identifyRing identifies the agent of a ring. The agent's process is the one that has its ring mapped.
+func (c *container) identifyRing(a drain.Agent, ring *ringbuf.Reader, since time.Time) (drain.Agent, Mapped) {
 	id := idOf(ring)
 	a.Dir = c.dir
 	last := c.seen.Load()
@@ -231,9 +227,9 @@ func (c *container) Identify(a drain.Agent, ring *ringbuf.Reader, since time.Tim
 	return a, Sought
 }
 
-// IdentifyStore identifies an agent by the process that wrote its store. pid is the PID in
+// identifyStore identifies an agent by the process that wrote its store. pid is the PID in
 // the process's own PID namespace.
-func (c *container) IdentifyStore(a drain.Agent, pid int64) drain.Agent {
+func (c *container) identifyStore(a drain.Agent, pid int64) drain.Agent {
 	a.Dir = c.dir
 	members := c.seen.Load().processes
 	var o origin

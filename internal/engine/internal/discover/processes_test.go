@@ -220,7 +220,7 @@ func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 					return l
 				}
 				t.Fatal("nothing found")
-				return nil
+				return l
 			}
 			l := search()
 			ring, err := ringbuf.OpenReader(w.Path(), ringbuf.Observe)
@@ -322,8 +322,8 @@ func TestStoresAreIdentifiedByTheirProcess(t *testing.T) {
 		t.Fatalf("found %v", found)
 	}
 	for _, l := range found {
-		if l.HasRings() {
-			t.Errorf("%s may have rings, but no process writes one", l.Path())
+		if l.hasRings() {
+			t.Errorf("%s may have rings, but no process writes one", l.Path)
 		}
 		for inNamespace, onHost := range map[int64]int64{7: 10, 8: 11, 99: 0} { // 99 has exited, or is in another namespace
 			a := l.IdentifyStore(drain.Agent{Name: "decode"}, inNamespace)

@@ -142,7 +142,7 @@ func (d *Directory) reportOnce(r *record, n notice.Notice) {
 	if cause := n.Err.Error(); cause != r.reported {
 		r.reported, n.Path = cause, r.Path
 		if n.Kind == notice.BudgetReached || n.Kind == notice.RingLimit {
-			n.Path = d.dir // one line for all files
+			n.Path = d.at.Path // one line for all files
 		}
 		d.report(n)
 	}
@@ -150,7 +150,7 @@ func (d *Directory) reportOnce(r *record, n notice.Notice) {
 
 // report reports a notice about the directory or one of its files.
 func (d *Directory) report(n notice.Notice) {
-	n.Pod, n.Container = d.holder.Pod, d.holder.Container
+	n.Pod, n.Container = d.at.Holder.Pod, d.at.Holder.Container
 	d.notices.Report(n)
 }
 

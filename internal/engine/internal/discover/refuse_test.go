@@ -139,7 +139,7 @@ func TestSecondConsumerOpensRingAfterFirstCloses(t *testing.T) {
 	ring := x.ring("agent", ringbuf.V4, 8)
 	first := x.directory(nil)
 	first.walk()
-	second := y.directory(func(o *options) { o.dir = x.dir })
+	second := y.directory(func(o *options) { o.Path = x.dir })
 	y.round(second)
 	y.round(second)
 	y.advance(lookInterval)
@@ -203,7 +203,7 @@ func TestUnreadableDirectoryKeepsOpenRings(t *testing.T) {
 	denied := false
 	d := x.directory(func(c *options) {
 		c.Include = []string{"*/*"}
-		c.openDir = func(name string) (*files.Dir, error) {
+		c.OpenDir = func(name string) (*files.Dir, error) {
 			if denied && name != "." {
 				return nil, &os.PathError{Op: "open", Path: x.path(name), Err: syscall.EACCES}
 			}

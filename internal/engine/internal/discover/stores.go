@@ -109,7 +109,7 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 	if running, err := s.Running(); !d.cfg.selects(s.Agent) || err == nil && !running && d.isOld(s) {
 		return errors.Join(drain.ErrUnneeded, s.Close())
 	}
-	if err := d.cfg.Stores.Claims.claim(s.claim, d.holder); err != nil {
+	if err := d.cfg.Stores.Claims.claim(s.claim, d.at.Holder); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	s.snapshot = d.describeStore(r, &s.Header)
@@ -129,7 +129,7 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 // describeStore returns the snapshot of a store without totals. A store belongs to one process, so
 // a restarted agent has another ID.
 func (d *Directory) describeStore(r *record, h *mpstore.Header) drain.Snapshot {
-	a := drain.Agent{ID: d.path(h.Agent), Name: h.Agent, Dir: d.dir, Path: r.Path, Holder: d.holder}
+	a := drain.Agent{ID: d.path(h.Agent), Name: h.Agent, Dir: d.at.Path, Path: r.Path, Holder: d.at.Holder}
 	a = d.cfg.Resource.describe(d.at.IdentifyStore(a, h.PID))
 	a.ID += " " + r.Name
 	a.Process = withDefault(a.Process, attribute.Int64(semconv.ProcessPID, h.PID))

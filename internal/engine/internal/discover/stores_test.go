@@ -107,7 +107,7 @@ func TestEachProcessIsReportedByItself(t *testing.T) {
 	d := x.directory(func(c *options) {
 		withStores(c)
 		c.Stores.Stream = func(s *drain.Snapshot) attribute.Set { return attribute.NewSet(attribute.String("id", s.ID)) }
-		c.store = func(a drain.Agent, pid int64) drain.Agent {
+		c.IdentifyStore = func(a drain.Agent, pid int64) drain.Agent {
 			if a.ID = "pod"; pid == 2 {
 				a.Process = attribute.NewSet(attribute.Int(semconv.ProcessPID, 1002)) // on the host
 			}
@@ -326,7 +326,7 @@ func TestStoreInTwoDirectoriesIsReportedByOne(t *testing.T) {
 	with := func(dir string) *Directory {
 		return x.directory(func(c *options) {
 			withStores(c)
-			c.dir, c.Stores.Claims = dir, claims
+			c.Path, c.Stores.Claims = dir, claims
 		})
 	}
 	one, two := with(x.dir), with(again)

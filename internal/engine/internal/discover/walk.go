@@ -30,7 +30,7 @@ const (
 // maxFiles returns how many files a walk of the directory checks. A directory that containers may
 // share may have the rings of all agents of a host.
 func (d *Directory) maxFiles() int {
-	if d.holder.Shared {
+	if d.at.Holder.Shared {
 		return 1 << 16
 	}
 	return 1 << 12
@@ -123,7 +123,7 @@ func (w *walk) list(f *files.Dir, prefix string) error {
 
 // enter walks a subdirectory. A subdirectory that can't be read counts as empty.
 func (w *walk) enter(f *files.Dir, name string) {
-	if !w.at.HasRings() || !w.cfg.mayContain(name) {
+	if !w.at.hasRings() || !w.cfg.mayContain(name) {
 		return
 	}
 	if below, err := f.Open(path.Base(name)); err == nil {
@@ -142,7 +142,7 @@ func (w *walk) file(f *files.Dir, name string) {
 	base := path.Base(name)
 	switch {
 	case w.cfg.Stores != nil && mpstore.IsName(name): // the patterns apply to its agent
-	case !included, MatchesAny(w.cfg.Exclude, name), mpstore.IsName(base), mpstore.IsAuxiliary(base), !w.at.HasRings():
+	case !included, MatchesAny(w.cfg.Exclude, name), mpstore.IsName(base), mpstore.IsAuxiliary(base), !w.at.hasRings():
 		return
 	}
 	r := w.record(name)
@@ -177,7 +177,7 @@ func (d *Directory) reportMissing(err error) {
 	before := d.missing
 	d.missing = err
 	d.mu.Unlock()
-	n := notice.Notice{Path: d.dir, Level: slog.LevelWarn, Err: err}
+	n := notice.Notice{Path: d.at.Path, Level: slog.LevelWarn, Err: err}
 	switch {
 	case err != nil && (before == nil || missingText(err) != missingText(before)):
 		n.Kind, n.Text = notice.DirectoryMissing, missingText(err)
@@ -195,17 +195,17 @@ func (w *walk) report(truncated bool) {
 	if w.skipped {
 		over = &Refusal{"budget", fmt.Errorf("directory has too many files: at most %d are checked", w.maxFiles())}
 	}
-	w.setRefusal(w.dir, over)
+	w.setRefusal(w.at.Path, over)
 	switch {
 	case over != nil && !truncated:
 		w.Directory.report(notice.Notice{
-			Kind: notice.DirectoryCut, Level: slog.LevelWarn, Path: w.dir, Err: over.Err,
+			Kind: notice.DirectoryCut, Level: slog.LevelWarn, Path: w.at.Path, Err: over.Err,
 			Text: "some files in this directory are ignored; give agents their own directory",
 		})
 	case w.seen > 0 && w.included == 0 && !w.cfg.discovered && !w.unmatched:
 		w.unmatched = true
 		w.Directory.report(notice.Notice{
-			Kind: notice.PatternsUnmatched, Level: slog.LevelInfo, Path: w.dir,
+			Kind: notice.PatternsUnmatched, Level: slog.LevelInfo, Path: w.at.Path,
 			Text: fmt.Sprintf("include (%s) matches none of the %d files in this directory; patterns are globs such as decode-*, not regular expressions",
 				strings.Join(w.cfg.Include, ", "), w.seen),
 		})

@@ -65,7 +65,7 @@ func TestIncludeAndExcludeSelectRings(t *testing.T) {
 func TestMissingDirectoryIsReportedUntilCreated(t *testing.T) {
 	x := newFixture(t)
 	dir := x.path("later")
-	d := x.directory(func(c *options) { c.dir = dir })
+	d := x.directory(func(c *options) { c.Path = dir })
 	for times := 1; times <= 2; times++ {
 		x.round(d)
 		x.round(d)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,37 +24,71 @@ import (
 // DefaultInterval is the default interval between searches.
 const DefaultInterval = 5 * time.Second
 
-// Finder finds directories of rings, such as those in containers. It may block.
-type Finder interface {
+// Finder finds directories of rings, such as those in containers.
+type Finder struct {
+	Name string // the searched file system or directory, for messages
 	// Find returns all directories that exist, by a key that identifies each, or nil
 	// if the search failed. If only a part of the search failed, it returns an error
-	// and the directories that it found.
-	Find(now time.Time) (map[string]Location, error)
-	// Name names the searched file system or directory in messages.
-	Name() string
+	// and the directories that it found. It may block.
+	Find func(now time.Time) (map[string]Location, error)
 }
 
-// Location is a directory of rings that a [Finder] has found. It must be safe for
+// Location is a directory of rings that a [Finder] has found. Its functions are safe for
 // concurrent use.
-type Location interface {
-	// Holder returns the holder of the rings.
-	Holder() drain.Holder
-	// Path returns the path of the directory when it was found.
-	Path() string
+type Location struct {
+	Path   string // when it was found
+	Holder drain.Holder
 	// OpenDir opens a directory at or below Path. The error wraps errGone if the directory
 	// was removed with its container.
-	OpenDir(name string) (*files.Dir, error)
+	OpenDir func(name string) (*files.Dir, error)
 	// HasRings reports whether agents may have rings in the directory, and not only
-	// stores.
-	HasRings() bool
+	// stores; always if nil.
+	HasRings func() bool
 	// Identify sets the ID and the resource of a ring's agent, such as its pod, and reports whether
 	// a process has the ring mapped. It must not block. A ring is drained before the process that has
 	// it mapped is known. Its agent is exported once it is known, because the attributes of the
 	// process are part of the stream: the result is Sought until a search that began after since has
-	// ended. Meanwhile, the ID is empty if it depends on the process.
-	Identify(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, Mapped)
+	// ended. Meanwhile, the ID is empty if it depends on the process. If Identify is nil, IdentifyStore is
+	// called without a process.
+	Identify func(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, Mapped)
 	// IdentifyStore sets the ID and the resource of an agent from one of its processes.
-	IdentifyStore(a drain.Agent, pid int64) drain.Agent
+	IdentifyStore func(a drain.Agent, pid int64) drain.Agent
+}
+
+// hasRings reports whether agents may have rings in the directory.
+func (l *Location) hasRings() bool { return l.HasRings == nil || l.HasRings() }
+
+// identify calls Identify.
+func (l *Location) identify(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, Mapped) {
+	if l.Identify == nil {
+		return l.IdentifyStore(a, 0), MaybeMapped
+	}
+	return l.Identify(a, r, since)
+}
+
+// Configured returns a Finder of configured directories, which may come and go. pod is the UID of the pod of
+// all their agents; "" without one.
+func Configured(dirs []string, pod string, by IdentifyBy) Finder {
+	return Finder{Name: "directories", Find: func(time.Time) (map[string]Location, error) {
+		found := make(map[string]Location)
+		for _, dir := range dirs {
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				return nil, err
+			}
+			found[abs] = Location{
+				Path: abs, Holder: drain.Holder{Place: abs, Shared: true},
+				OpenDir: func(name string) (*files.Dir, error) { return files.OpenDir(abs, name) },
+				IdentifyStore: func(a drain.Agent, _ int64) drain.Agent {
+					if pod == "" {
+						return a
+					}
+					return by.identify(a, origin{pod: pod})
+				},
+			}
+		}
+		return found, nil
+	}}
 }
 
 // WatcherConfig configures a [Watcher]. Config applies to each directory that the
@@ -163,7 +198,7 @@ func (w *Watcher) update(found map[string]Location) {
 		}
 	}
 	for key, d := range w.watched {
-		if found[key] == nil {
+		if _, exists := found[key]; !exists {
 			delete(w.watched, key)
 			d.abandon()
 			w.closing = append(w.closing, d)
@@ -177,9 +212,9 @@ const maxDirectories = 16
 
 // admit starts to watch a directory, unless its container already has too many.
 func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
-	h, same := l.Holder(), 0
+	h, same := l.Holder, 0
 	for _, d := range slices.AppendSeq(slices.Clone(w.closing), maps.Values(w.watched)) {
-		if d.holder == h {
+		if d.at.Holder == h {
 			same++
 		}
 	}
@@ -190,10 +225,10 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 		return
 	}
 	err := fmt.Errorf("%v has more than %d directories of rings; remove what its agents don't need", h, maxDirectories)
-	w.refused[l.Path()] = Refusal{Reason: "budget", Err: err}
-	if _, reported := before[l.Path()]; !reported {
+	w.refused[l.Path] = Refusal{Reason: "budget", Err: err}
+	if _, reported := before[l.Path]; !reported {
 		w.notices.Report(notice.Notice{
-			Kind: notice.BudgetReached, Level: slog.LevelWarn, Path: w.cfg.Finder.Name(), Pod: h.Pod, Container: h.Container, Err: err,
+			Kind: notice.BudgetReached, Level: slog.LevelWarn, Path: w.cfg.Finder.Name, Pod: h.Pod, Container: h.Container, Err: err,
 			Text: "not all directories are watched, and the events in the others aren't counted",
 		})
 	}
@@ -205,7 +240,7 @@ func (w *Watcher) reportSearch(err error) {
 	before := w.missing
 	w.missing = err
 	w.mu.Unlock()
-	n := notice.Notice{Path: w.cfg.Finder.Name(), Level: slog.LevelWarn, Err: err}
+	n := notice.Notice{Path: w.cfg.Finder.Name, Level: slog.LevelWarn, Err: err}
 	switch {
 	case err != nil && before == nil:
 		n.Kind, n.Text = notice.DiscoveryFailed, "discovery of agents is incomplete"
@@ -288,7 +323,7 @@ func (w *Watcher) Stop(ctx context.Context) error {
 	select {
 	case <-w.ended:
 	case <-ctx.Done():
-		err = fmt.Errorf("stop discovering agents in %s: %w", w.cfg.Finder.Name(), ctx.Err())
+		err = fmt.Errorf("stop discovering agents in %s: %w", w.cfg.Finder.Name, ctx.Err())
 	}
 	all := w.directories()
 	errs := make([]error, len(all))

@@ -89,7 +89,7 @@ func (p *pods) opened() map[string]drain.Agent {
 
 func TestKubeletFindsMatchingVolumes(t *testing.T) {
 	x := newPods(t, func(c *WatcherConfig) {
-		c.Finder = Kubelet{Pods: c.Finder.Name(), Volumes: []string{"shm", "ring*"}}.Finder(DefaultIdentifyBy)
+		c.Finder = Kubelet{Pods: c.Finder.Name, Volumes: []string{"shm", "ring*"}}.Finder(DefaultIdentifyBy)
 	})
 	x.agent("uid-1", "shm", "decode")
 	x.agent("uid-2", "shm", "decode") // the same name in another pod
