@@ -79,7 +79,7 @@ var ringSize = 4096*16 + os.Getpagesize()
 // mapping returns the line of a file in the root that is mapped for writing and has the size of a
 // ring. Newlines in path are escaped as the kernel does.
 func (h *host) mapping(path string) string {
-	return fmt.Sprintf("7f0000000000-%x rw-s 00000000 00:1a 5678      %s%s\n", 0x7f0000000000+ringSize, h.root,
+	return fmt.Sprintf("7f0000000000-%x rw-s 00000000 00:1a 5678      %s%s\n", uint64(0x7f0000000000)+uint64(ringSize), h.root,
 		strings.ReplaceAll(path, "\n", `\012`))
 }
 
