@@ -64,7 +64,7 @@ func eachMinute(t *testing.T, check func(t *testing.T, f *fleets.Fleet, samples 
 			if len(f.Members) > 100 {
 				step *= 10
 			}
-			for i := len(samples); i > step; i -= step {
+			for i := step + 1; i <= len(samples); i += step { // forward, as tools do
 				check(t, &f, samples[:i])
 			}
 		})

@@ -10,27 +10,33 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// crashLoops returns the agents that restart, or exit and start, again and again.
+// crashLoops returns the agents that restart, or exit and start, again and again. An agent with stores has another
+// one in each life.
 func (h *history) crashLoops(i int) (list []Finding) {
+	restarts, newest := make(map[Identity]float64), make(map[Identity]Identity) // by identity without ID
 	for _, a := range h.agents {
-		t := h.tracks[a]
-		changes := 0
-		for n := h.index(i, CrashWindow) + 1; n <= i; n++ {
-			if before, now := t.up(n-1), t.up(n); n > t.first && before != now && before != Unknown && now != Unknown {
-				changes++
-			}
+		t, name, exits := h.tracks[a], a, 0
+		name.ID = ""
+		for n := max(t.first, h.index(i, CrashWindow)) + 1; n <= i; n++ {
+			exits += boolean(t.up(n-1) == Yes && t.up(n) == No)
 		}
-		restarts := h.during(t, i, CrashWindow).restarts
-		if restarts < Restarts && changes < 2*Restarts-1 {
-			continue
+		restarts[name] += max(h.during(t, i, CrashWindow).restarts, float64(exits))
+		if other, ok := newest[name]; !ok || h.tracks[other].first < t.first {
+			newest[name] = a
 		}
-		list = append(list, Finding{
-			Kind: CrashLoop, Severity: Warning, Agents: []Identity{a}, Ratio: restarts, Short: "restarts again and again",
-			What:     fmt.Sprintf("%s restarts again and again.", a),
-			Evidence: []string{fmt.Sprintf("in %s: %.0f restarts, and %d changes between running and exited", units.Age(CrashWindow), restarts, changes)},
-			Not:      "It isn't a rollout: that restarts an agent once.",
-			Next:     "Check the exit code of its process, the events of its pod, and dmesg.",
-		})
+	}
+	for _, a := range h.agents {
+		name := a
+		name.ID = ""
+		if n := restarts[name]; n >= Restarts && newest[name] == a {
+			list = append(list, Finding{
+				Kind: CrashLoop, Severity: Warning, Agents: []Identity{a}, Ratio: n, Short: "restarts again and again",
+				What:     fmt.Sprintf("%s restarts again and again.", a),
+				Evidence: []string{fmt.Sprintf("%.0f restarts or exits in %s", n, units.Age(CrashWindow))},
+				Not:      "It isn't a rollout: that restarts an agent once.",
+				Next:     "Check the exit code of its process, the events of its pod, and dmesg.",
+			})
+		}
 	}
 	return list
 }

@@ -105,6 +105,9 @@ func unitTest(t *testing.T, f *fleets.Fleet, kind string) []byte {
 		expect(fmt.Sprintf("group (%s)", firing(`,severity="critical"`, within)), some)
 	}
 	for label, list := range names {
+		if label != "host_name" { // no Collector is to blame
+			expect("count by (alertname) ("+firing(`,host_name!="",nixl_agent_name=""`, within)+")", none)
+		}
 		if label != "service_name" {
 			expect(fmt.Sprintf("count by (alertname, %s) (%s)", label, firing(fmt.Sprintf(`,%s!="",%[1]s!~%q`, label, strings.Join(list, "|")), within)), none)
 		}
@@ -120,6 +123,9 @@ func newSeries(f *fleets.Fleet, kind string) map[string][]string {
 		for n := range readings {
 			r := &readings[n]
 			labels := labelsOf(r.Identity)
+			if r.Stream > 0 {
+				labels += fmt.Sprintf(", instance=%q", fmt.Sprint(r.Stream))
+			}
 			add := func(name, more string, v any) {
 				key := name + "{" + labels + more + "}"
 				for len(list[key]) < i {

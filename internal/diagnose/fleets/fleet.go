@@ -46,6 +46,7 @@ type State struct {
 	Memory  uint64             // registered, in bytes
 
 	Restarted bool // the agent restarts, and its totals go on
+	NewStore  bool // likewise, but its totals are a new stream, as those of a prometheus_mp store are
 }
 
 // Member is an agent of a fleet.
@@ -88,6 +89,7 @@ const (
 // Reading is the state of an agent, with what only the metrics have.
 type Reading struct {
 	diagnose.Agent
+	Stream int                   // 0, unless the agent had other stores before
 	Speeds [2]diagnose.Histogram // of writes and reads
 }
 
@@ -145,7 +147,7 @@ func (r *run) restart() {
 	if r.sums.Ring != nil {
 		ring.Restarts = r.sums.Ring.Restarts
 	}
-	r.sums = Reading{Agent: diagnose.Agent{
+	r.sums = Reading{Stream: r.sums.Stream, Agent: diagnose.Agent{
 		Identity: r.agent, Errors: make(map[string]uint64), Ring: ring,
 		Sizes: histogram(semconv.TransferSize.Bounds), Times: histogram(semconv.TransferDuration.Bounds),
 	}}
@@ -163,7 +165,10 @@ func add(h diagnose.Histogram, v float64, n uint64) { h.Counts[sort.SearchFloat6
 
 // step adds a state to the totals. It returns nil if the agent is absent.
 func (r *run) step(s State) *Reading {
-	if s.Restart {
+	if s.NewStore {
+		r.sums.Stream++
+	}
+	if s.Restart || s.NewStore {
 		r.restart()
 	}
 	ring, memory := *r.sums.Ring, int64(s.Memory)

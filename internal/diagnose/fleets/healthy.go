@@ -14,7 +14,7 @@ import (
 
 // Healthy returns fleets without a problem.
 func Healthy() []Fleet {
-	list := slices.Concat(mixed(), changing(), loaded())
+	list := slices.Concat(mixed(), changing(), loaded(), everyday())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found + 5*time.Minute
@@ -204,5 +204,83 @@ func loaded() []Fleet {
 		}))},
 		{Name: "reads and writes of different speed", Members: same("decode", 5, always(usual(), reads(at(4*mib, 12*gb, 20))))},
 		{Name: "an agent that only reads, among writers", Members: except("decode", 6, 2, always(usual()), always(reads(usual())))},
+	}
+}
+
+// everyday returns fleets that change in ways that no limit was chosen for.
+func everyday() []Fleet {
+	fine := always(usual())
+	busier := func(by float64) Load {
+		l := usual()
+		l.Rate *= by
+		return l
+	}
+	// gone returns what an agent does that exits at a time, and whose ring is removed soon.
+	gone := func(at time.Duration) func(time.Duration) State {
+		return func(t time.Duration) State {
+			switch {
+			case t >= at+30*time.Second:
+				return State{Absent: true}
+			case t >= at:
+				return State{Up: diagnose.No}
+			}
+			return fine(t)
+		}
+	}
+	small := at(1*mib, 38*gb, 120)
+	return []Fleet{
+		{Name: "a job that is scaled down", Length: 70 * time.Minute, Members: members("decode", 8, func(i int) func(time.Duration) State {
+			if i < 4 {
+				return then(fine, always(busier(1.5)))
+			}
+			return gone(Begin + time.Duration(i-4)*2*time.Minute)
+		})},
+		{Name: "a job that is scaled up, with a slow start", Length: 70 * time.Minute, Members: members("decode", 8, func(i int) func(time.Duration) State {
+			begin := Begin + time.Duration(i)*time.Minute
+			return func(t time.Duration) State {
+				switch {
+				case i >= 4 && t < begin:
+					return State{Absent: true}
+				case i >= 4 && t < begin+90*time.Second:
+					return State{Loads: []Load{slowed(busier(0.2), 3)}}
+				}
+				return fine(t)
+			}
+		})},
+		{Name: "the end of a batch job", Length: 70 * time.Minute, Members: members("batch", 6, func(i int) func(time.Duration) State { return gone(Begin + time.Duration(i)*10*time.Second) })},
+		{Name: "a job that is replaced as a whole", Length: 70 * time.Minute, Members: append(
+			members("decode", 4, func(int) func(time.Duration) State { return gone(Begin) }),
+			func() []Member {
+				list := same("decode", 4, with(fine, func(t time.Duration, s *State) { s.Absent = t < Begin+2*time.Minute }))
+				for i := range list {
+					list[i].Name += "-new"
+				}
+				return list
+			}()...)},
+		{Name: "another ratio of prefill and decode", Length: 70 * time.Minute, Members: same("nixl", 6, then(always(usual(), reads(usual())), always(busier(2))))},
+		{Name: "larger blocks", Length: 70 * time.Minute, Members: same("decode", 5, then(fine, always(at(12*mib, 46*gb, 10))))},
+		{Name: "a model with other sizes", Length: 70 * time.Minute, Members: rollout(4, Begin, func() Load { return small })},
+		{Name: "caches that warm up", Length: time.Hour, Members: same("decode", 5, func(t time.Duration) State {
+			warm := min(1, t.Minutes()/20)
+			l := at(uint64(512*kib+warm*3.5*mib), 20*gb+warm*25*gb, 20+40*warm)
+			return State{Loads: []Load{l}, Memory: uint64(1<<34 + warm*(1<<35))}
+		})},
+		{Name: "a lull without transfers every quarter of an hour", Length: 2 * time.Hour, Members: same("decode", 5, func(t time.Duration) State {
+			if t%(15*time.Minute) >= 11*time.Minute {
+				return State{}
+			}
+			return fine(t)
+		})},
+		{Name: "a host whose clock jumps by two minutes", Members: members("decode", 6, func(i int) func(time.Duration) State {
+			return with(fine, func(t time.Duration, s *State) { s.Absent = i%2 == 1 && during(t, Begin, 2*time.Minute) })
+		})},
+		{Name: "Collectors that restart twice for an upgrade", Members: members("decode", 6, func(i int) func(time.Duration) State {
+			return with(fine, func(t time.Duration, s *State) {
+				begin := Begin + time.Duration(i%2)*2*time.Minute
+				s.Absent = during(t, begin, 45*time.Second) || during(t, begin+5*time.Minute, 45*time.Second)
+				s.Restart = t == begin+45*time.Second || t == begin+5*time.Minute+45*time.Second
+			})
+		})},
+		{Name: "a new agent that only writes", Members: except("nixl", 6, 2, always(usual(), reads(usual())), with(always(busier(2)), func(t time.Duration, s *State) { s.Absent = t < Begin }))},
 	}
 }

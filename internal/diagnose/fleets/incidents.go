@@ -13,7 +13,7 @@ import (
 
 // Incidents returns fleets with a problem that begins at Begin and must be found by Found.
 func Incidents() []Fleet {
-	list := slices.Concat(slow(), stalled(), failing(), changed(), telemetry())
+	list := slices.Concat(slow(), stalled(), failing(), changed(), telemetry(), untuned())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found
@@ -292,6 +292,78 @@ func telemetry() []Fleet {
 				list[2].Host = "alone"
 				return list
 			}(),
+		},
+	}
+}
+
+// untuned returns fleets that no limit was chosen for.
+func untuned() []Fleet {
+	fine := always(usual())
+	since := func(do func(time.Duration) State, change func(t time.Duration, s *State)) func(time.Duration) State {
+		return with(do, func(t time.Duration, s *State) {
+			if t >= Begin {
+				change(t-Begin, s)
+			}
+		})
+	}
+	storage := Load{Size: 512 * mib, Time: 800 * time.Millisecond, Post: 100 * time.Microsecond, Rate: 1}
+	return []Fleet{
+		{
+			Name: "a slow rollout to half the speed", Alerts: []Alert{{"NIXLAgentSlower", "k8s_pod_name", "decode-1-0"}, {"NIXLAgentSlower", "k8s_pod_name", "decode-1-1"}, {"NIXLAgentSlower", "k8s_pod_name", "decode-1-2"}},
+			Members: rollout(6, Begin, func() Load { return slowed(usual(), 2) }),
+		},
+		{
+			Name: "the storage of one host becomes slow", Want: wants(diagnose.Straggler, "storage-2"), Alerts: []Alert{{"NIXLStraggler", "nixl_agent_name", "storage-2"}},
+			Members: append(except("storage", 5, 2, always(storage), then(always(storage), always(slowed(storage, 4)))), same("decode", 4, fine)...),
+		},
+		{
+			Name: "both directions of one NIC at half speed", Want: wants(diagnose.Straggler, "decode-3"), Alerts: agents("NIXLStraggler", 3),
+			Members: some(8, []int{3}, always(usual(), reads(usual())), then(always(usual(), reads(usual())), always(slowed(usual(), 2), slowed(reads(usual()), 2)))),
+		},
+		{
+			Name: "half of the agents lose half of their speed", Want: wants(diagnose.Slower, "decode-0", "decode-2", "decode-4", "decode-6"), Alerts: agents("NIXLAgentSlower", 0, 2, 4, 6),
+			Members: some(8, []int{0, 2, 4, 6}, fine, later(slowed(usual(), 2))),
+		},
+		{
+			Name: "a link that becomes slower by the minute", Want: wants(diagnose.Straggler, "decode-1"), Alerts: agents("NIXLStraggler", 1),
+			Members: some(5, []int{1}, fine, func(t time.Duration) State {
+				return State{Loads: []Load{slowed(usual(), 1+max(0, t-Begin).Minutes()/2)}}
+			}),
+		},
+		{
+			Name: "an agent in a fast loop of restarts", Alerts: agents("NIXLAgentCrashLoop", 2),
+			Members: some(4, []int{2}, fine, since(fine, func(t time.Duration, s *State) { s.Restarted = t%(45*time.Second) == 0 })),
+		},
+		{
+			Name: "an agent whose ring is new after each crash", Alerts: agents("NIXLAgentCrashLoop", 2),
+			Members: some(4, []int{2}, fine, since(fine, func(t time.Duration, s *State) { s.Restart = t%(2*time.Minute) == 0 })),
+		},
+		{
+			Name: "a crash loop of an agent with stores", Alerts: agents("NIXLAgentCrashLoop", 2),
+			Members: some(4, []int{2}, fine, since(fine, func(t time.Duration, s *State) {
+				if s.NewStore = t > 0 && t%(2*time.Minute) == 0; t%(2*time.Minute) >= 90*time.Second {
+					s.Loads, s.Up = nil, diagnose.No
+				}
+			})),
+		},
+		{
+			Name: "agents that hang one after the other", Want: wants(diagnose.Stalled, "decode-0", "decode-1", "decode-2"), Alerts: agents("NIXLAgentStalled", 0, 1, 2), Critical: true,
+			Members: members("decode", 6, func(i int) func(time.Duration) State {
+				return func(t time.Duration) State {
+					if i < 3 && t >= Begin+time.Duration(i)*time.Minute {
+						return State{}
+					}
+					return fine(t)
+				}
+			}),
+		},
+		{
+			Name: "a few operations of each agent of a host fail", Want: wants(diagnose.SomeFail, "decode-1", "decode-3"), Alerts: agents("NIXLAgentErrors", 1, 3),
+			Members: some(4, []int{1, 3}, fine, since(fine, func(_ time.Duration, s *State) { s.Errors = map[string]float64{"backend": 1} })),
+		},
+		{
+			Name: "a ring that is nearly full", Want: wants(diagnose.NearlyFull, "decode-1"), Alerts: agents("NIXLRingNearlyFull", 1),
+			Members: some(3, []int{1}, fine, since(fine, func(_ time.Duration, s *State) { s.Fill = 0.9 })),
 		},
 	}
 }
