@@ -416,6 +416,27 @@ func TestHangFailureAndRecoveryOfTheStoreAreReported(t *testing.T) {
 	}
 }
 
+// Otherwise, totals that aren't stored would count as stored, and their agent could give way.
+func TestSaveThatFailedIsRepeated(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.step()
+	b.hangs = true
+	b.agent().dirty = true // as after a commit without a checkpoint
+	b.step()
+	b.step(saved{batch: b.batch, err: errors.New("disk full")})
+	if !b.agent().unsaved() {
+		t.Error("the totals count as stored")
+	}
+	b.hangs = false
+	for range 3 {
+		b.step()
+	}
+	if b.agent().unsaved() {
+		t.Error("the totals aren't stored")
+	}
+}
+
 func TestOwnerWakesAtTheDeadlineOfACollection(t *testing.T) {
 	b := newHarness(t)
 	b.start(ringbuf.Consume, true)
