@@ -104,7 +104,7 @@ func (m *member) close(t *testing.T) {
 // incident is found by has a finding, or counts as not judged.
 func TestNoIncidentThatBeganBeforeLooksWell(t *testing.T) {
 	for _, f := range fleets.Incidents() {
-		if len(f.Want) == 0 || len(f.Members) > 100 {
+		if len(f.Want) == 0 || len(f.Members) > 100 || f.Want[0].Kind == diagnose.NearlyFull { // no ring is filled here
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {
