@@ -87,6 +87,23 @@ func (p *pods) opened() map[string]drain.Agent {
 	return agents
 }
 
+func TestWatcherSearchesAgainAfterItsInterval(t *testing.T) {
+	searches := make(chan struct{})
+	newPods(t, func(c *WatcherConfig) {
+		c.Interval = time.Millisecond
+		c.Finder.Find = func(time.Time) (map[string]Location, error) {
+			select {
+			case searches <- struct{}{}:
+			case <-t.Context().Done():
+			}
+			return nil, nil //nolint:nilnil // nothing changes
+		}
+	})
+	for range 3 {
+		<-searches
+	}
+}
+
 func TestKubeletFindsMatchingVolumes(t *testing.T) {
 	x := newPods(t, func(c *WatcherConfig) {
 		c.Finder = Kubelet{Pods: c.Finder.Name, Volumes: []string{"shm", "ring*"}}.Finder(DefaultIdentifyBy)
