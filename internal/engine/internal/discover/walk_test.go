@@ -136,16 +136,16 @@ func TestWalkIsLimited(t *testing.T) {
 // they weren't consumed.
 func outside(t *testing.T) *ringbuf.Writer {
 	t.Helper()
-	victim, err := ringbuf.Create(filepath.Join(t.TempDir(), "agent"), ringbuf.V4, 16)
+	target, err := ringbuf.Create(filepath.Join(t.TempDir(), "agent"), ringbuf.V4, 16)
 	must.OK(t, err)
 	t.Cleanup(func() {
-		if n, _ := victim.Len(); n != 5 {
+		if n, _ := target.Len(); n != 5 {
 			t.Errorf("a ring outside the directory was consumed: %d of 5 events are left", n)
 		}
-		_ = victim.Close()
+		_ = target.Close()
 	})
-	push(t, victim, 5)
-	return victim
+	push(t, target, 5)
+	return target
 }
 
 // Another user may replace a directory with a link.
@@ -155,14 +155,14 @@ func TestLinkInPlaceOfDirectoryIsNotFollowed(t *testing.T) {
 		"an open ring":   func(_ *testing.T, x *fixture) { x.ring("sub/agent", ringbuf.V4, 16) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, victim := newFixture(t), outside(t)
+			x, target := newFixture(t), outside(t)
 			sub := x.path("sub")
 			must.OK(t, os.Mkdir(sub, 0o750))
 			before(t, x)
 			d := x.directory(func(c *options) { c.Include = []string{"**"} })
 			x.round(d)
 			rename(t, sub, filepath.Join(t.TempDir(), "away"))
-			must.OK(t, os.Symlink(filepath.Dir(victim.Path()), sub))
+			must.OK(t, os.Symlink(filepath.Dir(target.Path()), sub))
 			d.checkPath(d.record("sub/agent"))
 			x.advance(time.Second)
 			d.look()
@@ -182,7 +182,7 @@ func TestDirReplacedDuringWalkIsSkipped(t *testing.T) {
 		"link": func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, victim := newFixture(t), outside(t)
+			x, target := newFixture(t), outside(t)
 			const dirs = 50 // at least one of them comes after a file
 			dir := func(i int) string { return x.path(fmt.Sprint("dir-", i)) }
 			for i := range dirs {
@@ -192,7 +192,7 @@ func TestDirReplacedDuringWalkIsSkipped(t *testing.T) {
 			var once sync.Once
 			replace := func() {
 				for i := range dirs {
-					if err := errors.Join(os.Remove(dir(i)), put(dir(i), filepath.Dir(victim.Path()))); err != nil {
+					if err := errors.Join(os.Remove(dir(i)), put(dir(i), filepath.Dir(target.Path()))); err != nil {
 						t.Error(err)
 					}
 				}

@@ -536,7 +536,7 @@ func TestWorkForAContainerIsLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t)
 			b.start(ringbuf.Consume, tc.saves)
-			calm, _ := b.add("/calm", large, Holder{Pod: "pod", Container: "victim"})
+			calm, _ := b.add("/calm", large, Holder{Pod: "pod", Container: "calm"})
 			full := make([]*ringbuf.Writer, tc.rings)
 			for i := range full {
 				full[i], _ = b.add(fmt.Sprint("/full-", i), tc.capacity, tc.holder)
