@@ -71,7 +71,10 @@ If record crashes, the file is readable up to the last second.
 			if len(args) > 1 {
 				dir = args[1]
 			}
-			if f.interval <= 0 {
+			switch {
+			case f.duration < 0:
+				return usagef("--duration %v: must be 0 or more", f.duration)
+			case f.interval <= 0:
 				return usagef("--interval %v: must be positive", f.interval)
 			}
 			return f.run(cmd.Context(), w, args[0], dir)

@@ -78,6 +78,8 @@ The receiver can log slow transfers by the same conditions; see its setting logs
 
 func (f *slowFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	switch {
+	case f.duration < 0:
+		return usagef("--duration %v: must be 0 or more", f.duration)
 	case f.slowTransfer < 0:
 		return usagef("--slow-transfer %v: must be 0 or more", f.slowTransfer)
 	case !(f.minThroughput >= 0 && f.minThroughput <= math.MaxInt64):
