@@ -103,9 +103,9 @@ endif
 
 # The root directory must not change while this runs.
 .PHONY: mutate
-mutate: ## Apply bugs to the core, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]; random ones: PKG="bridge/session internal/tally" (or all) [N=30] [SEED=1] [IMPORTERS=1]
+mutate: ## Apply bugs to the core, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]; random ones: PKG="bridge/session internal/tally" (or all) [N=30] [SEED=1] [IMPORTERS=1] [TESTS=1]
 ifdef PKG
-	@go run ./internal/mutate/random -n=$(or $(N),30) -seed=$(or $(SEED),1) $(if $(IMPORTERS),-importers) $(filter-out all,$(PKG))
+	@go run ./internal/mutate/random -n=$(or $(N),30) -seed=$(or $(SEED),1) $(if $(IMPORTERS),-importers) $(if $(TESTS),-tests) $(filter-out all,$(PKG))
 else
 	go run ./internal/mutate -seeds=$(or $(SEEDS),20000) -every=$(or $(EVERY),1) -only="$(ONLY)"
 endif

@@ -37,16 +37,22 @@ type judge struct {
 	own           []suite
 	// Their tests run only if own don't find a mutant.
 	importers []suite
+	// What each of own finds; nil if the first test that fails is enough.
+	finders *finders
 }
 
 // newJudge runs all tests without a mutation. Those that fail then don't judge.
-func newJudge(ctx context.Context, root, scratch string, p goPackage, all []goPackage, importers bool) (*judge, error) {
+func newJudge(ctx context.Context, root, scratch string, p goPackage, all []goPackage, importers, tests bool) (*judge, error) {
 	j := &judge{root: root, scratch: scratch, pkg: p}
 	if err := j.overlay("", nil); err != nil {
 		return nil, err
 	}
 	if s, ok := j.suite(ctx, p); ok {
 		j.own = append(j.own, s)
+		if tests {
+			verbose, _ := j.run(ctx, s, "-test.v")
+			j.finders = newFinders(verbose)
+		}
 	}
 	if importers || len(j.own) == 0 {
 		for _, importer := range all {
@@ -72,7 +78,7 @@ func (j *judge) suite(ctx context.Context, p goPackage) (suite, bool) {
 		return suite{}, false
 	}
 	start := time.Now()
-	if text, ok := j.run(ctx, s); !ok {
+	if text, ok := j.run(ctx, s, "-test.failfast"); !ok {
 		fmt.Fprintf(os.Stderr, "the tests of %s fail without a mutation:\n%s", p.ImportPath, text)
 		return suite{}, false
 	}
@@ -93,7 +99,12 @@ func (j *judge) judge(ctx context.Context, m mutant) (verdict, error) {
 		if !j.compile(ctx, s.goPackage) {
 			return invalid, ctx.Err()
 		}
-		if _, ok := j.run(ctx, s); !ok {
+		if j.finders != nil {
+			if failed := j.failing(ctx, s); len(failed) > 0 {
+				j.finders.add(failed)
+				return foundByPackage, ctx.Err()
+			}
+		} else if _, ok := j.run(ctx, s, "-test.failfast"); !ok {
 			return foundByPackage, ctx.Err()
 		}
 	}
@@ -101,7 +112,7 @@ func (j *judge) judge(ctx context.Context, m mutant) (verdict, error) {
 		if !j.compile(ctx, s.goPackage) {
 			return foundByImporter, ctx.Err()
 		}
-		if _, ok := j.run(ctx, s); !ok {
+		if _, ok := j.run(ctx, s, "-test.failfast"); !ok {
 			return foundByImporter, ctx.Err()
 		}
 	}
@@ -143,13 +154,13 @@ func (j *judge) do(ctx context.Context, p goPackage, args ...string) bool {
 	return cmd.Run() == nil
 }
 
-// run runs compiled tests until the first one fails, and reports whether all pass. A
-// mutant that needs a lot of memory fails, too.
-func (j *judge) run(ctx context.Context, s suite) (text []byte, passed bool) {
+// run runs compiled tests, and reports whether all pass. A mutant that needs a lot of memory
+// fails, too.
+func (j *judge) run(ctx context.Context, s suite, flags ...string) (text []byte, passed bool) {
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-c", `ulimit -v 8000000; exec "$@"`, "bash",
-		j.program(s.goPackage), "-test.failfast", "-test.short", "-test.timeout="+(s.limit-10*time.Second).String())
+	cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", `ulimit -v 8000000; exec "$@"`, "bash",
+		j.program(s.goPackage), "-test.short", "-test.timeout=" + (s.limit - 10*time.Second).String()}, flags...)...)
 	cmd.Dir = s.Dir
 	cmd.WaitDelay = time.Second // for its children
 	text, err := cmd.CombinedOutput()

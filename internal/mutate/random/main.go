@@ -9,7 +9,9 @@
 //
 // A bug is judged by the tests of its package, in short mode. With -importers, and for a
 // package without tests, it is then judged by those of all packages that import it. Mutants
-// that don't compile don't count, and neither do those in equivalent.txt.
+// that don't compile don't count, and neither do those in equivalent.txt. With -tests, a table
+// shows which tests find nothing that others don't: a test may go if it is superfluous among
+// some hundred mutants.
 package main
 
 import (
@@ -39,10 +41,11 @@ func main() {
 	n := flag.Int("n", 30, "number of mutants of each package")
 	seed := flag.Uint64("seed", 1, "of the random choice")
 	importers := flag.Bool("importers", false, "run the tests of packages that import it, too")
+	tests := flag.Bool("tests", false, "print what each test finds")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, flag.Args(), *n, *seed, *importers); err != nil {
+	if err := run(ctx, os.Stdout, flag.Args(), *n, *seed, *importers, *tests); err != nil {
 		fmt.Fprintln(os.Stderr, "random:", err)
 		os.Exit(1)
 	}
@@ -71,7 +74,7 @@ func (p goPackage) imports(path string) bool {
 
 // run prints the missed mutants of the packages in directories, and a table. Without
 // directories, it takes all packages.
-func run(ctx context.Context, out io.Writer, dirs []string, n int, seed uint64, importers bool) error {
+func run(ctx context.Context, out io.Writer, dirs []string, n int, seed uint64, importers, tests bool) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -106,13 +109,16 @@ func run(ctx context.Context, out io.Writer, dirs []string, n int, seed uint64, 
 		if len(mutants) == 0 {
 			continue
 		}
-		j, err := newJudge(ctx, root, scratch, p, all, importers)
+		j, err := newJudge(ctx, root, scratch, p, all, importers, tests)
 		if err != nil {
 			return err
 		}
 		counts, err := j.judgeSome(ctx, out, mutants, n, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
 			return err
+		}
+		if j.finders != nil {
+			j.finders.print(out)
 		}
 		judged := counts[foundByPackage] + counts[foundByImporter] + counts[missed]
 		fmt.Fprintf(&table, "| %s | %d%% | %d | %d |\n", strings.TrimPrefix(p.Dir, root+string(filepath.Separator)),
