@@ -38,8 +38,6 @@ const (
 	ErrorType       = "error.type"
 	EventCategory   = "nixl.event.category"
 	EventName       = "nixl.event.name"
-	PeerAgentName   = "nixl.agent.peer.name"
-	BackendName     = "nixl.backend.name"
 	MetricOverflow  = "otel.metric.overflow"
 
 	KernelID    = "ringkernel.kernel.id"

@@ -165,18 +165,6 @@ func nixlPointAttributes() []Attribute {
 				"end at the first NUL, and are converted to valid UTF-8.",
 			Examples: []string{"agent_tx_bytes", "agent_err_backend", "unknown_event_21"},
 		},
-		{
-			Key: PeerAgentName, Type: "string",
-			Description: "Name of the agent on the other side of the transfer.",
-			Note:        "Only Go agents can set it.",
-			Examples:    []string{"prefill-3"},
-		},
-		{
-			Key: BackendName, Type: "string",
-			Description: "NIXL backend that ran the transfer, as NIXL spells it.",
-			Note:        "Only Go agents can set it.",
-			Examples:    []string{"UCX", "GDS", "POSIX"},
-		},
 	}
 }
 

@@ -56,7 +56,7 @@ func TestEveryAttributeIsUsedAndItsPresenceStated(t *testing.T) {
 			t.Errorf("%s has neither examples nor values", a.Key)
 		}
 	}
-	used := map[string]bool{semconv.PeerAgentName: true, semconv.BackendName: true} // for programs to add
+	used := make(map[string]bool)
 	for _, a := range semconv.ResourceAttributes() {
 		used[a.Key] = true
 	}

@@ -6,16 +6,11 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-
-	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Agent records the transfers, memory registrations and errors of a Go program
@@ -28,25 +23,12 @@ import (
 // Each method that records takes the context of the operation and passes it to
 // the SDK, which takes exemplars from it. Recording ignores cancellation.
 type Agent struct {
-	*core
-	*series // nil with a ring
-}
+	name   string
+	series *series // nil with a ring
+	buffer *buffer // nil without a ring and sinks
+	closed atomic.Bool
 
-// core is the state that an agent shares with the agents derived from it by
-// [Agent.With].
-type core struct {
-	name        string
-	instruments *instruments // nil with a ring
-	root        *series      // of the agent itself; nil with a ring
-	buffer      *buffer      // nil without a ring and sinks
-	closed      atomic.Bool
-
-	zeros        sync.Once
 	registration metric.Registration // nil with a ring
-
-	mu      sync.Mutex // guards what follows
-	derived map[attribute.Distinct]*Agent
-	all     []*series // of the agent and of the derived agents
 
 	closing  sync.Once
 	closeErr error
@@ -61,89 +43,32 @@ type core struct {
 // already writes the same ring. Agents with the same name and MeterProvider share their
 // series, so that nixl.agent.up is their number.
 func New(name string, opts ...Option) (*Agent, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return nil, fmt.Errorf("agent name %q: must be a file name: not empty, not . or .., without / and NUL", name)
 	}
-	a, err := newAgent(name, opts)
+	a := &Agent{name: name}
+	c, err := newConfig(opts)
+	if err == nil && !c.ring {
+		a.series = newSeries(name, c.provider)
+	}
+	if err == nil && (c.ring || len(c.sinks) > 0) {
+		a.buffer, err = openBuffer(a, &c)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", name, err)
 	}
-	return a, nil
-}
-
-// checkName rejects a name that isn't valid as a ring's file name.
-func checkName(name string) error {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
-		return fmt.Errorf("agent name %q: must be a file name: not empty, not . or .., without / and NUL", name)
-	}
-	return nil
-}
-
-func newAgent(name string, opts []Option) (*Agent, error) {
-	c, err := newConfig(opts)
-	if err != nil {
-		return nil, err
-	}
-	a := &Agent{core: &core{name: name, derived: make(map[attribute.Distinct]*Agent)}}
-	if err := a.openBuffer(&c); err != nil {
-		return nil, err
-	}
-	if c.provider != nil {
-		var attributes []attribute.KeyValue
-		if !c.nameInResource {
-			attributes = append(attributes, attribute.String(semconv.AgentName, text.Valid(name)))
-		}
-		a.root = newSeries(attributes, attribute.Set{})
-		a.series, a.all = a.root, []*series{a.root}
-		a.register(c.provider)
+	if !c.ring {
+		a.registration = a.series.in.register(a.observe)
 	}
 	return a, nil
 }
 
-// maxDerived bounds the memory for attributes of high cardinality. Each set takes
-// 6 KB.
-const maxDerived = 1000
-
-// With returns an agent that adds attributes to every data point, such as the
-// peer and the backend of transfers:
-//
-//	peer := a.With(attribute.NewSet(
-//		attribute.String(semconv.PeerAgentName, "prefill-3"),
-//		attribute.String(semconv.BackendName, "UCX"),
-//	))
-//	peer.Transfer(ctx, agent.Transmit, bytes, postTime, totalTime)
-//
-// The receiver a doesn't record these values as well, so the sum over all
-// attributes is the total. Recording costs the same as without attributes. With
-// itself takes a lock and looks up the set; if possible, call it once per peer.
-// The same set returns the same agent, also if it is added in several calls. Keys and
-// values must be valid UTF-8.
-//
-// The two agents share the ring and the sinks, whose events have no attributes.
-// Closing one closes both. After 1000 sets, the agent of a further set records without its
-// attributes.
-func (a *Agent) With(attributes attribute.Set) *Agent {
-	if a == nil || a.series == nil || attributes.Len() == 0 {
-		return a
+// observe is the agent's callback. A closed agent observes nothing, also in a collection
+// that began before its callback was unregistered.
+func (a *Agent) observe(o metric.Observer) {
+	if !a.closed.Load() {
+		a.series.observe(o)
 	}
-	if a.added.Len() > 0 {
-		attributes = attribute.NewSet(slices.Concat(a.added.ToSlice(), attributes.ToSlice())...)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if known := a.derived[attributes.Equivalent()]; known != nil {
-		return known
-	}
-	switch {
-	case a.closed.Load():
-		return a
-	case len(a.derived) >= maxDerived:
-		return &Agent{core: a.core, series: a.root}
-	}
-	derived := &Agent{core: a.core, series: newSeries(a.root.attributes, attributes)}
-	a.derived[attributes.Equivalent()] = derived
-	a.all = append(a.all, derived.series)
-	return derived
 }
 
 // Flush writes the staged events to the ring and the sinks immediately, instead
@@ -161,11 +86,12 @@ func (a *Agent) Flush() error {
 //
 // The agent can be closed before or after the MeterProvider is shut down. With Close,
 // the series of nixl.agent.up, nixl.memory.usage and the last values of transfers and
-// memory end. The counters and the histograms stay in the SDK, and so does
-// nixl.event.last_value. An agent created with the same name continues them.
+// memory end. The counters and the histograms stay in the SDK. An agent created with the
+// same name continues them.
 //
-// Close waits for the sinks and for a running collection, so neither a sink nor a
-// callback of the MeterProvider must call it. Close the sinks after the agent. Further calls return the result of the first one.
+// Close waits for the sinks and for a running collection, so none of these may call it: a
+// sink, a callback of the MeterProvider, and OpenTelemetry's error handler. Close the sinks
+// after the agent. Further calls return the result of the first one.
 func (a *Agent) Close() error {
 	if a == nil {
 		return nil
@@ -176,8 +102,8 @@ func (a *Agent) Close() error {
 		if a.buffer != nil {
 			err = a.buffer.close()
 		}
-		if a.registration != nil {
-			a.zeros.Do(a.addZeros)
+		if a.series != nil {
+			a.series.addZeros()
 			// Without a lock, because the SDK waits for a running collection.
 			err = errors.Join(err, a.registration.Unregister())
 		}

@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
-	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -40,7 +38,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 		}},
 		{"receive twice, the last without bytes and duration", func(a *agent.Agent) {
 			a.Transfer(ctx, agent.Receive, 1<<20, 3*us, 10*us)
-			a.Transfer(ctx, agent.Receive, -1, -us, 999*time.Nanosecond)
+			a.Transfer(ctx, agent.Receive, -1, -us, -time.Hour)
 		}, map[string]float64{
 			"nixl.transfer.io{nixl.transfer.direction=receive}":         1 << 20,
 			"nixl.transfer.requests{nixl.transfer.direction=receive}":   2,
@@ -68,22 +66,6 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 			"nixl.errors{error.type=remote_disconnect}": 2,
 			"nixl.errors{error.type=unknown}":           1,
 		}},
-		{"custom events", func(a *agent.Agent) {
-			a.Event(ctx, ringbuf.CategoryBackend, "ucx_am_messages", 7)
-			a.Event(ctx, ringbuf.CategoryBackend, "ucx_am_messages", 5)
-			a.Event(ctx, ringbuf.CategoryTransfer, "odd", 1)
-			a.Event(ctx, ringbuf.CategorySystem, strings.Repeat("n", 40), 1)
-			a.Event(ctx, ringbuf.CategoryConnection, "bad\xff\x00rest", 1)
-		}, map[string]float64{
-			"nixl.event.value{nixl.event.category=backend,nixl.event.name=ucx_am_messages}":                     12,
-			"nixl.event.last_value{nixl.event.category=backend,nixl.event.name=ucx_am_messages}":                5,
-			"nixl.event.value{nixl.event.category=custom,nixl.event.name=odd}":                                  1,
-			"nixl.event.last_value{nixl.event.category=custom,nixl.event.name=odd}":                             1,
-			"nixl.event.value{nixl.event.category=system,nixl.event.name=nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn}":      1,
-			"nixl.event.last_value{nixl.event.category=system,nixl.event.name=nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn}": 1,
-			"nixl.event.value{nixl.event.category=connection,nixl.event.name=bad\uFFFD}":                        1,
-			"nixl.event.last_value{nixl.event.category=connection,nixl.event.name=bad\uFFFD}":                   1,
-		}},
 		{"drops", func(a *agent.Agent) { a.EventsDropped(ctx, 48_380) }, map[string]float64{
 			"nixl.telemetry.events.dropped{}": 48_380,
 		}},
@@ -104,7 +86,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 func TestErrorsAndDropsStartAtZero(t *testing.T) {
 	b := newBackend()
 	b.agent(t)
-	got := metrictest.Values(collect(t, b.reader))
+	got := b.all(t)
 	want := map[string]float64{"nixl.agent.up{}": 1, "nixl.telemetry.events.dropped{}": 0}
 	for _, name := range []string{
 		"not_posted", "invalid_param", "backend", "not_found", "mismatch", "not_allowed", "repost_active", "unknown",
@@ -134,7 +116,7 @@ func TestDataPointsCarryTheAgentName(t *testing.T) {
 	for i, name := range []string{"one", "two", "bad\xff"} {
 		b.named(t, name).MemoryRegistered(ctx, int64(i+1))
 	}
-	got := b.values(t)
+	got := b.all(t)
 	for i, name := range []string{"one", "two", "bad\uFFFD"} {
 		if v := got["nixl.memory.registered{nixl.agent.name="+name+"}"]; v != float64(i+1) {
 			t.Errorf("%s registered %v, want %d", name, v, i+1)
@@ -148,13 +130,9 @@ func TestNilAgentDoesNothing(t *testing.T) {
 	a.MemoryRegistered(ctx, 1)
 	a.MemoryDeregistered(ctx, 1)
 	a.Error(ctx, semconv.ErrorBackend)
-	a.Event(ctx, ringbuf.CategoryCustom, "x", 1)
 	a.EventsDropped(ctx, 1)
 	if got := a.RingTelemetry(); got != (agent.RingTelemetry{}) {
 		t.Errorf("RingTelemetry: %+v", got)
-	}
-	if with := a.With(attribute.NewSet(attribute.Bool("x", true))); with != nil {
-		t.Errorf("With: %v", with)
 	}
 	if err := a.Flush(); err != nil {
 		t.Error(err)
@@ -172,12 +150,24 @@ func TestDirectionsHaveNames(t *testing.T) {
 
 func TestInvalidFileNameIsRejected(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "a/b", "../a", "a\x00b"} {
-		_, errNew := agent.New(name, agent.WithMeterProvider(newBackend().provider))
-		_, errResource := agent.ResourceAttributes(name, "")
-		for _, err := range []error{errNew, errResource} {
-			if err == nil || !strings.Contains(err.Error(), "must be a file name") {
-				t.Errorf("%q: error %v", name, err)
-			}
+		if _, err := agent.New(name, agent.WithMeterProvider(newBackend().provider)); err == nil || !strings.Contains(err.Error(), "must be a file name") {
+			t.Errorf("%q: error %v", name, err)
 		}
 	}
+}
+
+func TestRecordingDoesNotAllocate(t *testing.T) {
+	a := newBackend().agent(t)
+	if n := testing.AllocsPerRun(100, func() { do(a) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestClosedAgentRecordsNothing(t *testing.T) {
+	b := newBackend()
+	a := b.agent(t)
+	closeAgent(t, a)
+	do(a)
+	b.expect(t, map[string]float64{})
+	must.OK(t, a.Close())
 }

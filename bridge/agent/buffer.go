@@ -22,20 +22,19 @@ import (
 // buffer stages an agent's events and flushes them to its ring and its sinks at
 // the end of each run interval, as the telemetry thread of a NIXL agent does.
 type buffer struct {
-	agent *core
-	times bool // each event needs its time
+	agent    *Agent
+	sinks    []sink.Sink
+	capacity int
 
 	staging  sync.Mutex // guards what follows; held only to copy events
 	events   []ringbuf.Event
 	dropped  uint64 // because the buffer was full, since the last flush
 	allDrops uint64 // because the buffer was full or closed, in total
-	capacity int
-	closed   bool // the last flush has begun
+	closed   bool   // the last flush has begun
 
 	flushing sync.Mutex // guards what follows
 	spare    []ringbuf.Event
 	ring     *ringWriter // may be nil
-	sinks    []sink.Sink
 	batch    []sink.Event
 	lost     uint64 // events that a sink didn't write
 	failing  bool   // the last background flush failed
@@ -44,34 +43,27 @@ type buffer struct {
 	stopped sync.WaitGroup
 }
 
-// openBuffer creates the ring and starts flushing. It does nothing for an agent that has
-// neither a ring nor sinks.
-func (c *core) openBuffer(cfg *config) (err error) {
-	if !cfg.ring && len(cfg.sinks) == 0 {
-		return nil
-	}
+// openBuffer creates the ring, if any, and starts flushing.
+func openBuffer(a *Agent, cfg *config) (*buffer, error) {
 	b := &buffer{
-		agent:    c,
-		times:    len(cfg.sinks) > 0 || cfg.ring && cfg.layout == ringbuf.V1,
-		events:   make([]ringbuf.Event, 0, cfg.capacity),
-		spare:    make([]ringbuf.Event, 0, cfg.capacity),
-		capacity: cfg.capacity,
-		sinks:    cfg.sinks,
-		stop:     make(chan struct{}),
+		agent: a, sinks: cfg.sinks, capacity: cfg.capacity,
+		events: make([]ringbuf.Event, 0, cfg.capacity),
+		spare:  make([]ringbuf.Event, 0, cfg.capacity),
+		stop:   make(chan struct{}),
 	}
 	if cfg.ring {
-		if b.ring, err = createRing(filepath.Join(cfg.dir, c.name), cfg); err != nil {
-			return err
+		var err error
+		if b.ring, err = createRing(filepath.Join(cfg.dir, a.name), cfg.capacity); err != nil {
+			return nil, err
 		}
 	}
-	c.buffer = b
 	b.stopped.Go(func() { b.run(cfg.runInterval) })
-	return nil
+	return b, nil
 }
 
 // stage stages all of the events, or drops all of them.
 func (b *buffer) stage(events ...ringbuf.Event) {
-	if b.times {
+	if len(b.sinks) > 0 { // a ring has no times
 		now := uint64(time.Now().UnixMicro())
 		for i := range events {
 			events[i].TimestampMicros = now
@@ -81,7 +73,7 @@ func (b *buffer) stage(events ...ringbuf.Event) {
 	defer b.staging.Unlock()
 	if b.closed { // meanwhile: the SDK has counted the operation
 		b.allDrops += uint64(len(events))
-		b.agent.drop(context.Background(), uint64(len(events)))
+		b.agent.series.drop(context.Background(), uint64(len(events)))
 		return
 	}
 	if len(b.events)+len(events) > b.capacity {
@@ -132,7 +124,7 @@ func (b *buffer) flushAnd(last bool) error {
 	b.spare = events
 	staged := uint64(len(events))
 	if dropped > 0 {
-		b.agent.drop(context.Background(), dropped)
+		b.agent.series.drop(context.Background(), dropped)
 		report := ringbuf.NewEvent(ringbuf.TypeEventsDropped, dropped)
 		report.TimestampMicros = uint64(time.Now().UnixMicro())
 		events = append(events, report)
@@ -150,7 +142,7 @@ func (b *buffer) flushAnd(last bool) error {
 			if err := s.Write(b.batch); err != nil {
 				errs = append(errs, err)
 				b.lost += staged
-				b.agent.drop(context.Background(), staged)
+				b.agent.series.drop(context.Background(), staged)
 			}
 		}
 	}
@@ -181,6 +173,5 @@ func (b *buffer) close() error {
 	if b.ring != nil {
 		err = errors.Join(err, b.ring.close())
 	}
-	b.sinks = nil
 	return err
 }

@@ -31,7 +31,6 @@
 //	Agent.MemoryRegistered      nixl.memory.registered, .usage, .last.size
 //	Agent.MemoryDeregistered    nixl.memory.deregistered, .usage, .last.size
 //	Agent.Error                 nixl.errors
-//	Agent.Event                 nixl.event.value, nixl.event.last_value
 //	Agent.EventsDropped         nixl.telemetry.events.dropped
 //
 // The metrics are instruments of the SDK. Views, temporality, cardinality limits,
@@ -39,28 +38,20 @@
 // while the agent is open. It ends with [Agent.Close], as nixl.memory.usage and the
 // last values of transfers and memory do; the other series stay in the SDK.
 //
-// [Agent.With] adds attributes to all data points, such as semconv.PeerAgentName
-// and semconv.BackendName. Each set of attributes has its own series, so don't add
-// attributes with many values, such as request IDs.
+// The receiver reports each agent with its own resource. A MeterProvider has only
+// one resource, so each data point carries the agent's name as the attribute
+// nixl.agent.name, and several agents can share a provider.
 //
 // Each agent has a series of nixl.errors for each of the 12 types, so from 167 agents
 // on, their series reach the SDK's default limit of 2,000 per instrument, and the SDK
 // counts the errors of further ones without their attributes. Raise it with
 // sdkmetric.WithCardinalityLimit.
 //
-// # Identity
-//
-// The receiver reports each agent with its own resource. A MeterProvider has only
-// one resource, so by default each data point carries the agent's name as the
-// attribute nixl.agent.name, and several agents can share a provider. To report an
-// agent with the same resource as the receiver would, use [WithNameInResource] and
-// a separate provider with the attributes of [ResourceAttributes].
-//
 // # Rings and sinks
 //
 // An agent with a ring needs no pipeline. The program that reads the ring reports
 // the metrics; the agent itself only provides [Agent.RingTelemetry]. A ring can't
-// carry attributes and exemplars. [WithSinks] passes each event to sinks, in
+// carry exemplars. [WithSinks] passes each event to sinks, in
 // addition to a MeterProvider or a ring; see package bridge/sink.
 //
 // # Cost
@@ -70,7 +61,6 @@
 // allocates, except in a sampled span. bridge/README.md in the repository has the
 // figures, and shows how to install this package.
 //
-// An agent, and each set of attributes passed to [Agent.With], takes 6 KB, in addition to the
-// SDK's series. A ring or sinks add two buffers for staged events: 0.5 MB with NIXL's default
-// of 4096 slots.
+// An agent takes 6 KB, in addition to the SDK's series. A ring or sinks add two buffers for
+// staged events: 0.5 MB with NIXL's default of 4096 slots.
 package agent

@@ -5,14 +5,13 @@ package agent_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
@@ -34,16 +33,15 @@ type backend struct {
 	reader   *sdkmetric.ManualReader
 }
 
-func newBackend(opts ...sdkmetric.Option) *backend {
-	b := &backend{reader: sdkmetric.NewManualReader()}
-	b.provider = sdkmetric.NewMeterProvider(append(opts, sdkmetric.WithReader(b.reader))...)
-	return b
+func newBackend() *backend {
+	reader := sdkmetric.NewManualReader()
+	return &backend{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), reader}
 }
 
-// agent returns an agent whose data points don't carry its name.
+// agent returns an agent with the name a.
 func (b *backend) agent(t *testing.T, opts ...agent.Option) *agent.Agent {
 	t.Helper()
-	return b.named(t, "a", append(opts, agent.WithNameInResource())...)
+	return b.named(t, "a", opts...)
 }
 
 func (b *backend) named(t *testing.T, name string, opts ...agent.Option) *agent.Agent {
@@ -65,21 +63,25 @@ func closeAgent(t *testing.T, a *agent.Agent) {
 	must.OK(t, a.Close())
 }
 
-func collect(t *testing.T, reader sdkmetric.Reader) []metricdata.Metrics {
+// all collects the current values by metric and attributes, without the name of agent a.
+func (b *backend) all(t *testing.T) map[string]float64 {
 	t.Helper()
-	return metrictest.Collect(t, reader)
+	return withoutName(metrictest.Values(metrictest.Collect(t, b.reader)))
 }
 
-// values collects the current values and returns those that aren't 0, without
-// nixl.agent.up.
+func withoutName(values map[string]float64) map[string]float64 {
+	short := make(map[string]float64)
+	for key, v := range values {
+		short[strings.NewReplacer("nixl.agent.name=a,", "", ",nixl.agent.name=a}", "}", "nixl.agent.name=a}", "}").Replace(key)] = v
+	}
+	return short
+}
+
+// values returns the values that aren't 0, without nixl.agent.up.
 func (b *backend) values(t *testing.T) map[string]float64 {
 	t.Helper()
-	all := metrictest.Values(collect(t, b.reader))
-	for key, v := range all {
-		if v == 0 || strings.HasPrefix(key, semconv.AgentUp.Name) {
-			delete(all, key)
-		}
-	}
+	all := b.all(t)
+	maps.DeleteFunc(all, func(key string, v float64) bool { return v == 0 || strings.HasPrefix(key, semconv.AgentUp.Name) })
 	return all
 }
 
@@ -90,10 +92,6 @@ func (b *backend) expect(t *testing.T, want map[string]float64) {
 	}
 }
 
-func peer(name string) attribute.Set {
-	return attribute.NewSet(attribute.String(semconv.PeerAgentName, name))
-}
-
 // do calls every method that records.
 func do(a *agent.Agent) {
 	a.Transfer(ctx, agent.Transmit, 4096, 15*us, 120*us)
@@ -101,6 +99,5 @@ func do(a *agent.Agent) {
 	a.MemoryRegistered(ctx, 300)
 	a.MemoryDeregistered(ctx, 100)
 	a.Error(ctx, semconv.ErrorBackend)
-	a.Event(ctx, 0, "x", 7)
 	a.EventsDropped(ctx, 3)
 }

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 
 	"go.opentelemetry.io/otel"
@@ -21,33 +22,31 @@ import (
 // because their series must end, and because storing a last value is cheaper than
 // recording it.
 type instruments struct {
+	meter *scope.Meter
+
 	io, requests, registered, deregistered metric.Int64Counter
-	errors, dropped, eventValue            metric.Int64Counter
+	errors, dropped                        metric.Int64Counter
 	size, duration, post, throughput       metric.Float64Histogram
-	eventLast                              metric.Int64Gauge
 
 	up, usage              metric.Int64ObservableUpDownCounter
 	lastSize, lastMemory   metric.Int64ObservableGauge
 	lastDuration, lastPost metric.Float64ObservableGauge
 }
 
-// register creates the instruments, and then registers the callback of the observable ones.
-// A collection can call it at once, so all that it reads must be set before.
-func (c *core) register(provider metric.MeterProvider) {
+func newInstruments(provider metric.MeterProvider) instruments {
 	m := scope.NewMeter(provider)
-	i := &instruments{
+	return instruments{
+		meter:        m,
 		io:           m.Counter(semconv.TransferIO),
 		requests:     m.Counter(semconv.TransferRequests),
 		registered:   m.Counter(semconv.MemoryRegistered),
 		deregistered: m.Counter(semconv.MemoryDeregistered),
 		errors:       m.Counter(semconv.Errors),
 		dropped:      m.Counter(semconv.TelemetryEventsDropped),
-		eventValue:   m.Counter(semconv.EventValue),
 		size:         m.Histogram(semconv.TransferSize),
 		duration:     m.Histogram(semconv.TransferDuration),
 		post:         m.Histogram(semconv.TransferPostDuration),
 		throughput:   m.Histogram(semconv.TransferThroughput),
-		eventLast:    m.Gauge(semconv.EventLastValue),
 		up:           m.ObservableUpDownCounter(semconv.AgentUp),
 		usage:        m.ObservableUpDownCounter(semconv.MemoryUsage),
 		lastSize:     m.ObservableGauge(semconv.TransferLastSize),
@@ -55,9 +54,17 @@ func (c *core) register(provider metric.MeterProvider) {
 		lastDuration: m.ObservableFloatGauge(semconv.TransferLastDuration),
 		lastPost:     m.ObservableFloatGauge(semconv.TransferLastPostDuration),
 	}
-	c.instruments = i
-	c.registration = m.Observe(c.observe, i.up, i.usage, i.lastSize, i.lastMemory, i.lastDuration, i.lastPost)
-	if err := m.Err(); err != nil { // the agent goes on without them
+}
+
+// register registers the callback of the observable instruments. A collection can call it at
+// once, so all that it reads must be set before.
+func (i *instruments) register(observe func(metric.Observer)) metric.Registration {
+	r := i.meter.Observe(func(_ context.Context, o metric.Observer) error {
+		observe(o)
+		return nil
+	}, i.up, i.usage, i.lastSize, i.lastMemory, i.lastDuration, i.lastPost)
+	if err := i.meter.Err(); err != nil { // the agent goes on without them
 		otel.Handle(fmt.Errorf("report metrics of an agent: %w", err))
 	}
+	return r
 }

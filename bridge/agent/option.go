@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -28,13 +27,11 @@ type optionFunc func(*config)
 func (f optionFunc) apply(c *config) { f(c) }
 
 type config struct {
-	provider       metric.MeterProvider // nil with a ring
-	nameInResource bool
-	sinks          []sink.Sink
+	provider metric.MeterProvider // nil for the global one
+	sinks    []sink.Sink
 
 	ring        bool
 	dir         string
-	layout      ringbuf.Layout
 	capacity    int // of the ring and of the staging buffer
 	runInterval time.Duration
 }
@@ -43,13 +40,6 @@ type config struct {
 // default, also for nil, is the global one. It can't be combined with [WithRing].
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return optionFunc(func(c *config) { c.provider = p })
-}
-
-// WithNameInResource omits the attribute nixl.agent.name from the data points.
-// Use it if the MeterProvider serves only this agent and its resource has the
-// attribute; see [ResourceAttributes].
-func WithNameInResource() Option {
-	return optionFunc(func(c *config) { c.nameInResource = true })
 }
 
 // WithRing makes the agent report through a ring, as NIXL agents do, instead of
@@ -61,17 +51,11 @@ func WithNameInResource() Option {
 // NIXL_TELEMETRY_ENABLE isn't read: the option itself enables the ring.
 //
 // Events are staged and pushed to the ring in a batch at the end of each run
-// interval. If the staging buffer is full, events are dropped. With layout V4, the
-// ring reports them as nixl.telemetry.events.dropped. The events of a transfer are
-// dropped together. See [Agent.RingTelemetry].
+// interval. If the staging buffer is full, events are dropped, and the ring reports them as
+// nixl.telemetry.events.dropped. The events of a transfer are dropped together. See
+// [Agent.RingTelemetry].
 func WithRing(dir string) Option {
 	return optionFunc(func(c *config) { c.ring, c.dir = true, dir })
-}
-
-// WithLayout sets the ring's layout. The default is V4, which current NIXL releases
-// write. It can't carry the events of [Agent.Event]; V1 can.
-func WithLayout(l ringbuf.Layout) Option {
-	return optionFunc(func(c *config) { c.layout = l })
 }
 
 // WithCapacity sets the number of slots of the ring: a power of two from 2 to
@@ -113,8 +97,6 @@ func newConfig(opts []Option) (config, error) {
 		return c, errNilSink
 	case c.ring && c.provider != nil:
 		return c, errTwice
-	case !c.ring:
-		c.provider = scope.Provider(c.provider)
 	}
 	if c.ring || len(c.sinks) > 0 {
 		return c, c.setRingDefaults()
@@ -127,9 +109,6 @@ func (c *config) setRingDefaults() error {
 	var errs [2]error
 	if c.dir == "" {
 		c.dir = env.Dir()
-	}
-	if c.layout == 0 {
-		c.layout = ringbuf.V4
 	}
 	if c.capacity == 0 {
 		c.capacity, errs[0] = env.BufferSize()

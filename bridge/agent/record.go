@@ -5,7 +5,6 @@ package agent
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -28,7 +27,7 @@ func (a *Agent) Transfer(ctx context.Context, d Direction, bytes int64, post, to
 	}
 	t := transfer{bytes: max(bytes, 0), post: max(post.Microseconds(), 0), total: max(total.Microseconds(), 0)}
 	if a.series != nil {
-		a.transfer(ctx, a.instruments, d, t)
+		a.series.transfer(ctx, d, t)
 	}
 	if a.buffer != nil {
 		a.buffer.stage(
@@ -42,19 +41,6 @@ func (a *Agent) Transfer(ctx context.Context, d Direction, bytes int64, post, to
 
 type transfer struct{ bytes, post, total int64 } // times in µs
 
-func (s *series) transfer(ctx context.Context, i *instruments, d Direction, t transfer) {
-	direction := &s.direction[d]
-	i.io.Add(ctx, t.bytes, direction.add...)
-	i.requests.Add(ctx, 1, direction.add...)
-	i.size.Record(ctx, float64(t.bytes), direction.record...)
-	i.throughput.Record(ctx, float64(semconv.Throughput(uint64(t.bytes), uint64(t.total))), direction.record...)
-	i.duration.Record(ctx, seconds(t.total), s.agent.record...)
-	i.post.Record(ctx, seconds(t.post), s.agent.record...)
-	s.last.size[d].Store(t.bytes)
-	s.last.post.Store(t.post)
-	s.last.duration.Store(t.total)
-}
-
 // MemoryRegistered records that memory was registered with the agent, in bytes.
 func (a *Agent) MemoryRegistered(ctx context.Context, bytes int64) {
 	if a == nil || a.closed.Load() {
@@ -62,8 +48,8 @@ func (a *Agent) MemoryRegistered(ctx context.Context, bytes int64) {
 	}
 	bytes = max(bytes, 0)
 	if a.series != nil {
-		a.instruments.registered.Add(ctx, bytes, a.agent.add...)
-		a.memory(register, bytes, bytes)
+		a.series.in.registered.Add(ctx, bytes, a.series.agent.add...)
+		a.series.memory(register, bytes, bytes)
 	}
 	if a.buffer != nil {
 		a.buffer.stage(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, uint64(bytes)))
@@ -79,20 +65,12 @@ func (a *Agent) MemoryDeregistered(ctx context.Context, bytes int64) {
 	}
 	bytes = max(bytes, 0)
 	if a.series != nil {
-		a.instruments.deregistered.Add(ctx, bytes, a.agent.add...)
-		a.memory(deregister, bytes, -bytes)
+		a.series.in.deregistered.Add(ctx, bytes, a.series.agent.add...)
+		a.series.memory(deregister, bytes, -bytes)
 	}
 	if a.buffer != nil {
 		a.buffer.stage(ringbuf.NewEvent(ringbuf.TypeMemoryDeregistered, uint64(bytes)))
 	}
-}
-
-func (s *series) memory(op memoryOperation, bytes, change int64) {
-	s.last.memory[op].Store(bytes)
-	if s.balance.Add(change) < 0 {
-		s.usageBroken.Store(true)
-	}
-	s.memoryUsed.Store(true)
 }
 
 // Error records a failed operation. errorType is the value of error.type that package
@@ -107,37 +85,10 @@ func (a *Agent) Error(ctx context.Context, errorType string) {
 		i = slices.Index(errorNames[:], semconv.ErrorUnknown)
 	}
 	if a.series != nil {
-		a.instruments.errors.Add(ctx, 1, a.errors[i].add...)
+		a.series.in.errors.Add(ctx, 1, a.series.errorTypes[i].add...)
 	}
 	if a.buffer != nil {
 		a.buffer.stage(ringbuf.NewEvent(ringbuf.TypeErrNotPosted+ringbuf.Type(i), 1))
-	}
-}
-
-// Event records a custom event. For each name, the metrics are the sum of the values
-// and the last value. A name ends at its first NUL or after 31 bytes, as in a ring.
-//
-// The category is one of those that NIXL reserves for backends and applications:
-// [ringbuf.CategoryCustom], [ringbuf.CategoryConnection], [ringbuf.CategoryBackend] or
-// [ringbuf.CategorySystem]. Any other counts as custom. Only rings of layout V1
-// carry custom events.
-func (a *Agent) Event(ctx context.Context, c ringbuf.Category, name string, value uint64) {
-	if a == nil || a.closed.Load() {
-		return
-	}
-	switch c {
-	case ringbuf.CategoryConnection, ringbuf.CategoryBackend, ringbuf.CategorySystem:
-	default:
-		c = ringbuf.CategoryCustom
-	}
-	cut := ringbuf.MakeName(name)
-	if a.series != nil {
-		p, v := a.named.of(a.series, c, cut.Bytes()), number(value)
-		a.instruments.eventValue.Add(ctx, v, p.add...)
-		a.instruments.eventLast.Record(ctx, v, p.record...)
-	}
-	if a.buffer != nil {
-		a.buffer.stage(ringbuf.Event{Category: c, Named: true, Name: cut, Value: value})
 	}
 }
 
@@ -148,21 +99,8 @@ func (a *Agent) EventsDropped(ctx context.Context, events uint64) {
 	if a == nil || a.closed.Load() {
 		return
 	}
-	if a.series != nil {
-		a.instruments.dropped.Add(ctx, number(events), a.agent.add...)
-	}
+	a.series.drop(ctx, events)
 	if a.buffer != nil {
 		a.buffer.stage(ringbuf.NewEvent(ringbuf.TypeEventsDropped, events))
 	}
 }
-
-// drop counts events that were dropped from the staging buffer, which an agent shares with
-// the agents derived from it.
-func (c *core) drop(ctx context.Context, events uint64) {
-	if c.instruments != nil {
-		c.instruments.dropped.Add(ctx, number(events), c.root.agent.add...)
-	}
-}
-
-// number converts a value to that of an instrument.
-func number(v uint64) int64 { return int64(min(v, math.MaxInt64)) }

@@ -20,7 +20,6 @@ type RingTelemetry struct {
 	DroppedStaging uint64 // dropped because the staging buffer was full, or the agent was just being closed
 	DroppedRing    uint64 // dropped because the ring was full (no reader, or a slow one) or its file is broken
 	DroppedSinks   uint64 // dropped because a sink returned an error
-	Unsupported    uint64 // dropped because the ring's layout can't carry them
 }
 
 // RingTelemetry returns the counts since the agent was created. Without a ring, it
@@ -57,7 +56,7 @@ var writers struct {
 	open []*ringWriter
 }
 
-func createRing(path string, cfg *config) (*ringWriter, error) {
+func createRing(path string, capacity int) (*ringWriter, error) {
 	writers.mu.Lock()
 	defer writers.mu.Unlock()
 	if file, err := os.Stat(path); err == nil {
@@ -67,7 +66,7 @@ func createRing(path string, cfg *config) (*ringWriter, error) {
 			}
 		}
 	}
-	w, err := ringbuf.Create(path, cfg.layout, cfg.capacity)
+	w, err := ringbuf.Create(path, ringbuf.V4, capacity)
 	if err != nil {
 		return nil, err
 	}
@@ -87,34 +86,15 @@ func (r *ringWriter) close() error {
 	return r.w.Close()
 }
 
-// push tries to push each event once and drops it if the ring is full. If the ring
-// is broken, push drops all events and returns an error the first time.
+// push pushes the events that fit into the ring, and drops the others. If the ring is broken,
+// push drops all events and returns an error the first time.
 func (r *ringWriter) push(events []ringbuf.Event) error {
-	if r.w.Layout() < ringbuf.V4 { // has no event for drops
-		all := len(events)
-		events = slices.DeleteFunc(slices.Clone(events), func(e ringbuf.Event) bool { return !e.Named && e.Type == ringbuf.TypeEventsDropped })
-		r.telemetry.Unsupported += uint64(all - len(events))
+	n, err := r.w.PushBatch(events)
+	r.telemetry.Written += uint64(n)
+	r.telemetry.DroppedRing += uint64(len(events) - n)
+	if r.broken {
+		return nil // already reported
 	}
-	for len(events) > 0 {
-		n, err := r.w.PushBatch(events)
-		r.telemetry.Written += uint64(n)
-		events = events[n:]
-		switch {
-		case len(events) == 0:
-			return nil
-		case err == nil:
-			r.telemetry.DroppedRing++
-		case errors.Is(err, ringbuf.ErrNoType):
-			r.telemetry.Unsupported++
-		default:
-			r.telemetry.DroppedRing += uint64(len(events))
-			if r.broken {
-				return nil // already reported
-			}
-			r.broken = true
-			return err
-		}
-		events = events[1:]
-	}
-	return nil
+	r.broken = err != nil
+	return err
 }

@@ -5,8 +5,7 @@ package agent
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -14,33 +13,27 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// series holds what an agent needs to record under one set of attributes: the
-// attribute sets of its points, and the values that its callback observes.
+// series are the series of an agent that reports through a MeterProvider: the attribute sets
+// of its points, and the values that its callback observes.
 type series struct {
-	attributes []attribute.KeyValue
-	added      attribute.Set // by Agent.With
+	in instruments
 
-	agent     point // without further attributes
-	direction [directions]point
-	operation [memoryOperations]point
-	errors    [statuses]point
-	named     namedPoints
+	agent      point // without further attributes
+	direction  [directions]point
+	operation  [memoryOperations]point
+	errorTypes [statuses]point
+	zeros      sync.Once
 
-	last        lastValues
+	// The last value of each kind, or -1.
+	lastSize           [directions]atomic.Int64
+	lastPost, lastTime atomic.Int64 // µs
+	lastMemory         [memoryOperations]atomic.Int64
+
 	balance     atomic.Int64 // bytes registered minus bytes deregistered
-	memoryUsed  atomic.Bool  // memory was registered or deregistered
 	usageBroken atomic.Bool  // more memory was deregistered than registered
-}
-
-// lastValues holds the last value of each kind, or -1.
-type lastValues struct {
-	size           [directions]atomic.Int64
-	post, duration atomic.Int64 // µs
-	memory         [memoryOperations]atomic.Int64
 }
 
 // point has the attributes of a data point, as options of the methods of instruments.
@@ -51,108 +44,90 @@ type point struct {
 	observe []metric.ObserveOption
 }
 
-func newSeries(attributes []attribute.KeyValue, added attribute.Set) *series {
-	s := &series{attributes: slices.Concat(attributes, added.ToSlice()), added: added}
-	s.agent = s.point()
-	s.last.duration.Store(-1)
+func newSeries(agent string, provider metric.MeterProvider) *series {
+	s := &series{in: newInstruments(provider)}
+	name := attribute.String(semconv.AgentName, text.Valid(agent))
+	newPoint := func(more ...attribute.KeyValue) point {
+		o := metric.WithAttributeSet(attribute.NewSet(append(more, name)...))
+		return point{[]metric.AddOption{o}, []metric.RecordOption{o}, []metric.ObserveOption{o}}
+	}
+	s.agent = newPoint()
+	s.lastTime.Store(-1)
 	for d := range s.direction {
-		s.direction[d] = s.point(attribute.String(semconv.Direction, directionNames[d]))
-		s.last.size[d].Store(-1)
+		s.direction[d] = newPoint(attribute.String(semconv.Direction, directionNames[d]))
+		s.lastSize[d].Store(-1)
 	}
 	for op := range s.operation {
-		s.operation[op] = s.point(attribute.String(semconv.MemoryOperation, operationNames[op]))
-		s.last.memory[op].Store(-1)
+		s.operation[op] = newPoint(attribute.String(semconv.MemoryOperation, operationNames[op]))
+		s.lastMemory[op].Store(-1)
 	}
 	for i, name := range errorNames {
-		s.errors[i] = s.point(attribute.String(semconv.ErrorType, name))
+		s.errorTypes[i] = newPoint(attribute.String(semconv.ErrorType, name))
 	}
 	return s
-}
-
-func (s *series) point(more ...attribute.KeyValue) point {
-	o := metric.WithAttributeSet(attribute.NewSet(append(more, s.attributes...)...))
-	return point{[]metric.AddOption{o}, []metric.RecordOption{o}, []metric.ObserveOption{o}}
-}
-
-// observe is the agent's callback. A closed agent observes nothing, also in a collection
-// that began before its callback was unregistered.
-func (c *core) observe(_ context.Context, o metric.Observer) error {
-	if c.closed.Load() {
-		return nil
-	}
-	c.zeros.Do(c.addZeros)
-	c.mu.Lock()
-	all := c.all // the elements never change
-	c.mu.Unlock()
-	o.ObserveInt64(c.instruments.up, 1, c.root.agent.observe...)
-	for _, s := range all {
-		s.observeLast(c.instruments, o)
-	}
-	return nil
 }
 
 // addZeros starts the errors and the drops at 0, so that an alert can fire on the first
 // one. It runs at the first collection or when the agent is closed, because the global
 // MeterProvider may be set after the agent is created.
-func (c *core) addZeros() {
-	for i := range c.root.errors {
-		c.instruments.errors.Add(context.Background(), 0, c.root.errors[i].add...)
-	}
-	c.drop(context.Background(), 0)
+func (s *series) addZeros() {
+	s.zeros.Do(func() {
+		for i := range s.errorTypes {
+			s.in.errors.Add(context.Background(), 0, s.errorTypes[i].add...)
+		}
+		s.drop(context.Background(), 0)
+	})
 }
 
-func (s *series) observeLast(i *instruments, o metric.Observer) {
-	for d := range s.last.size {
-		if v := s.last.size[d].Load(); v >= 0 {
-			o.ObserveInt64(i.lastSize, v, s.direction[d].observe...)
+// drop counts dropped events. It does nothing for an agent with a ring, which reports them.
+func (s *series) drop(ctx context.Context, events uint64) {
+	if s != nil {
+		s.in.dropped.Add(ctx, int64(min(events, math.MaxInt64)), s.agent.add...)
+	}
+}
+
+func (s *series) transfer(ctx context.Context, d Direction, t transfer) {
+	direction := &s.direction[d]
+	s.in.io.Add(ctx, t.bytes, direction.add...)
+	s.in.requests.Add(ctx, 1, direction.add...)
+	s.in.size.Record(ctx, float64(t.bytes), direction.record...)
+	s.in.throughput.Record(ctx, float64(semconv.Throughput(uint64(t.bytes), uint64(t.total))), direction.record...)
+	s.in.duration.Record(ctx, seconds(t.total), s.agent.record...)
+	s.in.post.Record(ctx, seconds(t.post), s.agent.record...)
+	s.lastSize[d].Store(t.bytes)
+	s.lastPost.Store(t.post)
+	s.lastTime.Store(t.total)
+}
+
+func (s *series) memory(op memoryOperation, bytes, change int64) {
+	s.lastMemory[op].Store(bytes)
+	if s.balance.Add(change) < 0 {
+		s.usageBroken.Store(true)
+	}
+}
+
+func (s *series) observe(o metric.Observer) {
+	s.addZeros()
+	o.ObserveInt64(s.in.up, 1, s.agent.observe...)
+	for d := range s.lastSize {
+		if v := s.lastSize[d].Load(); v >= 0 {
+			o.ObserveInt64(s.in.lastSize, v, s.direction[d].observe...)
 		}
 	}
-	if v := s.last.duration.Load(); v >= 0 {
-		o.ObserveFloat64(i.lastDuration, seconds(v), s.agent.observe...)
-		o.ObserveFloat64(i.lastPost, seconds(s.last.post.Load()), s.agent.observe...)
+	if v := s.lastTime.Load(); v >= 0 {
+		o.ObserveFloat64(s.in.lastDuration, seconds(v), s.agent.observe...)
+		o.ObserveFloat64(s.in.lastPost, seconds(s.lastPost.Load()), s.agent.observe...)
 	}
-	for op := range s.last.memory {
-		if v := s.last.memory[op].Load(); v >= 0 {
-			o.ObserveInt64(i.lastMemory, v, s.operation[op].observe...)
+	used := false
+	for op := range s.lastMemory {
+		if v := s.lastMemory[op].Load(); v >= 0 {
+			o.ObserveInt64(s.in.lastMemory, v, s.operation[op].observe...)
+			used = true
 		}
 	}
-	if usage := s.balance.Load(); s.memoryUsed.Load() && !s.usageBroken.Load() && usage >= 0 {
-		o.ObserveInt64(i.usage, usage, s.agent.observe...)
+	if usage := s.balance.Load(); used && usage >= 0 && !s.usageBroken.Load() {
+		o.ObserveInt64(s.in.usage, usage, s.agent.observe...)
 	}
-}
-
-// maxNames bounds the memory for prepared points. The SDK's cardinality limit bounds the
-// series.
-const maxNames = 200
-
-// namedPoints caches the points of custom events by category and name.
-type namedPoints struct {
-	mu     sync.Mutex
-	points map[eventName]point
-}
-
-type eventName struct {
-	category ringbuf.Category
-	name     string
-}
-
-// of returns the point of an event. It allocates only for a new name.
-func (n *namedPoints) of(s *series, c ringbuf.Category, name []byte) point {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	p, ok := n.points[eventName{c, string(name)}]
-	if ok {
-		return p
-	}
-	p = s.point(attribute.String(semconv.EventCategory, strings.ToLower(c.String())),
-		attribute.String(semconv.EventName, text.Valid(string(name))))
-	if n.points == nil {
-		n.points = make(map[eventName]point)
-	}
-	if len(n.points) < maxNames {
-		n.points[eventName{c, string(name)}] = p
-	}
-	return p
 }
 
 // seconds divides, as the receiver does, so that both report the same value.

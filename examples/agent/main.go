@@ -26,9 +26,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
@@ -62,19 +60,13 @@ func main() {
 func run(ctx context.Context, reader metric.Reader, ring string, w io.Writer) (result error) {
 	opts := []agent.Option{agent.WithRing(ring)}
 	if reader != nil {
-		// The resource that the Collector would report.
-		attributes, err := agent.ResourceAttributes(name, "")
-		if err != nil {
-			return err
-		}
-		provider := metric.NewMeterProvider(metric.WithReader(reader),
-			metric.WithResource(resource.NewWithAttributes(semconv.SchemaURL, attributes...)))
+		provider := metric.NewMeterProvider(metric.WithReader(reader))
 		defer func() {
 			last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
 			result = errors.Join(result, provider.Shutdown(last))
 		}()
-		opts = []agent.Option{agent.WithMeterProvider(provider), agent.WithNameInResource()}
+		opts = []agent.Option{agent.WithMeterProvider(provider)}
 	}
 	if os.Getenv(sink.CSVFileEnv) != "" {
 		file, err := sink.OpenCSVFromEnv()
@@ -100,7 +92,6 @@ func move(ctx context.Context, a *agent.Agent) (writes, missing int) {
 	from, to := make([]byte, blocks*size), make([]byte, blocks*size)
 	a.MemoryRegistered(ctx, blocks*size)
 	defer a.MemoryDeregistered(ctx, blocks*size)
-	peer := a.With(attribute.NewSet(attribute.String(semconv.PeerAgentName, "prefill-3")))
 	ticks := time.NewTicker(time.Millisecond)
 	defer ticks.Stop()
 	for {
@@ -113,10 +104,10 @@ func move(ctx context.Context, a *agent.Agent) (writes, missing int) {
 		post := time.Since(start)
 		if i := rand.IntN(blocks); rand.IntN(100) > 0 {
 			copy(to[i*size:(i+1)*size], from[i*size:])
-			peer.Transfer(ctx, agent.Transmit, size, post, time.Since(start))
+			a.Transfer(ctx, agent.Transmit, size, post, time.Since(start))
 			writes++
 		} else {
-			peer.Error(ctx, semconv.ErrorNotFound)
+			a.Error(ctx, semconv.ErrorNotFound)
 			missing++
 		}
 	}

@@ -26,7 +26,7 @@ func TestTransfersAreExportedAndInTheCSVFile(t *testing.T) {
 	exporter, err := stdoutmetric.New(stdoutmetric.WithWriter(&metrics))
 	must.OK(t, err)
 	writes, missing := runBriefly(t, metric.NewPeriodicReader(exporter), "")
-	for _, want := range []string{`"nixl.transfer.requests"`, fmt.Sprintf(`"Value":%d`, writes), `"nixl.agent.name"`, `"nixl.agent.peer.name"`} {
+	for _, want := range []string{`"nixl.transfer.requests"`, fmt.Sprintf(`"Value":%d`, writes), `"nixl.agent.name"`} {
 		if !strings.Contains(metrics.String(), want) {
 			t.Errorf("no %s in %s", want, &metrics)
 		}

@@ -169,37 +169,32 @@ func newAgent(b *testing.B, opts ...agent.Option) *agent.Agent {
 // SDK itself: two counters and four histograms.
 func BenchmarkTransfer(b *testing.B) {
 	ctx := context.Background()
-	for name, with := range map[string]attribute.Set{
-		"Plain": attribute.NewSet(),
-		"With":  attribute.NewSet(attribute.String(semconv.PeerAgentName, "p"), attribute.String(semconv.BackendName, "UCX")),
-	} {
-		attributes := append(with.ToSlice(), attribute.String(semconv.AgentName, "bench"), attribute.String(semconv.Direction, semconv.Transmit))
-		io, requests := newCounter(b, attributes...), newCounter(b, attributes...)
-		size, throughput := newHistogram(b, semconv.TransferSize.Bounds, attributes...), newHistogram(b, semconv.TransferThroughput.Bounds, attributes...)
-		duration, post := newHistogram(b, semconv.TransferDuration.Bounds, attributes...), newHistogram(b, semconv.TransferDuration.Bounds, attributes...)
-		records := call{"SDK-ns", func(int) {
-			io.otel.Add(ctx, 4096, io.set...)
-			requests.otel.Add(ctx, 1, requests.set...)
-			size.otel.Record(ctx, 4096, size.set...)
-			throughput.otel.Record(ctx, 34133333, throughput.set...)
-			duration.otel.Record(ctx, totalTime.Seconds(), duration.set...)
-			post.otel.Record(ctx, postTime.Seconds(), post.set...)
-		}}
-		observes := call{"client_golang-ns", func(int) {
-			io.prom.Add(4096)
-			requests.prom.Inc()
-			size.prom.Observe(4096)
-			throughput.prom.Observe(34133333)
-			duration.prom.Observe(totalTime.Seconds())
-			post.prom.Observe(postTime.Seconds())
-		}}
-		for _, goroutines := range []int{1, 2} {
-			b.Run(fmt.Sprintf("%s/%d", name, goroutines), func(b *testing.B) {
-				a := newAgent(b, agent.WithMeterProvider(newProvider())).With(with)
-				compare(b, goroutines, 200, records, observes,
-					call{"ns", func(int) { a.Transfer(ctx, agent.Transmit, 4096, postTime, totalTime) }})
-			})
-		}
+	attributes := []attribute.KeyValue{attribute.String(semconv.AgentName, "bench"), attribute.String(semconv.Direction, semconv.Transmit)}
+	io, requests := newCounter(b, attributes...), newCounter(b, attributes...)
+	size, throughput := newHistogram(b, semconv.TransferSize.Bounds, attributes...), newHistogram(b, semconv.TransferThroughput.Bounds, attributes...)
+	duration, post := newHistogram(b, semconv.TransferDuration.Bounds, attributes...), newHistogram(b, semconv.TransferDuration.Bounds, attributes...)
+	records := call{"SDK-ns", func(int) {
+		io.otel.Add(ctx, 4096, io.set...)
+		requests.otel.Add(ctx, 1, requests.set...)
+		size.otel.Record(ctx, 4096, size.set...)
+		throughput.otel.Record(ctx, 34133333, throughput.set...)
+		duration.otel.Record(ctx, totalTime.Seconds(), duration.set...)
+		post.otel.Record(ctx, postTime.Seconds(), post.set...)
+	}}
+	observes := call{"client_golang-ns", func(int) {
+		io.prom.Add(4096)
+		requests.prom.Inc()
+		size.prom.Observe(4096)
+		throughput.prom.Observe(34133333)
+		duration.prom.Observe(totalTime.Seconds())
+		post.prom.Observe(postTime.Seconds())
+	}}
+	for _, goroutines := range []int{1, 2} {
+		b.Run(fmt.Sprint(goroutines), func(b *testing.B) {
+			a := newAgent(b, agent.WithMeterProvider(newProvider()))
+			compare(b, goroutines, 200, records, observes,
+				call{"ns", func(int) { a.Transfer(ctx, agent.Transmit, 4096, postTime, totalTime) }})
+		})
 	}
 }
 

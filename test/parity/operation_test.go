@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// operation is an operation of an agent: a call of package agent, and the events
+// operation is an operation of an agent: a call of package agent, unless it has none, and the events
 // that NIXL's agents write for it.
 type operation struct {
 	do     func(*agent.Agent)
@@ -81,10 +81,7 @@ var categories = []ringbuf.Category{
 }
 
 func event(c ringbuf.Category, name string, value uint64) operation {
-	return operation{
-		do:     func(a *agent.Agent) { a.Event(context.Background(), c, name, value) },
-		events: []ringbuf.Event{ringbuf.NewNamedEvent(c, name, value)},
-	}
+	return operation{events: []ringbuf.Event{ringbuf.NewNamedEvent(c, name, value)}}
 }
 
 // stream returns the operations of a busy agent: transfers of many sizes and

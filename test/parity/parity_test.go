@@ -8,11 +8,9 @@ package parity
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -29,43 +27,17 @@ func TestBridgeExportsTheSameMetricsAsTheReceiver(t *testing.T) {
 		layout ringbuf.Layout
 		ops    []operation
 	}{
-		"no operation":    {ringbuf.V4, nil},
-		"one transfer":    {ringbuf.V4, []operation{transfer(agent.Transmit, 4096, 15_000, 120_000)}},
-		"only memory":     {ringbuf.V4, []operation{registered(10), deregistered(3)}},
-		"a busy agent":    {ringbuf.V4, append(stream(1, 2000), dropped(48_380), dropped(1))},
-		"layout v3":       {ringbuf.V3, stream(2, 500)},
-		"layout v2":       {ringbuf.V2, stream(3, 500)},
-		"layout v1":       {ringbuf.V1, append(stream(5, 500), ownEvents()...)},
-		"only own events": {ringbuf.V1, ownEvents()},
+		"no operation": {ringbuf.V4, nil},
+		"one transfer": {ringbuf.V4, []operation{transfer(agent.Transmit, 4096, 15_000, 120_000)}},
+		"only memory":  {ringbuf.V4, []operation{registered(10), deregistered(3)}},
+		"a busy agent": {ringbuf.V4, append(stream(1, 2000), dropped(48_380), dropped(1))},
+		"layout v3":    {ringbuf.V3, stream(2, 500)},
+		"layout v2":    {ringbuf.V2, stream(3, 500)},
+		"layout v1":    {ringbuf.V1, stream(5, 500)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ring := normalize(t, throughRing(t, c.layout, c.ops), ringOnly)
 			equal(t, ring, normalize(t, throughBridge(t, c.ops)))
-			equal(t, ring, normalize(t, throughBridge(t, c.ops, agent.WithNameInResource())))
 		})
-	}
-}
-
-// A Go agent has the same resource whether it exports by a ring or by OTLP.
-func TestGoAgentHasTheSameResourceInReceiverAndOTLP(t *testing.T) {
-	dir, ops := t.TempDir(), []operation{registered(1)}
-	a, err := agent.New(agentName, agent.WithRing(dir))
-	must.OK(t, err)
-	c := startReceiver(t, dir)
-	for _, op := range ops {
-		op.do(a)
-	}
-	must.OK(t, a.Close())
-	c.stop()
-	want := only(t, c.all()).ResourceMetrics().At(0).Resource().Attributes().AsRaw()
-
-	attributes, err := agent.ResourceAttributes(agentName, dir)
-	must.OK(t, err)
-	got := make(map[string]any)
-	for _, kv := range attributes {
-		got[string(kv.Key)] = kv.Value.AsInterface()
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("resource (-ring +OTLP):\n%s", d)
 	}
 }

@@ -131,11 +131,11 @@ func pipeline(t *testing.T, b *otlpfile.Sink, opts ...sdkmetric.PeriodicReaderOp
 
 // throughBridge returns the metrics that the SDK exports for a stream of
 // operations.
-func throughBridge(t *testing.T, ops []operation, opts ...agent.Option) pmetric.Metrics {
+func throughBridge(t *testing.T, ops []operation) pmetric.Metrics {
 	t.Helper()
 	b := otlpfile.NewSink(t)
 	provider := pipeline(t, b)
-	a, err := agent.New(agentName, append(opts, agent.WithMeterProvider(provider))...)
+	a, err := agent.New(agentName, agent.WithMeterProvider(provider))
 	must.OK(t, err)
 	for _, op := range ops {
 		op.do(a)
