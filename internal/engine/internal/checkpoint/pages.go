@@ -92,14 +92,16 @@ const Separator = "\x00"
 // ErrInvalid reports a value or an entry that can't be read.
 var ErrInvalid = errors.New("invalid checkpoint")
 
-// Keys returns the storage keys of all pages.
-func Keys() []string {
+// Keys returns the storage keys of all pages. The list is shared: it must not be changed.
+func Keys() []string { return names }
+
+var names = func() []string {
 	list := make([]string, keys)
 	for i := range list {
 		list[i] = fmt.Sprintf("agents-%02d", i)
 	}
 	return list
-}
+}()
 
 // PageOf returns the number of an agent's page, which is the index of its key.
 func PageOf(id string) int {
@@ -107,7 +109,7 @@ func PageOf(id string) int {
 	id, _, _ = strings.Cut(id, Separator)
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
-	return int(h.Sum32() >> 26)
+	return int(h.Sum32() % keys) // the upper bits of similar names are similar
 }
 
 // NewPages returns the pages with the values of all keys, or without any. Entries are kept until
@@ -213,7 +215,12 @@ func (p *Pages) Ops(now time.Time) (ops []Op) {
 
 // value returns the text of a page.
 func (p *Pages) value(i int) []byte {
-	text := fmt.Appendf(nil, "{\"Version\":%d}\n", version)
+	head := fmt.Sprintf("{\"Version\":%d}\n", version)
+	size := len(head)
+	for _, l := range p.pages[i] {
+		size += len(l.text)
+	}
+	text := append(make([]byte, 0, size), head...)
 	for _, id := range slices.Sorted(maps.Keys(p.pages[i])) {
 		text = append(text, p.pages[i][id].text...)
 	}

@@ -171,3 +171,16 @@ func TestEntryOfAnIDThatIsNotValidUTF8IsFoundAndRemoved(t *testing.T) {
 		}
 	}
 }
+
+// A page is written as a whole, so a save would write the totals of agents that haven't changed.
+func TestAgentsOfSimilarNamesAreSpreadOverThePages(t *testing.T) {
+	for _, format := range []string{"/run/nixl/worker-%d", "k8s:0b1c8d3e-6c52-4e0b-9a58-1f0f0a7c2f%02x/worker/run/nixl/agent-0"} {
+		used := make(map[int]bool)
+		for i := range keys {
+			used[PageOf(fmt.Sprintf(format, i))] = true
+		}
+		if len(used) < keys/2 {
+			t.Errorf("%d agents such as %s share %d pages, want at least %d", keys, format, len(used), keys/2)
+		}
+	}
+}
