@@ -22,6 +22,12 @@ type codeError struct{ code string }
 func (e codeError) Error() string     { return "code " + e.code + " at 0x7f3a" }
 func (e codeError) ErrorType() string { return e.code }
 
+// ErrorType panics if the error is a nil pointer.
+type pointerError struct{ code string }
+
+func (e *pointerError) Error() string     { return e.code }
+func (e *pointerError) ErrorType() string { return e.code }
+
 type plainError struct{ text string }
 
 func (e plainError) Error() string { return e.text }
@@ -30,6 +36,9 @@ func TestErrorsAreCountedByType(t *testing.T) {
 	given := ringkernel.WithErrorType(func(err error) string {
 		if errors.Is(err, fs.ErrNotExist) {
 			return "not_found"
+		}
+		if err, ok := err.(*pointerError); ok {
+			return err.code
 		}
 		return ""
 	})
@@ -44,6 +53,8 @@ func TestErrorsAreCountedByType(t *testing.T) {
 		{"wrapped", fmt.Errorf("a: %w", fmt.Errorf("b: %w", plainError{"secret"})), "ringkernel_test.plainError"},
 		{"a name from the option", &os.PathError{Op: "open", Path: "/secret", Err: fs.ErrNotExist}, "not_found"},
 		{"no name from the option", &os.PathError{Op: "open", Path: "/secret", Err: fs.ErrExist}, "*fs.PathError"},
+		{"a nil pointer", (*pointerError)(nil), "*ringkernel_test.pointerError"},
+		{"a nil pointer, wrapped", fmt.Errorf("step 3: %w", (*pointerError)(nil)), "*ringkernel_test.pointerError"},
 		{"not UTF-8", codeError{"bad\xff"}, "bad\uFFFD"},
 	} {
 		bubble(t, tt.name, func(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
-	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -130,18 +129,8 @@ func (k *Kernel) Error(ctx context.Context, err error) {
 	}
 	k.errors.Add(1)
 	k.lastError.Store(&err)
-	name := attribute.String(semconv.ErrorType, k.runtime.errorTypeOf(err))
+	name := attribute.String(semconv.ErrorType, errtype.Of(err, k.runtime.errorType))
 	k.runtime.instruments.errors.Add(ctx, 1, k.points.add, metric.WithAttributeSet(attribute.NewSet(name)))
-}
-
-// errorTypeOf returns the value of error.type for err.
-func (r *Runtime) errorTypeOf(err error) string {
-	if r.errorType != nil {
-		if name := r.errorType(err); name != "" {
-			return text.Valid(name)
-		}
-	}
-	return errtype.Of(err)
 }
 
 // latencies are the latencies since a reset.

@@ -38,6 +38,7 @@ type Session struct {
 	err      error      // why the files couldn't be created
 	totals   *totals
 	points   map[kind]*points
+	closed   bool
 	end      time.Time // zero before Close
 	closeErr error
 }
@@ -68,13 +69,20 @@ func Open(dir string, opts ...Option) (*Session, error) {
 	return s, errors.Join(s.err, metricsErr)
 }
 
-// openNamed opens the files under the configured name or, without one, under the
-// first free name for the session's start.
+// openNamed creates the directory, and opens the files under the configured name or, without
+// one, under the first free name for the session's start.
 func (s *Session) openNamed(dir string, c config) (*rowLog, error) {
 	base := cmp.Or(c.name, s.start.Local().Format("session_2006-01-02_15-04-05"))
+	s.files.name = base
+	if base != filepath.Base(base) || base == "." || base == ".." {
+		return nil, errors.New("the name is not a valid file name; choose one without path separators")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
 	for i, name := 2, base; ; i++ {
 		s.files = paths{name, filepath.Join(dir, name+".csv"), filepath.Join(dir, name+".json")}
-		rows, err := s.openFiles(dir)
+		rows, err := s.openFiles()
 		if c.name != "" || !errors.Is(err, fs.ErrExist) {
 			return rows, err
 		}
@@ -84,13 +92,7 @@ func (s *Session) openNamed(dir string, c config) (*rowLog, error) {
 
 // openFiles creates the CSV. Close creates the summary, which must not exist
 // yet.
-func (s *Session) openFiles(dir string) (*rowLog, error) {
-	if s.files.name != filepath.Base(s.files.name) || s.files.name == "." || s.files.name == ".." {
-		return nil, errors.New("the name is not a valid file name; choose one without path separators")
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
+func (s *Session) openFiles() (*rowLog, error) {
 	if _, err := os.Lstat(s.files.json); err == nil {
 		return nil, exists(&fs.PathError{Op: "open", Path: s.files.json, Err: fs.ErrExist})
 	}
@@ -135,7 +137,7 @@ func (s *Session) Record(ctx context.Context, p Packet) error {
 func (s *Session) log(p *Packet, message, errorType string) (*points, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed() {
+	if s.closed {
 		return nil, fmt.Errorf("record packet %d of session %q: %w", p.ID, s.files.name, os.ErrClosed)
 	}
 	if p.End.IsZero() || math.Abs(float64(p.End.Unix())) >= maxTime {
@@ -192,7 +194,7 @@ func (s *Session) count(total *int64, n int64) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed() {
+	if s.closed {
 		return false
 	}
 	*total += n
@@ -212,13 +214,11 @@ func (s *Session) Summary() Summary {
 
 func (s *Session) summary() Summary {
 	end := s.end
-	if !s.closed() {
+	if !s.closed {
 		end = s.clock()
 	}
 	return s.totals.summary(s.files, s.start, end)
 }
-
-func (s *Session) closed() bool { return !s.end.IsZero() }
 
 // Close ends the session and writes its summary. It joins the error of writing the
 // summary, the error of creating the files, and, if rows are missing in the CSV,
@@ -233,10 +233,10 @@ func (s *Session) Close() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed() {
+	if s.closed {
 		return s.closeErr
 	}
-	s.end = s.clock()
+	s.closed, s.end = true, s.clock()
 	err := s.err
 	if s.rows != nil {
 		err = errors.Join(s.rows.close(), s.summary().write(s.files.json, false))

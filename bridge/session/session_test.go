@@ -60,13 +60,23 @@ func TestSessionsOfOneSecondHaveDifferentNames(t *testing.T) {
 	}
 }
 
-// A clock that is set back and nil options are mistakes of others.
+// A clock may begin at the zero time, as that of a simulation.
+func TestSessionAtTheZeroTimeCanBeClosed(t *testing.T) {
+	s := openTest(t, t.TempDir(), WithClock(func() time.Time { return time.Time{} }))
+	closeTest(t, s)
+	closeTest(t, s)
+	if err := s.Record(t.Context(), Packet{Operation: "a", Device: CPU}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("record: %v", err)
+	}
+}
+
+// A clock that is set back, nil options and errors whose methods panic are mistakes of others.
 func TestMistakesOfOthersDoNotPanic(t *testing.T) {
 	now := epoch
 	s := openTest(t, t.TempDir(), nil, WithMeterProvider(nil), WithClock(nil), WithClock(func() time.Time { return now }))
 	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Duration: time.Millisecond})
 	now = epoch.Add(-time.Hour)
-	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Duration: time.Millisecond})
+	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Duration: time.Millisecond, Err: (*fs.PathError)(nil)})
 	closeTest(t, s)
 	if sum := s.Summary(); sum.TotalTimeS != 0 || sum.EndTime != sum.StartTime || sum.TotalPackets != 2 {
 		t.Errorf("the summary is %+v", sum)
@@ -120,6 +130,25 @@ func TestOpenRejectsInvalidFileNames(t *testing.T) {
 		if closeErr := s.Close(); closeErr == nil || !strings.Contains(closeErr.Error(), err.Error()) {
 			t.Errorf("%q: close: %v", name, closeErr)
 		}
+	}
+}
+
+// Such a link makes os.MkdirAll return fs.ErrExist, as a session of the same name does.
+func TestDirectoryThatIsADanglingLinkIsAnError(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "telemetry")
+	must.OK(t, os.Symlink("unmounted", dir))
+	opened := make(chan error)
+	go func() {
+		_, err := Open(dir, WithMeterProvider(noop.NewMeterProvider()))
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("the error is %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Open doesn't return")
 	}
 }
 

@@ -37,7 +37,7 @@ const CSVHeader = "timestamp_us,category,event_name,value\n"
 // no rows.
 //
 // A CSV is safe for concurrent use. Several programs can append to the same file
-// without mixing rows.
+// without mixing rows. A nil *CSV discards events.
 type CSV struct {
 	path string
 
@@ -94,6 +94,9 @@ func (c *CSV) open() (err error) {
 // written in part, for example on a full disk, the rest is lost, and the next batch
 // starts on a new line.
 func (c *CSV) Write(events []Event) error {
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.file == nil {
@@ -131,6 +134,9 @@ func AppendCSV(b []byte, e *Event) []byte {
 
 // Close closes the file. Further calls do nothing.
 func (c *CSV) Close() error {
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.file == nil {

@@ -166,6 +166,12 @@ func TestErrorsNameTheFile(t *testing.T) {
 	}
 }
 
+// A program whose file can't be opened may log the error and pass the nil CSV on.
+func TestNilCSVDiscardsEvents(t *testing.T) {
+	var c *sink.CSV
+	must.OK(t, errors.Join(c.Write([]sink.Event{event(0, "x", 1)}), c.Close()))
+}
+
 func TestFullDiskIsAnErrorThatNamesTheFile(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {

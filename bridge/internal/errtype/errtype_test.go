@@ -35,10 +35,12 @@ func TestTypeOfAnError(t *testing.T) {
 		"named, joined":          {errors.Join(io.EOF, &named{"timeout"}), "timeout"},
 		"empty name":             {&named{""}, "*errtype_test.named"},
 		"name not UTF-8":         {&named{"time\xffout"}, "time\uFFFDout"},
+		"a nil pointer":          {(*named)(nil), "*errtype_test.named"},
+		"wraps a nil pointer":    {fmt.Errorf("read: %w", (*named)(nil)), "*errtype_test.named"},
 		"wraps nil":              {fmt.Errorf("read: %w", nil), "*fmt.wrapError"},
 		"wraps several, all nil": {fmt.Errorf("%w %w", nil, nil), "*fmt.wrapErrors"},
 	} {
-		if got := errtype.Of(c.err); got != c.want {
+		if got := errtype.Of(c.err, nil); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
