@@ -22,20 +22,12 @@ type builder struct {
 	host      string // for service.instance.id
 	ambiguous bool   // a name can occur in several directories
 	allEvents bool   // report nixl.events
-	clock     func() time.Time
 
-	now  time.Time // when the collection started
-	data map[kind]metricdata.Aggregation
+	now  time.Time                         // when the collection started
+	data map[string]metricdata.Aggregation // by metric
 
 	attributes []attribute.KeyValue // of the current agent's points
 	start, at  time.Time
-}
-
-// kind identifies the data of a metric. The histograms of stores are always explicit, even
-// if those of rings are exponential.
-type kind struct {
-	metric    string
-	histogram tally.HistogramKind
 }
 
 // agent adds the points of one agent. They share memory with the snapshot.
@@ -68,60 +60,31 @@ func (b *builder) point(p *tally.Point) {
 	if p.Metric.OptIn && !b.allEvents {
 		return
 	}
-	key, set := kind{p.Metric.Name, tally.NoHistogram}, attribute.NewSet(slices.Concat(p.Attributes, b.attributes)...)
-	switch {
-	case p.Metric.Kind == semconv.Histogram:
-		key.histogram = p.Histogram.Kind()
-		b.histogram(key, set, p.Histogram)
-	case p.Metric.Number == semconv.Float64: // the catalog has no floating-point sums
-		data, _ := b.data[key].(metricdata.Gauge[float64])
-		data.DataPoints = append(data.DataPoints, metricdata.DataPoint[float64]{
-			Attributes: set, StartTime: b.start, Time: b.at, Value: p.Float,
-		})
-		b.data[key] = data
-	default:
-		b.integer(key, set, p)
-	}
-}
-
-func (b *builder) integer(key kind, set attribute.Set, p *tally.Point) {
-	point := metricdata.DataPoint[int64]{Attributes: set, StartTime: b.start, Time: b.at, Value: p.Int}
-	if p.Metric.Kind == semconv.Gauge {
-		data, _ := b.data[key].(metricdata.Gauge[int64])
-		data.DataPoints = append(data.DataPoints, point)
-		b.data[key] = data
-		return
-	}
-	data, _ := b.data[key].(metricdata.Sum[int64])
-	data.DataPoints = append(data.DataPoints, point)
-	data.Temporality, data.IsMonotonic = metricdata.CumulativeTemporality, p.Metric.Kind == semconv.Counter
-	b.data[key] = data
-}
-
-func (b *builder) histogram(key kind, set attribute.Set, h *tally.Histogram) {
-	extrema := metricdata.NewExtrema[float64]
-	switch key.histogram {
-	case tally.Explicit:
-		data, _ := b.data[key].(metricdata.Histogram[float64])
+	name, set := p.Metric.Name, attribute.NewSet(slices.Concat(p.Attributes, b.attributes)...)
+	switch m := p.Metric; {
+	case m.Kind == semconv.Histogram:
+		h, extrema := p.Histogram, metricdata.NewExtrema[float64]
+		data, _ := b.data[name].(metricdata.Histogram[float64])
 		data.Temporality = metricdata.CumulativeTemporality
 		data.DataPoints = append(data.DataPoints, metricdata.HistogramDataPoint[float64]{
 			Attributes: set, StartTime: b.start, Time: b.at,
 			Count: h.Count(), Sum: h.Sum(), Min: extrema(h.Min()), Max: extrema(h.Max()),
 			Bounds: h.Bounds(), BucketCounts: h.Counts(),
 		})
-		b.data[key] = data
-	case tally.Exponential:
-		buckets := h.Buckets()
-		data, _ := b.data[key].(metricdata.ExponentialHistogram[float64])
-		data.Temporality = metricdata.CumulativeTemporality
-		data.DataPoints = append(data.DataPoints, metricdata.ExponentialHistogramDataPoint[float64]{
-			Attributes: set, StartTime: b.start, Time: b.at,
-			Count: h.Count(), Sum: h.Sum(), Min: extrema(h.Min()), Max: extrema(h.Max()),
-			Scale: buckets.Scale, ZeroCount: buckets.Zero,
-			PositiveBucket: metricdata.ExponentialBucket{Offset: buckets.Offset, Counts: buckets.Counts},
-		})
-		b.data[key] = data
-	case tally.NoHistogram:
+		b.data[name] = data
+	case m.Kind != semconv.Gauge: // the catalog has no floating-point sums
+		data, _ := b.data[name].(metricdata.Sum[int64])
+		data.Temporality, data.IsMonotonic = metricdata.CumulativeTemporality, m.Kind == semconv.Counter
+		data.DataPoints = append(data.DataPoints, metricdata.DataPoint[int64]{Attributes: set, StartTime: b.start, Time: b.at, Value: p.Int})
+		b.data[name] = data
+	case m.Number == semconv.Int64:
+		data, _ := b.data[name].(metricdata.Gauge[int64])
+		data.DataPoints = append(data.DataPoints, metricdata.DataPoint[int64]{Attributes: set, StartTime: b.start, Time: b.at, Value: p.Int})
+		b.data[name] = data
+	default:
+		data, _ := b.data[name].(metricdata.Gauge[float64])
+		data.DataPoints = append(data.DataPoints, metricdata.DataPoint[float64]{Attributes: set, StartTime: b.start, Time: b.at, Value: p.Float})
+		b.data[name] = data
 	}
 }
 
@@ -129,10 +92,8 @@ func (b *builder) histogram(key kind, set attribute.Set, h *tally.Histogram) {
 func (b *builder) metrics() []metricdata.Metrics {
 	var all []metricdata.Metrics
 	for _, m := range semconv.NIXL() {
-		for _, h := range []tally.HistogramKind{tally.NoHistogram, tally.Explicit, tally.Exponential} {
-			if data := b.data[kind{m.Name, h}]; data != nil {
-				all = append(all, metricdata.Metrics{Name: m.Name, Description: m.Description, Unit: m.Unit, Data: data})
-			}
+		if data := b.data[m.Name]; data != nil {
+			all = append(all, metricdata.Metrics{Name: m.Name, Description: m.Description, Unit: m.Unit, Data: data})
 		}
 	}
 	return all

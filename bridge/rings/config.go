@@ -14,7 +14,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -45,20 +44,11 @@ type Config struct {
 	// MaxRings is the maximum number of rings, and of stores. Further ones are not
 	// read, and an error is logged. The default is 4096.
 	MaxRings int
-	// MaxEventNames is the maximum number of names of custom events per agent. Events
-	// with further names count under otel.metric.overflow = true. The default is 64.
-	MaxEventNames int
-	// StaleAfter is how long after its last event the ring of an exited agent is closed.
-	// The default is 5 minutes.
-	StaleAfter time.Duration
 
 	// DurationBounds (in seconds), SizeBounds (in bytes) and ThroughputBounds (in bytes
 	// per second) are the upper bounds of the histograms. The default bounds are those
 	// of package semconv. The bounds of stores are in the stores.
 	DurationBounds, SizeBounds, ThroughputBounds []float64
-	// ExponentialBuckets selects exponential histograms with at most so many buckets,
-	// such as 160; at least 2.
-	ExponentialBuckets int
 	// Events adds the metric nixl.events, which counts all events by name.
 	Events bool
 
@@ -68,15 +58,8 @@ type Config struct {
 	// Logger receives what happens to rings and directories, and problems with them. The
 	// default is [slog.Default].
 	Logger *slog.Logger
-	// HostName is the host name from which service.instance.id is derived, see "Differences
-	// from the Collector". The default is host.name in OTEL_RESOURCE_ATTRIBUTES, or else the
-	// system's host name. In a container, set it to the node's name to get the same IDs as
-	// a Collector on the node.
-	HostName string
-	// Now is the clock for the times of data points and of events from rings without
-	// timestamps. It must advance at the rate of the system clock, because drains are
-	// scheduled by it. The default is time.Now.
-	Now func() time.Time
+
+	clock func() time.Time // for tests; time.Now by default
 }
 
 // withDefaults returns a valid configuration.
@@ -89,7 +72,6 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	require(c.Mode == ringbuf.Consume || c.Mode == ringbuf.Observe, "mode is %d: it must be ringbuf.Consume or ringbuf.Observe", c.Mode)
-	require(c.MaxEventNames >= 0, "max event names is %d: it must be 1 or more", c.MaxEventNames)
 	require(!slices.Contains(c.Sinks, nil), "a sink is nil")
 	if len(c.Directories) == 0 {
 		c.Directories = []string{env.Dir()}
@@ -102,13 +84,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.RunInterval, err = env.RunInterval()
 		errs = append(errs, err)
 	}
-	if c.HostName == "" {
-		var err error
-		c.HostName, err = identity.HostName()
-		errs = append(errs, err)
-	}
-	if c.Now == nil {
-		c.Now = time.Now
+	if c.clock == nil {
+		c.clock = time.Now
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -116,20 +93,14 @@ func (c Config) withDefaults() (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// host returns the configuration of package engine.
-func (c *Config) host() engine.Config {
-	histogram := func(bounds []float64) tally.HistogramConfig {
-		if c.ExponentialBuckets != 0 {
-			return tally.HistogramConfig{Kind: tally.Exponential, MaxSize: c.ExponentialBuckets}
-		}
+// engine returns the configuration of package engine.
+func (c *Config) engine() engine.Config {
+	bounds := func(bounds []float64) tally.HistogramConfig {
 		return tally.HistogramConfig{Bounds: slices.Clone(bounds)}
 	}
 	return engine.Config{
 		Directories: c.Directories, Include: c.Include, Exclude: c.Exclude, Observe: c.Mode == ringbuf.Observe, RunInterval: c.RunInterval,
-		MaxRings: c.MaxRings, StaleAfter: c.StaleAfter, Stores: true, Now: c.Now,
-		Tally: tally.Config{
-			Duration: histogram(c.DurationBounds), Size: histogram(c.SizeBounds), Throughput: histogram(c.ThroughputBounds),
-			MaxNames: c.MaxEventNames,
-		},
+		MaxRings: c.MaxRings, Stores: true, Now: c.clock,
+		Tally: tally.Config{Duration: bounds(c.DurationBounds), Size: bounds(c.SizeBounds), Throughput: bounds(c.ThroughputBounds)},
 	}
 }

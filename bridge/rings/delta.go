@@ -5,8 +5,8 @@ package rings
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -28,11 +28,15 @@ func (p *Producer) Reader(e sdkmetric.Exporter, opts ...sdkmetric.PeriodicReader
 type deltas struct {
 	producer    *Producer
 	temporality sdkmetric.TemporalitySelector
-	previous    map[string]metricdata.Aggregation // the totals of the last collection
+
+	mu       sync.Mutex                        // held during collections
+	previous map[string]metricdata.Aggregation // the totals of the last collection, by metric
 }
 
-// Produce implements [sdkmetric.Producer]. Readers don't collect concurrently.
+// Produce implements [sdkmetric.Producer].
 func (d *deltas) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	scopes, err := d.producer.Produce(ctx)
 	if err != nil || len(scopes) == 0 {
 		return nil, err
@@ -42,9 +46,8 @@ func (d *deltas) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error)
 	scopes[0].Metrics = slices.Clone(scopes[0].Metrics)
 	for i := range scopes[0].Metrics {
 		m := &scopes[0].Metrics[i]
-		key := fmt.Sprintf("%s %T", m.Name, m.Data) // rings and stores can have different histograms
-		next[key] = m.Data
-		m.Data = d.convert(d.previous[key], m.Data)
+		next[m.Name] = m.Data
+		m.Data = d.convert(d.previous[m.Name], m.Data)
 	}
 	d.previous = next
 	return scopes, nil
@@ -52,102 +55,70 @@ func (d *deltas) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error)
 
 // convert returns data with the temporality that the reader asks for.
 func (d *deltas) convert(previous, data metricdata.Aggregation) metricdata.Aggregation {
-	counters := d.temporality(sdkmetric.InstrumentKindObservableCounter) == metricdata.DeltaTemporality
-	histograms := d.temporality(sdkmetric.InstrumentKindHistogram) == metricdata.DeltaTemporality
 	switch now := data.(type) {
 	case metricdata.Sum[int64]:
-		if counters && now.IsMonotonic {
+		if now.IsMonotonic && d.temporality(sdkmetric.InstrumentKindObservableCounter) == metricdata.DeltaTemporality {
 			before, _ := previous.(metricdata.Sum[int64])
 			return deltaSum(before, now)
 		}
 	case metricdata.Histogram[float64]:
-		if histograms {
+		if d.temporality(sdkmetric.InstrumentKindHistogram) == metricdata.DeltaTemporality {
 			before, _ := previous.(metricdata.Histogram[float64])
 			return deltaHistogram(before, now)
-		}
-	case metricdata.ExponentialHistogram[float64]:
-		if histograms {
-			before, _ := previous.(metricdata.ExponentialHistogram[float64])
-			return deltaExponential(before, now)
 		}
 	}
 	return data
 }
 
-// The following functions return what was added to each point since previous, or all of it
-// if the point is new or started again. A delta begins where the one before ended. Its
-// minimum and maximum are unknown.
+// series identifies a series since it started.
+type series struct {
+	attributes attribute.Distinct
+	start      int64
+}
 
+func seriesOf(set attribute.Set, start time.Time) series {
+	return series{set.Equivalent(), start.UnixNano()}
+}
+
+// deltaSum returns what was added to each point since previous, or all of it if the point is
+// new or started again. A delta begins where the one before ended.
 func deltaSum(previous, now metricdata.Sum[int64]) metricdata.Sum[int64] {
-	type point = metricdata.DataPoint[int64]
-	now.Temporality = metricdata.DeltaTemporality
-	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p *point) (attribute.Set, time.Time) { return p.Attributes, p.StartTime },
-		func(old, p *point) {
-			if old != nil {
-				p.StartTime, p.Value = old.Time, p.Value-old.Value
-			}
-		})
+	before := make(map[series]metricdata.DataPoint[int64])
+	for _, p := range previous.DataPoints {
+		before[seriesOf(p.Attributes, p.StartTime)] = p
+	}
+	now.Temporality, now.DataPoints = metricdata.DeltaTemporality, slices.Clone(now.DataPoints)
+	for i := range now.DataPoints {
+		p := &now.DataPoints[i]
+		if old, ok := before[seriesOf(p.Attributes, p.StartTime)]; ok {
+			p.StartTime, p.Value = old.Time, p.Value-old.Value
+		}
+	}
 	return now
 }
 
+// deltaHistogram is like deltaSum. The minimum and maximum of a delta are unknown.
 func deltaHistogram(previous, now metricdata.Histogram[float64]) metricdata.Histogram[float64] {
-	type point = metricdata.HistogramDataPoint[float64]
-	now.Temporality = metricdata.DeltaTemporality
-	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p *point) (attribute.Set, time.Time) { return p.Attributes, p.StartTime },
-		func(old, p *point) {
-			p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
-			if old == nil {
-				return
-			}
-			if p.StartTime = old.Time; !slices.Equal(p.Bounds, old.Bounds) { // it started at zero again
-				return
-			}
-			p.Count, p.Sum = p.Count-old.Count, p.Sum-old.Sum
-			p.BucketCounts = slices.Clone(p.BucketCounts)
-			for b, n := range old.BucketCounts {
-				p.BucketCounts[b] -= n
-			}
-		})
+	before := make(map[series]metricdata.HistogramDataPoint[float64])
+	for _, p := range previous.DataPoints {
+		before[seriesOf(p.Attributes, p.StartTime)] = p
+	}
+	now.Temporality, now.DataPoints = metricdata.DeltaTemporality, slices.Clone(now.DataPoints)
+	for i := range now.DataPoints {
+		p := &now.DataPoints[i]
+		p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
+		old, ok := before[seriesOf(p.Attributes, p.StartTime)]
+		if !ok {
+			continue
+		}
+		if p.StartTime = old.Time; !slices.Equal(p.Bounds, old.Bounds) { // it started at zero again
+			continue
+		}
+		p.Count, p.Sum = p.Count-old.Count, p.Sum-old.Sum
+		p.BucketCounts = slices.Clone(p.BucketCounts)
+		for b, n := range old.BucketCounts {
+			p.BucketCounts[b] -= n
+		}
+	}
 	return now
-}
-
-func deltaExponential(previous, now metricdata.ExponentialHistogram[float64]) metricdata.ExponentialHistogram[float64] {
-	type point = metricdata.ExponentialHistogramDataPoint[float64]
-	now.Temporality = metricdata.DeltaTemporality
-	now.DataPoints = each(previous.DataPoints, now.DataPoints, func(p *point) (attribute.Set, time.Time) { return p.Attributes, p.StartTime },
-		func(old, p *point) {
-			p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
-			if old == nil {
-				return
-			}
-			p.StartTime, p.Count, p.Sum, p.ZeroCount = old.Time, p.Count-old.Count, p.Sum-old.Sum, p.ZeroCount-old.ZeroCount
-			buckets := &p.PositiveBucket
-			buckets.Counts = slices.Clone(buckets.Counts)
-			for b, n := range old.PositiveBucket.Counts { // a scale that is smaller by 1 merges pairs of buckets
-				buckets.Counts[(old.PositiveBucket.Offset+int32(b))>>(old.Scale-p.Scale)-buckets.Offset] -= n
-			}
-		})
-	return now
-}
-
-// each returns a copy of points that subtract has changed, with the previous point of the same attributes and start
-// time, which identify returns, or nil.
-func each[P any](previous, points []P, identify func(*P) (attribute.Set, time.Time), subtract func(old, p *P)) []P {
-	type identity struct {
-		attributes attribute.Distinct
-		start      int64
-	}
-	of := func(p *P) identity {
-		set, start := identify(p)
-		return identity{set.Equivalent(), start.UnixNano()}
-	}
-	before := make(map[identity]*P)
-	for i := range previous {
-		before[of(&previous[i])] = &previous[i]
-	}
-	points = slices.Clone(points)
-	for i := range points {
-		subtract(before[of(&points[i])], &points[i])
-	}
-	return points
 }

@@ -3,17 +3,18 @@
 
 //go:build linux
 
-package rings_test
+package rings
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
-	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -25,7 +26,7 @@ func TestDeltasHaveNoGaps(t *testing.T) {
 	ring := makeRing(t, dir, ringbuf.V4)
 	var ahead atomic.Int64
 	clock := newClock()
-	w := newWorld(t, rings.Config{Directories: []string{dir}, Now: func() time.Time { return clock().Add(time.Duration(ahead.Load())) }})
+	w := newWorld(t, Config{Directories: []string{dir}, clock: func() time.Time { return clock().Add(time.Duration(ahead.Load())) }})
 	e := &metrictest.Exporter{Of: metricdata.DeltaTemporality}
 	provider := e.Provider(w.Reader)
 	var end time.Time
@@ -42,6 +43,29 @@ func TestDeltasHaveNoGaps(t *testing.T) {
 	if err := provider.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestReaderIsSafeForConcurrentCollections(t *testing.T) {
+	dir := t.TempDir()
+	makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	w := newWorld(t, Config{Directories: []string{dir}})
+	e := &metrictest.Exporter{Of: metricdata.DeltaTemporality}
+	reader := w.Reader(e)
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	var collections sync.WaitGroup
+	var total atomic.Int64
+	for range 4 {
+		collections.Go(func() {
+			for range 5 {
+				total.Add(int64(metrictest.Values(metrictest.Collect(t, reader))["nixl.errors{error.type=backend,nixl.agent.name=a}"]))
+			}
+		})
+	}
+	collections.Wait()
+	if total.Load() != 1 {
+		t.Errorf("the deltas add up to %d, want 1", total.Load())
+	}
+	must.OK(t, provider.Shutdown(t.Context()))
 }
 
 func push(t *testing.T, ring *ringbuf.Writer, events ...ringbuf.Event) {

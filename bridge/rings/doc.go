@@ -21,8 +21,8 @@
 // A Producer also reads the stores of NIXL's prometheus_mp exporter in these directories,
 // at each collection. A store contains totals, so its agents have no nixl.events and no
 // nixl.telemetry.ring metrics, and [Config.Sinks] get no events of them. The histograms of
-// stores are explicit, with the bounds in the store. The section "Stores of prometheus_mp"
-// of the receiver's README.md describes permissions and limits, which also apply here.
+// stores have the bounds in the store. The section "Stores of prometheus_mp" of the
+// receiver's README.md describes permissions and limits, which also apply here.
 //
 // # Differences from the Collector
 //
@@ -38,10 +38,11 @@
 //
 // The names of rings are unique within a directory. With several directories, two agents
 // can have the same name, so each data point also has the agent's service.instance.id: a
-// UUID derived from host name, directory and agent name, as the Collector reports it. Data
-// points of stores always have it, because each process of an agent has a store. A backend
-// that joins on the resource's service.name and service.instance.id finds the program, not
-// the agent.
+// UUID derived from host name, directory and agent name, as the Collector reports it. In a
+// container, set host.name in OTEL_RESOURCE_ATTRIBUTES to the node's name to get the same
+// UUID as a Collector on the node. Data points of stores always have it, because each process
+// of an agent has a store. A backend that joins on the resource's service.name and
+// service.instance.id finds the program, not the agent.
 //
 // # Limits
 //

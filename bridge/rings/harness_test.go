@@ -3,7 +3,7 @@
 
 //go:build linux
 
-package rings_test
+package rings
 
 import (
 	"bytes"
@@ -18,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
-	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -37,19 +36,19 @@ func newClock() func() time.Time {
 
 // world is a started Producer and its log.
 type world struct {
-	*rings.Producer
+	*Producer
 	log *lines
 }
 
-func newWorld(t *testing.T, c rings.Config) *world {
+func newWorld(t *testing.T, c Config) *world {
 	t.Helper()
 	w := &world{log: newLines()}
 	c.Logger = slog.New(slog.NewTextHandler(w.log, nil))
-	if c.Now == nil {
-		c.Now = newClock()
+	if c.clock == nil {
+		c.clock = newClock()
 	}
 	c.RunInterval = 2 * time.Millisecond
-	p, err := rings.Open(c)
+	p, err := Open(c)
 	must.OK(t, err)
 	w.Producer = p
 	t.Cleanup(func() {

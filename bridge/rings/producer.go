@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -16,26 +17,27 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Producer reads the rings of agents and passes the totals to readers of the SDK.
-// It is safe for concurrent use.
+// It is safe for concurrent use. A nil *Producer reads nothing.
 //
 // Use [Producer.Reader] for an exporter. Other readers, such as that of
 // exporters/prometheus, take the Producer itself, whose totals are cumulative. Readers can
 // share a Producer: each gets all totals. But nixl.telemetry.ring.utilization is the maximum
 // since the last collection of any reader.
 type Producer struct {
-	host  *engine.Engine
-	log   *slog.Logger
-	build builder // without data
+	host   *engine.Engine
+	log    *slog.Logger
+	clock  func() time.Time
+	build  builder // without data
+	closed atomic.Bool
 
-	mu     sync.Mutex // guards the following fields; held during collections
-	closed bool
+	mu     sync.Mutex                // guards the following fields; held during collections
 	latest time.Time                 // of the last collection
 	last   []metricdata.ScopeMetrics // the totals at Close
 }
@@ -60,13 +62,15 @@ func open(c Config) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Producer{log: c.Logger, build: builder{
-		host: text.Valid(c.HostName), ambiguous: len(c.Directories) > 1, allEvents: c.Events, clock: c.Now,
-	}}
-	cfg := c.host()
+	host, err := identity.HostName()
+	if err != nil {
+		return nil, err
+	}
+	p := &Producer{log: c.Logger, clock: c.clock, build: builder{host: host, ambiguous: len(c.Directories) > 1, allEvents: c.Events}}
+	cfg := c.engine()
 	cfg.Report = p.notice
 	if len(c.Sinks) > 0 {
-		cfg.Handler.Events = (&feeder{sinks: c.Sinks, now: c.Now}).tap
+		cfg.Handler.Events = (&feeder{sinks: c.Sinks, now: c.clock}).tap
 	}
 	if p.host, err = engine.New(cfg); err != nil {
 		return nil, err
@@ -79,11 +83,13 @@ func open(c Config) (*Producer, error) {
 
 // Err returns the error that currently prevents the Producer from reading rings, or nil.
 // It returns an error if the Producer is closed, if a directory can't be read, or if
-// there are rings and none of them can be opened. Use it for health checks.
+// there are rings and none of them can be opened. It never blocks, so use it for health
+// checks.
 func (p *Producer) Err() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	switch {
+	case p == nil:
+		return nil
+	case p.closed.Load():
 		return errors.New("read NIXL's rings: the producer is closed")
 	}
 	return p.host.State().Err()
@@ -97,16 +103,19 @@ const closeTimeout = 10 * time.Second
 // down before or after Close. If a file system hangs, Close returns an error after 10
 // seconds and leaves its rings open. Further calls do nothing.
 func (p *Producer) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	if p == nil {
 		return nil
 	}
-	p.closed = true
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Swap(true) {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	p.last = p.collect(ctx, true)
-	if err := p.host.Stop(ctx); err != nil {
+	var err error
+	p.last, err = p.collect(ctx, true)
+	if err = errors.Join(err, p.host.Stop(ctx)); err != nil {
 		return fmt.Errorf("read NIXL's rings: %w", err)
 	}
 	return nil
@@ -118,24 +127,34 @@ func (p *Producer) Close() error {
 // earlier. The error is always nil, because the SDK would then export nothing, not even
 // the metrics of other instruments.
 func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return p.last, nil
+	if p == nil {
+		return nil, nil
 	}
-	return p.collect(ctx, false), nil
+	metrics, err := p.produce(ctx)
+	if err != nil { // without the lock, because the handler may close the Producer
+		otel.Handle(fmt.Errorf("read NIXL's rings: totals can't be collected; they are cumulative, so the next collection includes them: %w", err))
+	}
+	return metrics, nil
 }
 
-func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMetrics {
+func (p *Producer) produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() {
+		return p.last, nil
+	}
+	return p.collect(ctx, false)
+}
+
+func (p *Producer) collect(ctx context.Context, last bool) ([]metricdata.ScopeMetrics, error) {
 	b := p.build
-	if now := b.clock(); now.After(p.latest) { // it may have been set back
+	if now := p.clock(); now.After(p.latest) { // it may have been set back
 		p.latest = now
 	}
-	b.now, b.data = p.latest, make(map[kind]metricdata.Aggregation)
+	b.now, b.data = p.latest, make(map[string]metricdata.Aggregation)
 	c, err := p.host.Collect(ctx, last)
 	if err != nil {
-		otel.Handle(fmt.Errorf("read NIXL's rings: totals can't be collected; they are cumulative, so the next collection includes them: %w", err))
-		return nil
+		return nil, err
 	}
 	for i := range c.Snapshots {
 		b.agent(&c.Snapshots[i])
@@ -143,12 +162,12 @@ func (p *Producer) collect(ctx context.Context, last bool) []metricdata.ScopeMet
 	p.host.Delivered(c) // the SDK doesn't report whether the export succeeds
 	metrics := b.metrics()
 	if len(metrics) == 0 {
-		return nil
+		return nil, nil
 	}
 	return []metricdata.ScopeMetrics{{
 		Scope:   instrumentation.Scope{Name: semconv.ScopeName, Version: semconv.Version, SchemaURL: semconv.SchemaURL},
 		Metrics: metrics,
-	}}
+	}}, nil
 }
 
 // notice logs a notice of package engine.

@@ -3,7 +3,7 @@
 
 //go:build linux
 
-package rings_test
+package rings
 
 import (
 	"encoding/csv"
@@ -19,11 +19,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
-	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -45,7 +45,7 @@ func TestAllEventsOfRealRingsReachMetricsAndSinks(t *testing.T) {
 			file, err := sink.OpenCSV(path)
 			must.OK(t, err)
 			dir := filepath.Dir(ringtest.Copy(t, c))
-			w := newWorld(t, rings.Config{Directories: []string{dir}, Sinks: []sink.Sink{&k, file}, Events: true})
+			w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{&k, file}, Events: true})
 			w.log.wait(t, "ring opened")
 			// A ring that has wrapped is read after a second.
 			must.EventuallyTrue(t, fmt.Sprintf("%d nixl.events", len(c.Pending)), func() bool {
@@ -116,7 +116,7 @@ func TestProducerDrainsFromOpenToClose(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
 	var k kept
-	p, err := rings.Open(rings.Config{
+	p, err := Open(Config{
 		Directories: []string{dir}, Sinks: []sink.Sink{&k}, RunInterval: time.Hour, Logger: slog.New(slog.DiscardHandler),
 	})
 	must.OK(t, err)
@@ -154,37 +154,24 @@ func TestProducerDrainsFromOpenToClose(t *testing.T) {
 
 // The service.instance.id is the same as in the Collector.
 func TestAgentsWithTheSameNameInTwoDirectoriesAreDistinguished(t *testing.T) {
-	for name, c := range map[string]struct {
-		environment string
-		hostName    string
-		host        string
-	}{
-		"host name from option":      {"host.name=other", "host", "host"},
-		"host name from environment": {"host.name=node-7", "", "node-7"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("OTEL_RESOURCE_ATTRIBUTES", c.environment)
-			one, two := t.TempDir(), t.TempDir()
-			makeRing(t, one, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
-			makeRing(t, two, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
-			w := newWorld(t, rings.Config{Directories: []string{one, two}, HostName: c.hostName})
-			for range 2 { // the second time, the attribute sets are cached
-				got := w.produce(t)
-				for i, dir := range []string{one, two} {
-					key := "nixl.memory.registered{nixl.agent.name=a,service.instance.id=" + identity.InstanceID(c.host, dir+"/a") + "}"
-					if got[key] != float64(i+1) {
-						t.Errorf("%s is %v, want %d", key, got[key], i+1)
-					}
-				}
-			}
-		})
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "host.name=node-7")
+	one, two := t.TempDir(), t.TempDir()
+	makeRing(t, one, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
+	makeRing(t, two, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
+	w := newWorld(t, Config{Directories: []string{one, two}})
+	got := w.produce(t)
+	for i, dir := range []string{one, two} {
+		key := "nixl.memory.registered{nixl.agent.name=a,service.instance.id=" + identity.InstanceID("node-7", dir+"/a") + "}"
+		if got[key] != float64(i+1) {
+			t.Errorf("%s is %v, want %d", key, got[key], i+1)
+		}
 	}
 }
 
 func TestObserveLeavesEventsInTheRing(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
-	w := newWorld(t, rings.Config{Directories: []string{dir}, Mode: ringbuf.Observe})
+	w := newWorld(t, Config{Directories: []string{dir}, Mode: ringbuf.Observe})
 	if n := w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != 1 {
 		t.Errorf("%v errors, want 1", n)
 	}
@@ -196,7 +183,7 @@ func TestObserveLeavesEventsInTheRing(t *testing.T) {
 func TestBoundsApply(t *testing.T) {
 	dir := t.TempDir()
 	makeRing(t, dir, ringbuf.V3, ringbuf.NewEvent(ringbuf.TypeXferTime, 1_500_000))
-	w := newWorld(t, rings.Config{Directories: []string{dir}, DurationBounds: []float64{1, 2}})
+	w := newWorld(t, Config{Directories: []string{dir}, DurationBounds: []float64{1, 2}})
 	p := metrictest.Data[metricdata.Histogram[float64]](t, w.metrics(t), "nixl.transfer.duration").DataPoints[0]
 	if !slices.Equal(p.Bounds, []float64{1, 2}) || !slices.Equal(p.BucketCounts, []uint64{0, 1, 0}) {
 		t.Errorf("%+v", p)
@@ -205,7 +192,7 @@ func TestBoundsApply(t *testing.T) {
 
 func TestMissingDirectoryIsLoggedAndRetried(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
-	w := newWorld(t, rings.Config{Directories: []string{dir}})
+	w := newWorld(t, Config{Directories: []string{dir}})
 	w.log.wait(t, "level=WARN", "telemetry directory can't be read", "path="+dir)
 	if err := w.Err(); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("Err: %v", err)
@@ -220,7 +207,7 @@ func TestSinksReceiveEventsBeforeTheCommit(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	calls := 0
-	w := newWorld(t, rings.Config{Directories: []string{dir}, Sinks: []sink.Sink{sink.Func(func([]sink.Event) error {
+	w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{sink.Func(func([]sink.Event) error {
 		calls++
 		if n, err := ring.Len(); n != 1 || err != nil {
 			t.Errorf("%d events in the ring, %v; want 1", n, err)
@@ -239,7 +226,7 @@ func TestFailingSinkIsReportedOnceAndAffectsNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4)
 	var k kept
-	w := newWorld(t, rings.Config{Directories: []string{dir}, Sinks: []sink.Sink{
+	w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{
 		sink.Func(func([]sink.Event) error { return errors.New("disk is full") }), &k,
 	}})
 	for range 3 {
@@ -256,28 +243,24 @@ func TestFailingSinkIsReportedOnceAndAffectsNothingElse(t *testing.T) {
 
 func TestInvalidConfigurationIsRejected(t *testing.T) {
 	for name, c := range map[string]struct {
-		cfg  rings.Config
+		cfg  Config
 		env  string
 		want string
 	}{
-		"include":      {rings.Config{Include: []string{"["}}, "", `include: "[" is not a valid pattern`},
-		"exclude":      {rings.Config{Exclude: []string{"["}}, "", `exclude: "[" is not a valid pattern`},
-		"in env":       {rings.Config{}, "x", "NIXL_TELEMETRY_RUN_INTERVAL=x"},
-		"run interval": {rings.Config{RunInterval: -time.Second}, "", "run_interval: -1s is too short"},
-		"mode":         {rings.Config{Mode: 9}, "", "mode is 9"},
-		"max rings":    {rings.Config{MaxRings: -1}, "", "max_rings: -1 must be 1 or more"},
-		"max names":    {rings.Config{MaxEventNames: -1}, "", "max event names is -1"},
-		"stale after":  {rings.Config{StaleAfter: -1}, "", "stale_after: -1ns is too short"},
-		"nil sink":     {rings.Config{Sinks: []sink.Sink{&kept{}, nil}}, "", "a sink is nil"},
-		"directories":  {rings.Config{Directories: []string{"/a", "/a"}}, "", "/a is listed twice"},
-		"relative":     {rings.Config{Directories: []string{"a"}}, "", `directory "a": it must be an absolute path`},
-		"bounds":       {rings.Config{DurationBounds: []float64{2, 1}}, "", "duration: bounds must be"},
-		"buckets":      {rings.Config{ExponentialBuckets: 1}, "", "is 1"},
-		"few buckets":  {rings.Config{ExponentialBuckets: -1}, "", "is -1"},
+		"include":      {Config{Include: []string{"["}}, "", `include: "[" is not a valid pattern`},
+		"exclude":      {Config{Exclude: []string{"["}}, "", `exclude: "[" is not a valid pattern`},
+		"in env":       {Config{}, "x", "NIXL_TELEMETRY_RUN_INTERVAL=x"},
+		"run interval": {Config{RunInterval: -time.Second}, "", "run_interval: -1s is too short"},
+		"mode":         {Config{Mode: 9}, "", "mode is 9"},
+		"max rings":    {Config{MaxRings: -1}, "", "max_rings: -1 must be 1 or more"},
+		"nil sink":     {Config{Sinks: []sink.Sink{&kept{}, nil}}, "", "a sink is nil"},
+		"directories":  {Config{Directories: []string{"/a", "/a"}}, "", "/a is listed twice"},
+		"relative":     {Config{Directories: []string{"a"}}, "", `directory "a": it must be an absolute path`},
+		"bounds":       {Config{DurationBounds: []float64{2, 1}}, "", "duration: bounds must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", c.env)
-			_, err := rings.Open(c.cfg)
+			_, err := Open(c.cfg)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "read NIXL's rings: ") {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -285,11 +268,69 @@ func TestInvalidConfigurationIsRejected(t *testing.T) {
 	}
 }
 
+// A sink that hangs delays collections, but not a health check.
+func TestErrDoesNotWaitForACollection(t *testing.T) {
+	dir := t.TempDir()
+	makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	hangs, proceed, collected := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{sink.Func(func([]sink.Event) error {
+		close(hangs)
+		<-proceed
+		return nil
+	})}})
+	<-hangs
+	go func() {
+		defer close(collected)
+		_, _ = w.Produce(t.Context())
+	}()
+	must.EventuallyTrue(t, "a collection", func() bool {
+		if !w.mu.TryLock() {
+			return true
+		}
+		w.mu.Unlock()
+		return false
+	})
+	healthy := make(chan error)
+	go func() { healthy <- w.Err() }()
+	select {
+	case err := <-healthy:
+		must.OK(t, err)
+	case <-collected:
+		t.Error("Err waited for the collection")
+	}
+	close(proceed)
+	<-collected
+}
+
+// An error handler may close what failed.
+func TestErrorHandlerMayCloseTheProducer(t *testing.T) {
+	before := otel.GetErrorHandler()
+	defer otel.SetErrorHandler(before)
+	w := newWorld(t, Config{Directories: []string{t.TempDir()}})
+	must.OK(t, w.host.Stop(t.Context()))
+	var closeErr error
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { closeErr = w.Close() }))
+	if _, err := w.Produce(t.Context()); err != nil || closeErr == nil || closeErr.Error() != "read NIXL's rings: draining has stopped" {
+		t.Errorf("Produce: %v, Close: %v", err, closeErr)
+	}
+}
+
+// A program whose rings can't be read may log the error and go on.
+func TestNilProducerReadsNothing(t *testing.T) {
+	var p *Producer
+	e := &metrictest.Exporter{Of: metricdata.DeltaTemporality}
+	provider := e.Provider(p.Reader)
+	must.OK(t, errors.Join(provider.ForceFlush(t.Context()), provider.Shutdown(t.Context()), p.Err(), p.Close()))
+	if len(e.Metrics) > 0 {
+		t.Errorf("exported %v", e.Metrics)
+	}
+}
+
 // A Producer that is passed to readers directly reports cumulative totals.
 func TestReadersThatShareAProducerGetTheSameTotals(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.V4)
-	w := newWorld(t, rings.Config{Directories: []string{dir}})
+	w := newWorld(t, Config{Directories: []string{dir}})
 	var readers [2]sdkmetric.Reader
 	for i := range readers {
 		readers[i] = sdkmetric.NewManualReader(sdkmetric.WithProducer(w.Producer))

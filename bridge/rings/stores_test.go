@@ -3,20 +3,18 @@
 
 //go:build linux && (amd64 || arm64)
 
-package rings_test
+package rings
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/bridge/rings"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// Each process of an agent has a store. The histograms have the stores' bounds, and those of
-// rings may be exponential.
+// Each process of an agent has a store, whose histograms have its bounds.
 func TestStoresAreReportedWithRings(t *testing.T) {
 	dir := t.TempDir()
 	makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeXferTime, 20))
@@ -26,7 +24,7 @@ func TestStoresAreReportedWithRings(t *testing.T) {
 			s.Transfer(0, 4096, 20, 5)
 		}
 	}
-	w := newWorld(t, rings.Config{Directories: []string{dir}, HostName: "node", ExponentialBuckets: 20, Events: true})
+	w := newWorld(t, Config{Directories: []string{dir}, Events: true})
 	got := w.produce(t)
 	var inStores []string
 	for key := range got {

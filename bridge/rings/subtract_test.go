@@ -14,9 +14,8 @@ import (
 )
 
 type (
-	number      = metricdata.DataPoint[int64]
-	explicit    = metricdata.HistogramDataPoint[float64]
-	exponential = metricdata.ExponentialHistogramDataPoint[float64]
+	number   = metricdata.DataPoint[int64]
+	explicit = metricdata.HistogramDataPoint[float64]
 )
 
 var (
@@ -33,10 +32,6 @@ func counter(of metricdata.Temporality, points ...number) metricdata.Aggregation
 
 func histogram(of metricdata.Temporality, points ...explicit) metricdata.Aggregation {
 	return metricdata.Histogram[float64]{DataPoints: points, Temporality: of}
-}
-
-func exponentials(of metricdata.Temporality, points ...exponential) metricdata.Aggregation {
-	return metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: of}
 }
 
 // A delta is what was added since the previous collection, or all of it if the series is new
@@ -71,20 +66,6 @@ func TestDeltaIsTheDifferenceToThePreviousCollection(t *testing.T) {
 			histogram(cumulative, explicit{Attributes: agentA, StartTime: at(1), Time: at(2), Count: 3, Sum: 6, Bounds: []float64{1}, BucketCounts: []uint64{1, 2}}),
 			histogram(cumulative, explicit{Attributes: agentA, StartTime: at(1), Time: at(3), Count: 1, Sum: 2, Bounds: bounds, BucketCounts: []uint64{0, 1, 0}}),
 			histogram(delta, explicit{Attributes: agentA, StartTime: at(2), Time: at(3), Count: 1, Sum: 2, Bounds: bounds, BucketCounts: []uint64{0, 1, 0}}),
-		},
-		"an exponential histogram of a smaller scale": {
-			exponentials(cumulative, exponential{
-				Attributes: agentA, StartTime: at(1), Time: at(2), Count: 6, ZeroCount: 1, Sum: 6, Scale: 3,
-				PositiveBucket: metricdata.ExponentialBucket{Offset: 5, Counts: []uint64{1, 2, 2}},
-			}),
-			exponentials(cumulative, exponential{
-				Attributes: agentA, StartTime: at(1), Time: at(3), Count: 9, ZeroCount: 2, Sum: 10, Scale: 2, Min: extrema,
-				PositiveBucket: metricdata.ExponentialBucket{Offset: 1, Counts: []uint64{1, 1, 5}},
-			}),
-			exponentials(delta, exponential{
-				Attributes: agentA, StartTime: at(2), Time: at(3), Count: 3, ZeroCount: 1, Sum: 4, Scale: 2,
-				PositiveBucket: metricdata.ExponentialBucket{Offset: 1, Counts: []uint64{1, 0, 1}},
-			}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -187,10 +187,6 @@ func TestRingsExportTheSameMetricsAsTheReceiver(t *testing.T) {
 			ringbuf.V4, histograms(tally.HistogramConfig{Kind: tally.Explicit, Bounds: bounds}),
 			rings.Config{DurationBounds: bounds, SizeBounds: bounds, ThroughputBounds: bounds},
 		},
-		"exponential": {
-			ringbuf.V4, histograms(tally.HistogramConfig{Kind: tally.Exponential}),
-			rings.Config{ExponentialBuckets: 160},
-		},
 	}
 	for _, layout := range ringbuf.Layouts() {
 		tests[layout.String()] = test{layout, withEvents, rings.Config{}}
