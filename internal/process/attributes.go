@@ -64,7 +64,7 @@ var ownLabels = sync.OnceValue(func() map[string]bool {
 
 // attributes returns the attributes in the values of OTEL_RESOURCE_ATTRIBUTES and
 // OTEL_SERVICE_NAME, within the limits. It skips invalid pairs, and keys that [filter.allows]
-// rejects. Of keys that are equal on a Prometheus page, it uses the first.
+// rejects. Of keys that are equal on a Prometheus page, it uses the last, as SDKs do.
 func (f filter) attributes(list, service string) map[string]string {
 	set, labels, used := make(map[string]string), make(map[string]bool), 0
 	add := func(key, value string) {
@@ -77,7 +77,7 @@ func (f filter) attributes(list, service string) map[string]string {
 	if service != "" { // it takes precedence
 		add(semconv.ServiceName, service)
 	}
-	for pair := range strings.SplitSeq(list, ",") {
+	for _, pair := range slices.Backward(strings.Split(list, ",")) {
 		key, value, ok := strings.Cut(pair, "=")
 		key, err1 := url.PathUnescape(strings.TrimSpace(key))
 		value, err2 := url.PathUnescape(strings.TrimSpace(value))
