@@ -5,6 +5,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -112,12 +113,21 @@ func TestHangingProcessesOfOneContainerAreLimited(t *testing.T) {
 	}
 }
 
-func TestHangingProcessesAreLimited(t *testing.T) {
-	s := New(Config{})
-	for i := range maxHanging {
-		if group := strconv.Itoa(i); !s.mayExamine(group) {
-			t.Errorf("%d processes hang, no other may", i)
-		}
+// Many containers may hang at the same time. Their other processes aren't examined, which is reported.
+func TestHangingContainersDontDelayOthers(t *testing.T) {
+	h := newHost(t)
+	h.Exit(1)
+	h.setProcess(task{PID: 100, Env: enabled})
+	h.setProcess(task{PID: 101, Env: enabled, Cgroup: "/hangs/7"})
+	s := New(Config{Proc: h.Proc})
+	for i := range 32 {
+		s.hanging = append(s.hanging, &examination{record: &record{group: fmt.Sprintf("0::/hangs/%d\n", i/4)}})
+	}
+	found, err := s.Scan(h.now, nil)
+	if len(found) != 1 || found[0].PID != 100 || !errors.Is(err, errHangs) || !strings.Contains(err.Error(), "33 processes") {
+		t.Errorf("found = %+v, error = %v", found, err)
+	}
+	for i := len(s.hanging); i < maxHanging; i++ {
 		s.hanging = append(s.hanging, &examination{record: &record{group: strconv.Itoa(i)}})
 	}
 	if s.mayExamine("other") {
@@ -148,7 +158,7 @@ func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 	}
 }
 
-// A container with many processes, or with processes that hang, can't delay others.
+// A container or user with many processes, or with processes that hang, can't delay others.
 func TestContainersTakeTurns(t *testing.T) {
 	h := newHost(t)
 	h.Exit(1)
@@ -157,6 +167,9 @@ func TestContainersTakeTurns(t *testing.T) {
 		h.setProcess(task{PID: 100 + pid, Cgroup: inAPod})
 		h.setProcess(task{PID: 200 + pid, Cgroup: "/other"})
 	}
+	for pid, cgroup := range []string{"user-1/a.scope", "user-1/b.scope", "user-2/a.scope"} {
+		h.setProcess(task{PID: 300 + pid, Cgroup: "/user.slice/" + cgroup})
+	}
 	s := New(Config{Proc: h.Proc})
 	must.OK(t, s.list(h.now))
 	s.hanging = []*examination{{record: &record{group: "0::/hangs\n"}}}
@@ -164,7 +177,7 @@ func TestContainersTakeTurns(t *testing.T) {
 	for _, r := range s.due(h.now, nil) {
 		order = append(order, r.PID)
 	}
-	if want := []int{100, 200, 101, 201, 102, 202, 10}; !slices.Equal(order, want) {
+	if want := []int{100, 200, 300, 302, 101, 201, 301, 102, 202, 10}; !slices.Equal(order, want) {
 		t.Errorf("the order is %v, want %v", order, want)
 	}
 }

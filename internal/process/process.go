@@ -60,8 +60,9 @@ const (
 	// examineTimeout is the time after which a scan continues without an examination.
 	examineTimeout = 500 * time.Millisecond
 	// maxHanging limits the examinations that are still running, because each of them
-	// occupies a thread. maxHangingGroup limits those of one container.
-	maxHanging, maxHangingGroup = 32, 4
+	// occupies a thread and up to 1 MiB. maxHangingGroup limits those of one container, so that
+	// it takes 64 hostile containers to delay others.
+	maxHanging, maxHangingGroup = 128, 2
 	// minInterval and maxInterval limit the interval between two examinations of a process.
 	// maxIntervalNIXL applies to a process that is likely to create a ring.
 	minInterval, maxInterval, maxIntervalNIXL = time.Second, time.Minute, 5 * time.Second

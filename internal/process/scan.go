@@ -69,10 +69,10 @@ func (s *Scanner) Scan(now time.Time, again func(Process) bool) ([]Process, erro
 	if err := s.list(now); err != nil {
 		return nil, fmt.Errorf("find processes: %w", err)
 	}
-	err := s.scanError()
+	hanging := len(s.hanging)
 	most := max(min(now.Sub(s.last)/scanShare, s.maxScan), min(minScan, s.maxScan))
 	s.last = now
-	s.examineAll(s.due(now, again), now, most)
+	hanging += s.examineAll(s.due(now, again), now, most)
 	found := make([]Process, 0, 16)
 	for _, r := range s.records {
 		if r.usesNIXL() {
@@ -80,7 +80,7 @@ func (s *Scanner) Scan(now time.Time, again func(Process) bool) ([]Process, erro
 		}
 	}
 	slices.SortFunc(found, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
-	return found, errors.Join(err, s.permissionError())
+	return found, errors.Join(s.hangError(hanging), s.permissionError())
 }
 
 // Seen returns when the mappings of a container's processes were read; "" stands for the
@@ -170,7 +170,7 @@ func (s *Scanner) due(now time.Time, again func(Process) bool) []*record {
 
 // readCgroup sets the pod, the container and the group of a process when it is first seen, and
 // after an exec. The process can't block this. The group is the container, or else the cgroup:
-// processes that may be under the same control.
+// processes that may be under the same control. A user can create any number of cgroups.
 func (s *Scanner) readCgroup(r *record) error {
 	if r.group != "" {
 		return nil
@@ -178,24 +178,29 @@ func (s *Scanner) readCgroup(r *record) error {
 	b, err := os.ReadFile(pidDir(s.proc, r.PID) + "/cgroup")
 	r.Pod, r.Container = parseCgroup(b)
 	r.group = cmp.Or(r.Container, string(b))
+	if _, user, ok := strings.Cut(string(b), "/user.slice/"); ok {
+		r.group, _, _ = strings.Cut(user, "/")
+	}
 	return err
 }
 
 // examineAll examines processes until that has taken too long. The others stay due, and are
-// unseen, as is a process whose examination hangs.
-func (s *Scanner) examineAll(due []*record, now time.Time, most time.Duration) {
+// unseen, as is a process whose examination hangs. It returns the number of processes that it
+// doesn't examine because too many others hang.
+func (s *Scanner) examineAll(due []*record, now time.Time, most time.Duration) (skipped int) {
 	s.unseen = make(map[string]time.Time)
 	for i, r := range due {
 		if i > 0 && time.Since(s.began) >= most {
 			for _, r := range due[i:] {
 				s.notSeen(r)
 			}
-			return
+			break
 		}
 		if !s.mayExamine(r.group) {
+			skipped++
 			continue
 		}
-		statm, err := os.ReadFile(pidDir(s.proc, r.PID) + "/statm")
+		statm, err := readOnce(pidDir(s.proc, r.PID) + "/statm")
 		size, _, _ := strings.Cut(string(statm), " ")
 		switch {
 		case err != nil:
@@ -215,6 +220,7 @@ func (s *Scanner) examineAll(due []*record, now time.Time, most time.Duration) {
 		}
 		r.due, r.wait = now.Add(min(r.wait, limit)), min(2*r.wait, limit)
 	}
+	return skipped
 }
 
 // notSeen remembers that a process of a container hasn't been examined in time.
@@ -283,12 +289,12 @@ func (s *Scanner) apply(x *examination) {
 	}
 }
 
-// scanError returns an error if examinations of an earlier scan are still running.
-func (s *Scanner) scanError() error {
-	if len(s.hanging) == 0 {
+// hangError returns an error if n processes hang since an earlier scan, or aren't examined because others hang.
+func (s *Scanner) hangError(n int) error {
+	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d processes can't be examined, such as process %d: %w", len(s.hanging), s.hanging[0].record.PID, errHangs)
+	return fmt.Errorf("%d processes can't be examined, such as process %d: %w", n, s.hanging[0].record.PID, errHangs)
 }
 
 // permissionError returns an error if this process lacks permissions. Some processes can't be
