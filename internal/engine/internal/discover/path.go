@@ -178,7 +178,10 @@ func (d *Directory) probe(r *record) {
 	known := err == nil
 	if !known {
 		_, mapped := d.at.identify(r.Agent, r.ring, r.sought)
-		if mapped == Sought {
+		if mapped == NotMapped && r.state != open && r.attended {
+			mapped = MaybeMapped // a mapping of a file that was removed isn't recognized
+		}
+		if mapped == Sought || mapped == NotMapped && r.state != open {
 			return
 		}
 		attended, known = mapped == IsMapped, mapped != MaybeMapped

@@ -6,19 +6,28 @@
 package discover
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // probeResults returns the probe results in the messages, in order.
 func probeResults(messages []drain.Message) (results []string) {
 	for _, m := range messages {
-		if m, ok := m.(drain.Attended); ok {
-			results = append(results, map[bool]string{true: "open", false: "exited"}[m.Open && m.Known])
+		if m, ok := m.(drain.Attended); ok && !m.Known {
+			results = append(results, "unknown")
+		} else if ok {
+			results = append(results, map[bool]string{true: "open", false: "exited"}[m.Open])
 		}
 	}
 	return results
@@ -48,5 +57,31 @@ func TestProbeDetectsExitAndRestart(t *testing.T) {
 				t.Errorf("after a restart results = %v", got)
 			}
 		})
+	}
+}
+
+// Where the kernel can't tell whether a process has a ring open, the processes' mappings do. A mapping of a
+// removed file isn't recognized.
+func TestRemovedRingOfARunningAgentIsNotReportedAsExited(t *testing.T) {
+	for upper, dir := range ringtest.Overlays(t) {
+		for removed, want := range map[bool][]string{false: {"open", "exited", "exited"}, true: {"open", "unknown"}} {
+			x := newFixture(t)
+			x.dir = filepath.Join(dir, strconv.FormatBool(removed))
+			must.OK(t, os.Mkdir(x.dir, 0o700))
+			ring := x.ring("agent", ringbuf.V4, 8)
+			mapped := IsMapped
+			d := x.directory(func(o *options) {
+				o.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) { return a, mapped }
+			})
+			x.round(d)
+			if mapped = NotMapped; removed {
+				remove(t, ring.Path())
+			}
+			x.round(d)
+			x.round(d)
+			if diff := cmp.Diff(want, probeResults(x.owner.takeMessages())); diff != "" {
+				t.Errorf("on %s: %s", upper, diff)
+			}
+		}
 	}
 }
