@@ -252,16 +252,9 @@ func checkRegular(st *unix.Stat_t) error {
 // immediately. The kernel grants a write lease only if no other process has the file open,
 // and a read lease only if none has it open for writing. The error wraps EACCES if this
 // process is neither root nor the file's owner, EINVAL if the file system doesn't support
-// leases, and [errors.ErrUnsupported] on overlayfs: there, a mapping refers to the file of
-// the layer below, so the kernel grants a lease although a process has the file mapped.
+// leases, and [errors.ErrUnsupported] if it is granted on overlayfs: there, a mapping refers to
+// the file of the layer below, so the kernel grants a lease although a process has the file mapped.
 func LeaseRefused(f *os.File, write bool) (bool, error) {
-	var fs unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
-		return false, fmt.Errorf("determine the file system: %w", err)
-	}
-	if fs.Type == unix.OVERLAYFS_SUPER_MAGIC {
-		return false, fmt.Errorf("overlayfs doesn't show whether a file is mapped: %w", errors.ErrUnsupported)
-	}
 	kind := unix.F_RDLCK
 	if write {
 		kind = unix.F_WRLCK
@@ -274,6 +267,13 @@ func LeaseRefused(f *os.File, write bool) (bool, error) {
 	}
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
 		return false, fmt.Errorf("release lease: %w", err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		return false, fmt.Errorf("determine the file system: %w", err)
+	}
+	if fs.Type == unix.OVERLAYFS_SUPER_MAGIC {
+		return false, fmt.Errorf("overlayfs doesn't show whether a file is mapped: %w", errors.ErrUnsupported)
 	}
 	return false, nil
 }

@@ -60,9 +60,10 @@ type Directory struct {
 	walkRest  time.Time  // no walk begins before that
 	opened    *files.Dir // nil unless cfg.Hold is set and it was found
 	openedAt  time.Time
-	skipped   bool // the last walk has ignored files
-	unmatched bool // it was reported that include selects no file
-	onDisk    bool // it was reported that rings are on a disk
+	folders   map[string]*folder // of the last walk, by name
+	skipped   bool               // the last walk has ignored files
+	unmatched bool               // it was reported that include selects no file
+	onDisk    bool               // it was reported that rings are on a disk
 }
 
 // newDirectory returns a Directory. It passes messages to send. Nothing is opened before start.
@@ -140,7 +141,7 @@ const (
 	// all directories at the same time, because waking up costs more than a look.
 	lookInterval = 250 * time.Millisecond
 	// ProbeInterval is the interval at which a directory is walked and its rings are
-	// probed. A directory that has changed is walked sooner.
+	// probed. A directory that has changed is walked sooner; see [walk.unchanged].
 	ProbeInterval = 2 * time.Second
 	// maxWalking limits the share of the time that is spent on walks of a directory that
 	// changes all the time: one part in maxWalking.
@@ -198,8 +199,7 @@ func (d *Directory) checkHang() {
 }
 
 // look walks the directory if it has changed, or if a walk is due. The kernel updates the
-// time of a directory when a file is created, renamed or removed. If that happens just after
-// a walk, the time may stay the same, so only the next walk that is due finds it.
+// time of a directory when a file is created, renamed or removed.
 func (d *Directory) look() {
 	d.attribute()
 	switch now := d.cfg.Now(); {

@@ -250,6 +250,56 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 	}
 }
 
+// Where files that appear change the time of their directory, it is listed again only if an agent may restart.
+func TestUnchangedDirectoryIsListedRarely(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(x *fixture, ring *ringbuf.Writer)
+		age    time.Duration // of the last change
+		listed bool          // by the next walk
+	}{
+		"all agents run": {func(*fixture, *ringbuf.Writer) {}, ProbeInterval, false},
+		"just changed":   {func(*fixture, *ringbuf.Writer) {}, ProbeInterval - 1, true},
+		"no agent":       {func(x *fixture, ring *ringbuf.Writer) { remove(x.t, ring.Path()); must.OK(x.t, ring.Close()) }, time.Hour, true},
+		"exited agent":   {func(x *fixture, ring *ringbuf.Writer) { must.OK(x.t, ring.Close()) }, time.Hour, true},
+		"restarted agent": {func(x *fixture, ring *ringbuf.Writer) {
+			must.OK(x.t, ring.Close())
+			x.ring("sub/agent", ringbuf.V4, 8)
+		}, time.Hour, false},
+		"refused file": {func(x *fixture, _ *ringbuf.Writer) { touch(x.t, x.path("sub/empty"), "") }, time.Hour, true},
+		"subdirectory": {func(x *fixture, _ *ringbuf.Writer) { must.OK(x.t, os.MkdirAll(x.path("sub/sub"), 0o700)) }, time.Hour, true},
+	} {
+		for _, nested := range []bool{false, true} {
+			x := newFixture(t)
+			sub := x.path("sub")
+			must.OK(t, os.Mkdir(sub, 0o700))
+			ring := x.ring("sub/agent", ringbuf.V4, 8)
+			d := x.directory(func(o *options) {
+				if o.Include = []string{"sub/**"}; !nested {
+					o.Path, o.Include = sub, []string{"**"}
+				}
+			})
+			x.round(d)
+			tc.change(x, ring)
+			x.retire(d)
+			changed := x.now.Add(-tc.age)
+			must.OK(t, os.Chtimes(sub, changed, changed))
+			x.round(d)
+			x.owner.takeMessages()
+			x.ring("sub/new", ringbuf.V4, 8)
+			must.OK(t, os.Chtimes(sub, changed, changed))
+			x.round(d)
+			if listed := count[drain.Opened](x.owner) == 1; listed != tc.listed {
+				t.Errorf("%s, nested: %v: listed: %v", name, nested, listed)
+			}
+			x.advance(reopenInterval)
+			x.round(d)
+			if n := count[drain.Opened](x.owner); n != 1 {
+				t.Errorf("%s, nested: %v: the new ring was opened %d times", name, nested, n)
+			}
+		}
+	}
+}
+
 func TestWalksTakeALimitedShareOfTheTime(t *testing.T) {
 	x := newFixture(t)
 	d := x.directory(func(o *options) {

@@ -34,7 +34,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	x := &fixture{t: t, dir: t.TempDir(), now: time.Unix(1_800_000_000, 0)}
+	x := &fixture{t: t, dir: t.TempDir(), now: time.Unix(1_700_000_000, 0)}
 	x.newOwner(0)
 	return x
 }

@@ -56,6 +56,11 @@ type record struct {
 // isStore reports whether the file has the name of a store.
 func (r *record) isStore() bool { return mpstore.IsName(r.Name) }
 
+// inUse reports whether a process is known to use the ring or the store of the path.
+func (r *record) inUse() bool {
+	return r.state == open && (r.store != nil || r.ring != nil && r.attended)
+}
+
 // path returns the path of a name.
 func (d *Directory) path(name string) string { return strings.TrimSuffix(d.at.Path, "/") + "/" + name }
 

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,8 @@ import (
 const (
 	// maxDepth limits the depth of subdirectories that a pattern with ** matches.
 	maxDepth = 16
-	// reopenInterval is the interval at which a directory that is held is opened again, because
-	// another one may have replaced it.
+	// reopenInterval is the interval at which a directory that is held is opened again if another one
+	// has replaced it, and at which unchanged directories are listed again.
 	reopenInterval = 10 * time.Second
 )
 
@@ -40,16 +41,40 @@ func (d *Directory) maxFiles() int {
 type walk struct {
 	*Directory
 
-	left     int // entries that may still be read
-	seen     int // files
-	included int // files that include selects
+	began   time.Time
+	left    int                // entries that may still be read
+	seen    int                // files
+	matched bool               // include selects some of them
+	folders map[string]*folder // that it has reached
+}
+
+// folder is a directory or subdirectory without subdirectories to walk. A walk doesn't list it again
+// while the kernel would have changed its time if there were a new file.
+type folder struct {
+	info   files.Info
+	listed time.Time
+	files  []*record
+}
+
+// unchanged reports whether a folder, which is described by info, has the same files as before, and they are all
+// in use: an agent that restarts changes its file, but not the folder. The files count as checked.
+func (w *walk) unchanged(prefix string, info files.Info) bool {
+	f := w.Directory.folders[prefix]
+	if f == nil || len(f.files) == 0 || f.info != info || w.began.Sub(f.listed) >= reopenInterval || slices.ContainsFunc(f.files, func(r *record) bool { return !r.inUse() }) {
+		return false
+	}
+	for _, r := range f.files {
+		r.walk = w.walks
+	}
+	w.matched, w.folders[prefix] = true, f
+	return true
 }
 
 // walk checks all files in the directory, as far as the limit allows.
 func (d *Directory) walk() {
 	d.walks++
 	d.retryAt, d.walked = time.Time{}, files.Info{}
-	w := walk{Directory: d, left: d.maxFiles()}
+	w := walk{Directory: d, began: d.cfg.Now(), left: d.maxFiles(), folders: make(map[string]*folder)}
 	f, err := d.openDir()
 	if errors.Is(err, errGone) {
 		return
@@ -58,9 +83,13 @@ func (d *Directory) walk() {
 	d.skipped = false
 	if err == nil {
 		walked, _ := f.Stat()
-		if err = w.list(f, ""); err == nil {
+		if !w.unchanged("", walked) {
+			err = w.list(f, "", walked)
+		}
+		if err == nil {
 			d.walked = walked
 		}
+		d.folders = w.folders
 		if err != nil || !d.cfg.Hold {
 			d.release()
 		}
@@ -76,7 +105,14 @@ func (d *Directory) walk() {
 
 // openDir returns the open directory. A directory that is held isn't opened again by each walk.
 func (d *Directory) openDir() (*files.Dir, error) {
-	if now := d.cfg.Now(); now.Sub(d.openedAt) >= reopenInterval || d.opened == nil || d.opened.Rewind() != nil {
+	now := d.cfg.Now()
+	if d.opened != nil && now.Sub(d.openedAt) >= reopenInterval {
+		there, err := files.Stat(d.at.Path) // opening it takes many more system calls
+		if d.openedAt = now; err != nil || there.ID != d.describe().ID {
+			d.release()
+		}
+	}
+	if d.opened == nil || d.opened.Rewind() != nil {
 		d.release()
 		f, err := d.at.OpenDir(".")
 		if err != nil {
@@ -95,27 +131,34 @@ func (d *Directory) release() {
 	}
 }
 
-// list checks the files in an open directory, and in its subdirectories that a pattern can match. prefix is
-// the name of a subdirectory with a trailing slash, or "" for the directory itself.
-func (w *walk) list(f *files.Dir, prefix string) error {
+// list checks the files in an open directory, which is described by info, and in its subdirectories that a
+// pattern can match. prefix is the name of a subdirectory with a trailing slash, or "" for the directory itself.
+func (w *walk) list(f *files.Dir, prefix string, info files.Info) error {
+	found, all := &folder{info: info, listed: w.began}, w.at.hasRings()
 	for w.left > 0 {
-		entries, err := f.ReadDir(min(w.left, 1024))
+		asked := min(w.left, 1024)
+		entries, err := f.ReadDir(asked)
 		w.left -= len(entries)
 		for _, e := range entries {
 			if err := w.ctx.Err(); err != nil {
 				return err
 			}
-			if name := prefix + e.Name(); e.IsDir() {
+			if name := prefix + e.Name(); !e.IsDir() {
+				all = w.file(f, name, found) && all
+			} else if w.at.hasRings() && w.cfg.mayContain(name) {
 				w.enter(f, name)
-			} else {
-				w.file(f, name)
+				all = false
 			}
 		}
 		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
+		case err != nil && !errors.Is(err, io.EOF):
 			return err
+		case len(entries) < asked:
+			// A later file may have the same time as one that was created just before the folder was described.
+			if all && w.began.Sub(info.ModTime) >= ProbeInterval {
+				w.folders[prefix] = found
+			}
+			return nil
 		}
 	}
 	return nil
@@ -123,36 +166,36 @@ func (w *walk) list(f *files.Dir, prefix string) error {
 
 // enter walks a subdirectory. A subdirectory that can't be read counts as empty.
 func (w *walk) enter(f *files.Dir, name string) {
-	if !w.at.hasRings() || !w.cfg.mayContain(name) {
+	info, err := f.Lstat(path.Base(name))
+	if err != nil || w.unchanged(name+"/", info) {
 		return
 	}
 	if below, err := f.Open(path.Base(name)); err == nil {
-		_ = w.list(below, name+"/")
+		_ = w.list(below, name+"/", info)
 		_ = below.Close() // it was only read
 	}
 }
 
-// file checks a file, unless it can't be a ring or a store.
-func (w *walk) file(f *files.Dir, name string) {
+// file checks a file, unless it can't be a ring or a store. It reports false if there are too many.
+func (w *walk) file(f *files.Dir, name string, in *folder) bool {
 	w.seen++
 	included := MatchesAny(w.cfg.Include, name)
-	if included {
-		w.included++
-	}
+	w.matched = w.matched || included
 	base := path.Base(name)
 	switch {
 	case w.cfg.Stores != nil && mpstore.IsName(name): // the patterns apply to its agent
 	case !included, MatchesAny(w.cfg.Exclude, name), mpstore.IsName(base), mpstore.IsAuxiliary(base), !w.at.hasRings():
-		return
+		return true
 	}
 	r := w.record(name)
 	if r == nil {
 		w.skipped = true
-		return
+		return false
 	}
-	r.walk = w.walks
+	r.walk, in.files = w.walks, append(in.files, r)
 	w.awaitAnswers()
 	w.check(f, r)
+	return true
 }
 
 // sweep updates the records of paths that the last walk didn't reach. If it was complete, they have no file. It
@@ -202,7 +245,7 @@ func (w *walk) report(truncated bool) {
 			Kind: notice.DirectoryCut, Level: slog.LevelWarn, Path: w.at.Path, Err: over.Err,
 			Text: "some files in this directory are ignored; give agents their own directory",
 		})
-	case w.seen > 0 && w.included == 0 && !w.cfg.discovered && !w.unmatched:
+	case w.seen > 0 && !w.matched && !w.cfg.discovered && !w.unmatched:
 		w.unmatched = true
 		w.Directory.report(notice.Notice{
 			Kind: notice.PatternsUnmatched, Level: slog.LevelInfo, Path: w.at.Path,
