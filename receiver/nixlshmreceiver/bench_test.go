@@ -26,8 +26,7 @@ import (
 )
 
 // BenchmarkCollect compares a collection of agents that report every metric with
-// building the same points from a list. The ratio is the cost of converting totals
-// with the generated code.
+// building the same points from a list. The ratio is the cost of converting totals.
 func BenchmarkCollect(b *testing.B) {
 	for _, n := range []int{64, 1024} {
 		b.Run(fmt.Sprintf("agents=%d", n), func(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer/consumertest"
@@ -80,7 +81,7 @@ func TestExportIncludesWhatTheConsumerRejectedBefore(t *testing.T) {
 		return nil
 	}
 	h.start()
-	h.log("error: The next consumer rejected the metrics", down.Error())
+	h.log("error: Metrics were not exported", "next consumer rejected the metrics", down.Error())
 	a := one(t, h.next())
 	if got := a.int(transmitted); got != 30 {
 		t.Errorf("%d bytes transmitted, want 30", got)
@@ -225,53 +226,55 @@ func TestFirstPointsEndAfterTheirStart(t *testing.T) {
 
 // A page of the ring never arrives.
 func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
-	t.Parallel() // it waits for timeouts
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	began, end := make(chan struct{}), make(chan struct{})
-	defer close(end)
-	h := newHarness(t, dir)
-	h.on.adapt = func(c *engine.Config) {
-		c.Handler.Events = func(engine.Agent, ringbuf.Batch) { // blocks the loop that reads the ring
-			close(began)
-			<-end
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := ring(t, dir, "agent", ringbuf.V4, 64)
+		began, end := make(chan struct{}), make(chan struct{})
+		defer close(end)
+		h := newHarness(t, dir)
+		h.on.adapt = func(c *engine.Config) {
+			c.Handler.Events = func(engine.Agent, ringbuf.Batch) { // blocks the loop that reads the ring
+				close(began)
+				<-end
+			}
 		}
-	}
-	h.start()
-	push(t, w, write(10, 1, 1)...)
-	wait(t, began, "read that hangs")
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if err := h.own().collect(ctx, false); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("collect returned %v", err)
-	}
-	h.log("error: ", "draining has blocked", "check the disk")
-	if err := h.receiver.Shutdown(ctx); err == nil || !strings.Contains(err.Error(), "stop draining") {
-		t.Errorf("shutdown returned %v", err)
-	}
+		h.start()
+		push(t, w, write(10, 1, 1)...)
+		wait(t, began, "read that hangs")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := h.own().collect(ctx, false); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("collect returned %v", err)
+		}
+		h.log("error: ", "draining has blocked", "check the disk")
+		if err := h.receiver.Shutdown(ctx); err == nil || !strings.Contains(err.Error(), "stop draining") {
+			t.Errorf("shutdown returned %v", err)
+		}
+	})
 }
 
 func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
-	t.Parallel() // it waits for timeouts
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	end := make(chan struct{})
-	defer close(end)
-	h := newHarness(t, dir)
-	h.consume = func(context.Context, pmetric.Metrics) error {
-		<-end
-		return nil
-	}
-	h.start()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	must.OK(t, h.receiver.Shutdown(ctx))
-	h.log("error: The last collection was not exported", context.DeadlineExceeded.Error())
-	next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
-	if err != nil {
-		t.Fatalf("the receiver still has the ring open: %v", err)
-	}
-	_ = next.Close()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := ring(t, dir, "agent", ringbuf.V4, 64)
+		end := make(chan struct{})
+		defer close(end)
+		h := newHarness(t, dir)
+		h.consume = func(context.Context, pmetric.Metrics) error {
+			<-end
+			return nil
+		}
+		h.start()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		must.OK(t, h.receiver.Shutdown(ctx))
+		h.log("error: The last collection was not exported", context.DeadlineExceeded.Error())
+		next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
+		if err != nil {
+			t.Fatalf("the receiver still has the ring open: %v", err)
+		}
+		_ = next.Close()
+	})
 }
 
 // drained waits until nothing is pending in a ring.

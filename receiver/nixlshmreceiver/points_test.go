@@ -161,7 +161,7 @@ func TestAgentUpIsReportedIfTheKernelReportsIt(t *testing.T) {
 	shape, err := tally.NewShape(tally.Config{})
 	must.OK(t, err)
 	cfg := createDefaultConfig()
-	b := newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, receivertest.NewNopSettings(metadata.Type)), "host")
+	b := newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, receivertest.NewNopSettings(metadata.Type)))
 	for up, want := range map[engine.Up]any{engine.UpYes: int64(1), engine.UpNo: int64(0), engine.UpUnknown: nil} {
 		agent := engine.Snapshot{Layout: ringbuf.V4, Start: time.Now(), Up: up, Totals: tally.NewAgent(shape).Snapshot()}
 		if got := one(t, b.build(time.Now(), []engine.Snapshot{agent})).points["nixl.agent.up"]; got != want {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -37,6 +36,7 @@ type ringReceiver struct {
 	telemetry *telemetry
 	rings     *engine.Engine
 	builder   *builder
+	hostname  string
 	storage   *checkpoints // nil without a storage extension
 
 	broken string // the error last reported as the component's status; empty if OK
@@ -64,15 +64,14 @@ func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringRe
 	if r.telemetry, err = newTelemetry(settings.TelemetrySettings); err != nil {
 		return nil, err
 	}
-	hostname := cfg.Resource[semconv.HostName]
-	if hostname == "" {
-		if hostname, err = on.hostname(); err != nil {
+	if r.hostname = cfg.Resource[semconv.HostName]; r.hostname == "" {
+		if r.hostname, err = on.hostname(); err != nil {
 			return nil, fmt.Errorf("get the host name: %w; set host.name of resource instead", err)
 		}
 	}
 	watched := cfg.engine(r.notice)
 	watched.Now, watched.Telemetry = on.now, r.telemetry.host()
-	watched.Stream = newResources(cfg, cfg.ResourceAttributes, hostname).of
+	watched.Stream = newResources(cfg, cfg.ResourceAttributes, r.hostname).of
 	if on.adapt != nil {
 		on.adapt(&watched)
 	}
@@ -82,7 +81,7 @@ func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringRe
 	// The scope has the version of the catalog. With the version of the Collector,
 	// each build would start new series.
 	settings.BuildInfo.Version = semconv.Version
-	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings), hostname)
+	r.builder = newBuilder(cfg, metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, settings))
 	return r, nil
 }
 
@@ -202,11 +201,7 @@ func (r *ringReceiver) loop(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if err := r.collect(ctx, false); err != nil && ctx.Err() == nil {
-			what := "The next consumer rejected the metrics"
-			if errors.As(err, new(*collectError)) {
-				what = "Totals could not be collected"
-			}
-			r.log.Error(what+"; totals are cumulative, so the next export includes them", zap.Error(err))
+			r.log.Error("Metrics were not exported; totals are cumulative, so the next export includes them", zap.Error(err))
 		}
 		r.reportStatus()
 		select {
@@ -216,11 +211,6 @@ func (r *ringReceiver) loop(ctx context.Context) {
 		}
 	}
 }
-
-// collectError is an error that prevented a collection.
-type collectError struct{ error }
-
-func (e *collectError) Unwrap() error { return e.error }
 
 // collect drains all rings and exports the totals.
 func (r *ringReceiver) collect(ctx context.Context, last bool) error {
@@ -232,7 +222,7 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 	taken := r.now()
 	collection, err := r.rings.Collect(ctx, last)
 	if err != nil {
-		return &collectError{err}
+		return err
 	}
 	r.telemetry.collected(collection.Snapshots)
 	if r.slow != nil {
@@ -243,39 +233,32 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 		return nil
 	}
 	metrics := r.builder.build(taken, collection.Snapshots)
-	points := metrics.DataPointCount()
-	if points == 0 {
-		r.rings.Delivered(collection)
-		return nil
+	if points := metrics.DataPointCount(); points > 0 {
+		ctx = r.obs.StartMetricsOp(ctx)
+		err = r.next.ConsumeMetrics(ctx, metrics)
+		r.obs.EndMetricsOp(ctx, metadata.Type.String(), points, err)
+		if err != nil {
+			return fmt.Errorf("the next consumer rejected the metrics: %w", err)
+		}
 	}
-	ctx = r.obs.StartMetricsOp(ctx)
-	err = r.next.ConsumeMetrics(ctx, metrics)
-	r.obs.EndMetricsOp(ctx, metadata.Type.String(), points, err)
-	if err == nil {
-		r.rings.Delivered(collection)
-	}
-	return err
+	r.rings.Delivered(collection)
+	return nil
 }
 
 // reportStatus updates the status of the component when rings can no longer be read,
 // and when they can be read again.
 func (r *ringReceiver) reportStatus() {
-	err := r.rings.State().Err()
-	switch {
-	case err != nil && err.Error() != r.broken:
-		r.broken = err.Error()
-		r.report(componentstatus.NewRecoverableErrorEvent(err))
-	case err == nil && r.broken != "":
-		r.broken = ""
-		r.report(componentstatus.NewEvent(componentstatus.StatusOK))
+	text, event := "", componentstatus.NewEvent(componentstatus.StatusOK)
+	if err := r.rings.State().Err(); err != nil {
+		text, event = err.Error(), componentstatus.NewRecoverableErrorEvent(err)
 	}
-}
-
-// report reports the status of the component in each pipeline.
-func (r *ringReceiver) report(event *componentstatus.Event) {
+	if text == r.broken {
+		return
+	}
+	r.broken = text
 	r.life.Lock()
 	defer r.life.Unlock()
-	r.status = event
+	r.status = event // for each pipeline
 	for _, c := range r.collectors {
 		componentstatus.ReportStatus(c, event)
 	}
@@ -284,31 +267,14 @@ func (r *ringReceiver) report(event *componentstatus.Event) {
 // notice logs a notice.
 func (r *ringReceiver) notice(n notice.Notice) {
 	var fields []zap.Field
-	if n.Path != "" {
-		fields = append(fields, zap.String("path", n.Path))
-	}
-	if n.Pod != "" {
-		fields = append(fields, zap.String(semconv.K8SPodUID, n.Pod))
-	}
-	if n.Container != "" {
-		fields = append(fields, zap.String(semconv.ContainerID, n.Container))
+	for _, f := range [][2]string{{"path", n.Path}, {semconv.K8SPodUID, n.Pod}, {semconv.ContainerID, n.Container}} {
+		if f[1] != "" {
+			fields = append(fields, zap.String(f[0], f[1]))
+		}
 	}
 	if n.Err != nil {
 		fields = append(fields, zap.Error(n.Err))
 	}
 	// The caller would be this function for all notices.
-	r.log.WithOptions(zap.WithCaller(false)).Log(zapLevel(n.Level), n.Message(), fields...)
-}
-
-func zapLevel(l slog.Level) zapcore.Level {
-	switch {
-	case l >= slog.LevelError:
-		return zapcore.ErrorLevel
-	case l >= slog.LevelWarn:
-		return zapcore.WarnLevel
-	case l >= slog.LevelInfo:
-		return zapcore.InfoLevel
-	default:
-		return zapcore.DebugLevel
-	}
+	r.log.WithOptions(zap.WithCaller(false)).Log(zapcore.Level(n.Level/4), n.Message(), fields...) // the levels of slog are four apart
 }

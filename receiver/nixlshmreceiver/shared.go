@@ -19,14 +19,13 @@ type shared struct {
 	on machine
 
 	mu        sync.Mutex
-	receivers map[*Config]*ringReceiver
+	receivers map[component.Config]*ringReceiver
 }
 
 // pipeline is the receiver in the pipeline of one signal.
 type pipeline struct {
 	*ringReceiver
 	begin func() // starts exporting to this pipeline, whose consumer has started
-	once  sync.Once
 	leave func() // makes the next pipeline with this configuration create a new receiver
 }
 
@@ -35,7 +34,7 @@ func (p *pipeline) Start(ctx context.Context, collector component.Host) error {
 	if err := p.start(ctx, collector); err != nil {
 		return err
 	}
-	p.once.Do(p.begin)
+	p.begin()
 	return nil
 }
 
@@ -45,12 +44,8 @@ func (p *pipeline) Shutdown(ctx context.Context) error {
 	return p.shutdown(ctx)
 }
 
-func (s *shared) metrics(cfg *Config, settings receiver.Settings, next consumer.Metrics) (receiver.Metrics, error) {
-	obs, err := newObsReport(settings)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.pipeline(cfg, settings)
+func (s *shared) metrics(_ context.Context, settings receiver.Settings, cfg component.Config, next consumer.Metrics) (receiver.Metrics, error) {
+	p, obs, err := s.pipeline(cfg, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +54,8 @@ func (s *shared) metrics(cfg *Config, settings receiver.Settings, next consumer.
 	return p, nil
 }
 
-func (s *shared) logs(cfg *Config, settings receiver.Settings, next consumer.Logs) (receiver.Logs, error) {
-	obs, err := newObsReport(settings)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.pipeline(cfg, settings)
+func (s *shared) logs(_ context.Context, settings receiver.Settings, cfg component.Config, next consumer.Logs) (receiver.Logs, error) {
+	p, obs, err := s.pipeline(cfg, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -78,22 +69,21 @@ func (s *shared) logs(cfg *Config, settings receiver.Settings, next consumer.Log
 	return p, nil
 }
 
-func newObsReport(settings receiver.Settings) (*receiverhelper.ObsReport, error) {
-	return receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
-		ReceiverID: settings.ID, Transport: "shm", ReceiverCreateSettings: settings,
-	})
-}
-
 // pipeline returns the receiver of a configuration for another pipeline. It creates
 // the receiver if there is none.
-func (s *shared) pipeline(cfg *Config, settings receiver.Settings) (*pipeline, error) {
+func (s *shared) pipeline(cfg component.Config, settings receiver.Settings) (*pipeline, *receiverhelper.ObsReport, error) {
+	obs, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
+		ReceiverID: settings.ID, Transport: "shm", ReceiverCreateSettings: settings,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.receivers[cfg]
 	if !ok {
-		var err error
-		if r, err = newReceiver(cfg, settings, s.on); err != nil {
-			return nil, err
+		if r, err = newReceiver(cfg.(*Config), settings, s.on); err != nil { //nolint:forcetypeassert,errcheck // what createDefaultConfig returned
+			return nil, nil, err
 		}
 		s.receivers[cfg] = r
 	}
@@ -103,5 +93,5 @@ func (s *shared) pipeline(cfg *Config, settings receiver.Settings) (*pipeline, e
 		if s.receivers[cfg] == r {
 			delete(s.receivers, cfg)
 		}
-	}}, nil
+	}}, obs, nil
 }

@@ -77,7 +77,7 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 		cfg: &r.cfg.Logs, now: on.now, next: next, obs: obs,
 		records: recordBuilder{
 			LogsBuilder: metadata.NewLogsBuilder(settings),
-			resources:   newResources(r.cfg, forLogs(r.cfg.ResourceAttributes), r.builder.hostname),
+			resources:   newResources(r.cfg, forLogs(r.cfg.ResourceAttributes), r.hostname),
 			cfg:         &r.cfg.Logs,
 		},
 		counter:  r.telemetry.ReceiverNixlShmLogsDropped,

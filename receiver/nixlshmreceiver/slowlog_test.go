@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -231,10 +232,8 @@ func TestBothPipelinesReportEveryTransferOnce(t *testing.T) {
 			if c.startLast {
 				slices.Reverse(list)
 			}
-			for range 2 { // repeated calls have no effect
-				for _, one := range list {
-					must.OK(t, one.Start(t.Context(), h))
-				}
+			for _, one := range list {
+				must.OK(t, one.Start(t.Context(), h))
 			}
 			h.opened(3)
 			for range 500 {
@@ -247,10 +246,8 @@ func TestBothPipelinesReportEveryTransferOnce(t *testing.T) {
 			}
 			h.stop = func() error {
 				var errs []error
-				for range 2 {
-					for _, one := range list {
-						errs = append(errs, one.Shutdown(t.Context()))
-					}
+				for _, one := range slices.Concat(list, list) { // a repeated shutdown has no effect
+					errs = append(errs, one.Shutdown(t.Context()))
 				}
 				return errors.Join(errs...)
 			}
@@ -402,30 +399,32 @@ func TestBlockedConsumerOfLogsLosesLogRecordsButNoEvents(t *testing.T) {
 }
 
 func TestShutdownDoesntWaitForABlockedConsumerOfLogs(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir).withLogs()
-	blocked, goOn := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	h.consumeLogs = func(context.Context, plog.Logs) error {
-		once.Do(func() { close(blocked) })
-		<-goOn
-		return nil
-	}
-	h.start()
-	push(t, w, write(1, 2_000_000, 1)...)
-	h.next()
-	wait(t, blocked, "blocked consumer")
-	push(t, w, write(1, 2_000_000, 1)...)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	must.OK(t, h.receiver.Shutdown(ctx))
-	h.log("error: The last log records were not exported", "1 records wait: "+context.DeadlineExceeded.Error())
-	if got := one(t, wait(t, h.batches, "metrics")).int(transmitted); got != 2 {
-		t.Errorf("%d bytes transmitted, want 2", got)
-	}
-	close(goOn)
-	<-h.own().slow.ended
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := ring(t, dir, "agent", ringbuf.V4, 64)
+		h := newHarness(t, dir).withLogs()
+		blocked, goOn := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		h.consumeLogs = func(context.Context, plog.Logs) error {
+			once.Do(func() { close(blocked) })
+			<-goOn
+			return nil
+		}
+		h.start()
+		push(t, w, write(1, 2_000_000, 1)...)
+		h.next()
+		wait(t, blocked, "blocked consumer")
+		push(t, w, write(1, 2_000_000, 1)...)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		must.OK(t, h.receiver.Shutdown(ctx))
+		h.log("error: The last log records were not exported", "1 records wait: "+context.DeadlineExceeded.Error())
+		if got := one(t, wait(t, h.batches, "metrics")).int(transmitted); got != 2 {
+			t.Errorf("%d bytes transmitted, want 2", got)
+		}
+		close(goOn)
+		<-h.own().slow.ended
+	})
 }
 
 func TestRejectedLogRecordsAreRetriedUnlessTheyAreInvalid(t *testing.T) {

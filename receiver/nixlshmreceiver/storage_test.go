@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -191,53 +192,38 @@ func stored(t *testing.T, dir string, store component.Component, change ...func(
 	return h
 }
 
-// collected returns how many agents are collected, 0 if the collection fails.
-func collected(ctx context.Context, h *harness) int {
-	c, err := h.rings().Collect(ctx, false)
-	if err != nil {
-		return 0
-	}
-	return len(c.Snapshots)
-}
-
 func TestShutdownExportsAndDoesntWaitForStorageThatHangs(t *testing.T) {
-	t.Parallel() // it waits for timeouts
 	for name, hangs := range map[string]func(*obstacle, func(context.Context)){
 		"batch": func(o *obstacle, fn func(context.Context)) { o.batch = fn },
 		"close": func(o *obstacle, fn func(context.Context)) { o.closing = fn },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			w := ring(t, dir, "agent", ringbuf.V4, 64)
-			store := &obstacle{memory: newMemory()}
-			hangs(store, hanging(t))
-			h := stored(t, dir, store).start()
-			must.EventuallyTrue(t, "agent", func() bool {
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				w := ring(t, dir, "agent", ringbuf.V4, 64)
+				store := &obstacle{memory: newMemory()}
+				hangs(store, hanging(t))
+				h := stored(t, dir, store).start()
+				push(t, w, write(10, 5, 2)...)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				return collected(ctx, h) == 1
+				began := time.Now()
+				err := h.receiver.Shutdown(ctx)
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("shutdown took %v, want at most a second", took)
+				}
+				if err == nil || !strings.Contains(err.Error(), "storage extension") && !strings.Contains(err.Error(), "storage: extension") {
+					t.Errorf("shutdown returned %v, want an error that names the storage extension", err)
+				}
+				if got := one(t, wait(t, h.batches, "last collection")).int(transmitted); got != 10 {
+					t.Errorf("%d bytes transmitted, want 10", got)
+				}
+				next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
+				if err != nil {
+					t.Fatalf("the receiver still has the ring open: %v", err)
+				}
+				_ = next.Close()
 			})
-			push(t, w, write(10, 5, 2)...)
-			const limit = time.Second
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
-			defer cancel()
-			began := time.Now()
-			err := h.receiver.Shutdown(ctx)
-			if took := time.Since(began); took > 5*limit {
-				t.Errorf("shutdown took %v, want at most %v", took, limit)
-			}
-			if err == nil || !strings.Contains(err.Error(), "storage extension") && !strings.Contains(err.Error(), "storage: extension") {
-				t.Errorf("shutdown returned %v, want an error that names the storage extension", err)
-			}
-			if got := one(t, wait(t, h.batches, "last collection")).int(transmitted); got != 10 {
-				t.Errorf("%d bytes transmitted, want 10", got)
-			}
-			next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
-			if err != nil {
-				t.Fatalf("the receiver still has the ring open: %v", err)
-			}
-			_ = next.Close()
 		})
 	}
 }

@@ -5,6 +5,7 @@ package nixlshmreceiver
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -58,23 +59,17 @@ func (t *telemetry) host() engine.Telemetry {
 func (t *telemetry) observe(h *engine.Engine) error {
 	// rate() misses the first value of a series, so the series must start at 0.
 	t.ReceiverNixlShmCheckpointFailures.Add(context.Background(), 0)
-	err := t.RegisterReceiverNixlShmRingsCallback(func(_ context.Context, o metric.Int64Observer) error {
+	rings := t.RegisterReceiverNixlShmRingsCallback(func(_ context.Context, o metric.Int64Observer) error {
 		t.observeRings(o, h.State())
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	err = t.RegisterReceiverNixlShmDiscoveryDirectoriesCallback(func(_ context.Context, o metric.Int64Observer) error {
+	directories := t.RegisterReceiverNixlShmDiscoveryDirectoriesCallback(func(_ context.Context, o metric.Int64Observer) error {
 		for source, n := range h.State().Directories {
 			o.Observe(int64(n), metric.WithAttributes(attribute.String("source", source)))
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return t.RegisterReceiverNixlShmAgentsCallback(func(_ context.Context, o metric.Int64Observer) error {
+	agents := t.RegisterReceiverNixlShmAgentsCallback(func(_ context.Context, o metric.Int64Observer) error {
 		if c := t.census.Load(); c != nil {
 			for layout, n := range c.byLayout {
 				o.Observe(n, metric.WithAttributes(attribute.String("layout", layout)))
@@ -82,6 +77,7 @@ func (t *telemetry) observe(h *engine.Engine) error {
 		}
 		return nil
 	})
+	return errors.Join(rings, directories, agents)
 }
 
 func (t *telemetry) observeRings(o metric.Int64Observer, s engine.State) {

@@ -142,7 +142,7 @@ func (o *owner) wake(now time.Time) time.Time {
 		return next
 	}
 	for _, a := range o.order {
-		if a.reader != nil && a.due.Before(next) {
+		if a.reader != nil && !o.ending && a.due.Before(next) {
 			next = a.due
 		}
 		if !a.reopenAt.IsZero() && a.reopenAt.Before(next) {

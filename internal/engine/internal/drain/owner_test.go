@@ -454,6 +454,23 @@ func TestOwnerWakesAtTheDeadlineOfACollection(t *testing.T) {
 	}
 }
 
+// Rings are no longer read then, so none is due. The next consumer may take seconds to accept the collection.
+func TestOwnerRestsAfterTheLastCollection(t *testing.T) {
+	for name, saves := range map[string]bool{"with a store": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t)
+			b.start(ringbuf.Consume, saves)
+			b.push(3)
+			b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(collected) {}})
+			for range 3 {
+				if b.step(); !b.next.After(b.now) {
+					t.Fatal("the next step is due at once, so the loop never rests")
+				}
+			}
+		})
+	}
+}
+
 // During shutdown, a scheduled collection can come right before the last one.
 func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
 	for name, saves := range map[string]bool{"with a store": true, "without": false} {

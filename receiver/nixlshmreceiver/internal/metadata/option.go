@@ -16,7 +16,3 @@ func With(fn func(pcommon.Resource, pmetric.MetricSlice)) ResourceMetricsOption 
 		fn(rm.Resource(), rm.ScopeMetrics().At(0).Metrics())
 	})
 }
-
-// StartAt is Reset with WithStartTime, without a function of its own for each
-// agent.
-func (mb *MetricsBuilder) StartAt(start pcommon.Timestamp) { mb.startTime = start }
