@@ -63,44 +63,46 @@ func (h *history) fullIn(t *track, i int) time.Duration {
 func (h *history) undrained(i int) (list []Finding) {
 	type cause struct {
 		kind Kind
-		name string // of the consumer
+		why  string
 	}
-	agents := make(map[cause][]Identity)
-	soon := make(map[cause]time.Duration)
-	var causes []cause
-	for _, a := range h.agents {
-		t := h.tracks[a]
-		who := h.draining(t, i)
-		if t.up(i) == No || who != Foreign && who != Nobody && who != Hanging {
+	causes := make(map[*track]cause)
+	var agents []*track
+	for _, t := range h.agents {
+		c := cause{NoConsumer, "no process takes its events"}
+		switch who := h.draining(t, i); {
+		case t.up(i) == No || who == Undecided || who == Drained:
 			continue
-		}
-		c := cause{kind: NoConsumer}
-		if who == Hanging {
-			c.name = t.states[i].Ring.Consumer.String()
-		}
-		full := h.fullIn(t, i)
-		switch {
 		case who == Foreign:
-			c.kind = EventsTaken
-		case full == 0:
+			c = cause{kind: EventsTaken}
+		case who == Hanging:
+			c.why = "its consumer " + t.states[i].Ring.Consumer.String() + " takes no events"
+		}
+		if c.kind == NoConsumer && h.fullIn(t, i) == 0 {
 			c.kind = RingFull
 		}
-		if agents[c] == nil {
-			causes = append(causes, c)
-		}
-		agents[c] = append(agents[c], a)
-		if full > 0 && (soon[c] == 0 || full < soon[c]) {
-			soon[c] = full
-		}
+		agents, causes[t] = append(agents, t), c
 	}
-	for _, c := range causes {
+	for _, group := range grouped(agents, func(t *track) cause { return causes[t] }) {
+		all, c := identities(group), causes[group[0]]
 		switch c.kind {
 		case EventsTaken:
-			list = append(list, taken(agents[c], 0))
+			list = append(list, taken(all))
 		case RingFull:
-			list = append(list, full(agents[c], c.name))
+			list = append(list, newFinding(RingFull, all, "ring full, unread", fmt.Sprintf("%s full: %s.", ringsOf(all, "is", "are"), c.why),
+				"nothing changes in a full ring, so what the agent does isn't visible"))
 		default:
-			list = append(list, unread(agents[c], c.name, soon[c]))
+			f := newFinding(NoConsumer, all, "unread", fmt.Sprintf("%s drained: %s.", ringsOf(all, "isn't", "aren't"), c.why))
+			soon := time.Duration(-1)
+			for _, t := range group {
+				if full := h.fullIn(t, i); full > 0 && (soon < 0 || full < soon) {
+					soon = full
+				}
+			}
+			if soon > 0 {
+				f.Short += ", full in " + units.Age(soon)
+				f.Evidence = append(f.Evidence, "at the current rate, the first ring is full in "+units.Age(soon))
+			}
+			list = append(list, f)
 		}
 	}
 	return list
@@ -125,41 +127,6 @@ func explain(list, consumers []Finding) []Finding {
 		}
 	}
 	return consumers
-}
-
-// whoDrains says why nobody takes events.
-func whoDrains(hanging string) string {
-	if hanging != "" {
-		return "its consumer " + hanging + " takes no events"
-	}
-	return "no process takes its events"
-}
-
-const startCollector = "Start a Collector with the receiver nixl_shm, or check why it doesn't drain this ring: its log names the rings that it refuses."
-
-func full(agents []Identity, hanging string) Finding {
-	return Finding{
-		Kind: RingFull, Severity: Warning, Agents: agents, Short: "ring full, unread", job: len(agents) > 1,
-		What:     fmt.Sprintf("%s full: %s.", ringsOf(agents, "is", "are"), whoDrains(hanging)),
-		Evidence: []string{"nothing changes in a full ring, so what the agent does isn't visible"},
-		Not:      "Transfers aren't affected, but all further events are lost.",
-		Next:     startCollector,
-	}
-}
-
-func unread(agents []Identity, hanging string, soon time.Duration) Finding {
-	f := Finding{
-		Kind: NoConsumer, Severity: Warning, Agents: agents, Short: "unread", job: len(agents) > 1,
-		What:     fmt.Sprintf("%s drained: %s.", ringsOf(agents, "isn't", "aren't"), whoDrains(hanging)),
-		Evidence: []string{},
-		Not:      "Nothing is lost yet.",
-		Next:     startCollector,
-	}
-	if soon > 0 {
-		f.Short = "unread, full in " + units.Age(soon)
-		f.Evidence = append(f.Evidence, "at the current rate, the first ring is full in "+units.Age(soon))
-	}
-	return f
 }
 
 // ringsOf names the rings of some agents, with a verb.

@@ -3,8 +3,6 @@
 
 package diagnose
 
-import "time"
-
 // Result is what a diagnosis finds.
 type Result struct {
 	Findings []Finding // the worst first
@@ -13,33 +11,8 @@ type Result struct {
 	Draining map[string]Draining
 }
 
-// Diagnose returns the findings at the last of some frames that have held for as long as the alerts
-// require. The frames are in order of time.
-func Diagnose(frames []*Frame, w Windows) []Finding {
-	if len(frames) == 0 {
-		return nil
-	}
-	h := newHistory(frames, w)
-	last := len(frames) - 1
-	list := h.findings(last)
-	var kept []Finding
-	since := h.since(list, last)
-	for _, f := range list {
-		begin := since[f.Key()]
-		if h.at[last].Sub(begin) < w.hold(f.Kind) {
-			continue
-		}
-		if f.Since.IsZero() {
-			f.Since = begin
-		}
-		kept = append(kept, f)
-	}
-	Sort(kept)
-	return kept
-}
-
-// Now returns what a tool says at the last of some frames: findings, however long they have held, with what is wrong
-// with the consumers of the rings. Most findings have no Since: a caller that diagnoses each frame knows when one began.
+// Now returns what a tool says at the last of some frames, which are in order of time: findings, however long they have
+// held. Most have no Since: a caller that diagnoses each frame knows when one began.
 func Now(frames []*Frame, w Windows) Result { return now(frames, w, false) }
 
 // Watched is [Now] at the end of a watch, with the times since when the findings have held.
@@ -52,74 +25,46 @@ func now(frames []*Frame, w Windows, since bool) Result {
 	h := newHistory(frames, w)
 	last := len(frames) - 1
 	found := h.findings(last)
-	c := h.coverage(found)
-	r := Result{Checks: h.checks(c), Still: c.still, Draining: make(map[string]Draining, len(h.agents))}
+	r := Result{Draining: make(map[string]Draining, len(h.agents))}
+	r.Checks, r.Still = h.checks(found)
 	if since {
-		begun := h.since(found, last)
-		for i := range found {
-			if found[i].Since.IsZero() {
-				found[i].Since = begun[found[i].Key()]
-			}
-		}
+		h.setSince(found, last)
 	}
 	r.Findings = explain(found, h.undrained(last))
 	Sort(r.Findings)
-	for _, a := range h.agents {
-		r.Draining[a.ID] = h.draining(h.tracks[a], last)
+	for _, t := range h.agents {
+		r.Draining[t.ID] = h.draining(t, last)
 	}
 	return r
 }
 
-// hold returns how long a finding must hold.
-func (w *Windows) hold(k Kind) time.Duration {
-	switch k {
-	case Straggler, Slower, JobSlower, Stalled, JobStalled, PostBound, SmallBehindLarge:
-		return w.Hold
-	case Failing:
-		return w.Failed
-	default:
-		return 0
-	}
-}
-
-// findings returns the findings at a frame, before they are known to hold.
+// findings returns the findings at a frame.
 func (h *history) findings(i int) []Finding {
 	list := h.stragglers(i)
 	list = append(list, h.slowdowns(i, list)...)
-	list = append(list, h.stalls(i)...)
-	list = append(list, h.postBound(i)...)
-	list = append(list, h.smallBehindLarge(i)...)
-	list = append(list, h.failing(i)...)
-	list = append(list, h.losses(i)...)
-	list = append(list, h.gone(i)...)
-	list = append(list, h.crashLoops(i)...)
-	list = append(list, h.memoryGrows(i)...)
-	if h.windows.Hold == 0 {
-		list = append(list, h.idlers(i, list)...)
+	for _, find := range []func(int) []Finding{h.stalls, h.postBound, h.smallBehindLarge, h.failing, h.losses, h.gone, h.crashLoops, h.memoryGrows} {
+		list = append(list, find(i)...)
 	}
-	return list
+	return append(list, h.idlers(i, list)...)
 }
 
-// since returns the times from which findings have held without interruption.
-func (h *history) since(list []Finding, last int) map[Key]time.Time {
+// setSince sets the times from which findings have held without interruption.
+func (h *history) setSince(list []Finding, last int) {
 	const most = 100 // frames
-	since, open := make(map[Key]time.Time), make(map[Key]bool)
-	for i := range list {
-		since[list[i].Key()], open[list[i].Key()] = h.at[last], true
+	open := make(map[Key]*Finding)
+	for n := range list {
+		if f := &list[n]; f.Since.IsZero() {
+			f.Since, open[f.Key()] = h.at[last], f
+		}
 	}
 	step := max(1, last/most)
 	for i := last - step; i > 0 && len(open) > 0; i -= step {
-		held := make(map[Key]bool)
+		held := make(map[Key]*Finding)
 		for _, f := range h.findings(i) {
-			held[f.Key()] = true
-		}
-		for k := range open {
-			if held[k] {
-				since[k] = h.at[i]
-			} else {
-				delete(open, k)
+			if o := open[f.Key()]; o != nil {
+				o.Since, held[f.Key()] = h.at[i], o
 			}
 		}
+		open = held
 	}
-	return since
 }

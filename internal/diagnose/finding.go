@@ -5,64 +5,14 @@ package diagnose
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
-
-// Kind is a kind of finding.
-type Kind string
-
-// The kinds.
-const (
-	Straggler         Kind = "straggler"          // one agent is far slower than its peers
-	Slower            Kind = "slower"             // one agent is far slower than it was
-	JobSlower         Kind = "job_slower"         // most agents of a job are far slower than they were
-	Stalled           Kind = "stalled"            // one agent hangs
-	JobStalled        Kind = "job_stalled"        // all agents of a job hang
-	PostBound         Kind = "post_bound"         // posting takes longer than moving the data
-	SmallBehindLarge  Kind = "small_behind_large" // small transfers wait behind large ones
-	Failing           Kind = "failing"            // operations of a job fail
-	SomeFail          Kind = "some_fail"          // some operations of an agent fail, again and again
-	EventsLost        Kind = "events_lost"        // telemetry is incomplete
-	EventsTaken       Kind = "events_taken"       // another consumer takes events
-	NearlyFull        Kind = "ring_nearly_full"   // events may be lost soon
-	CrashLoop         Kind = "crash_loop"         // an agent restarts again and again
-	MemoryGrows       Kind = "memory_grows"       // an agent registers memory and never deregisters any
-	Gone              Kind = "gone"               // agents of a job have exited
-	Idle              Kind = "idle"               // an agent has no transfers while its peers have
-	RingFull          Kind = "ring_full"          // nothing drains a ring, and it is full
-	NoConsumer        Kind = "no_consumer"        // nothing drains a ring
-	NoTelemetry       Kind = "no_telemetry"       // a process uses NIXL without telemetry
-	TelemetryDisabled Kind = "telemetry_disabled" // a process disables telemetry, which breaks some engines
-)
-
-// OfTransfers reports whether findings of this kind are about transfers that are slow, hang or fail.
-func (k Kind) OfTransfers() bool {
-	switch k {
-	case Straggler, Slower, JobSlower, Stalled, JobStalled, PostBound, SmallBehindLarge, Failing, SomeFail:
-		return true
-	default:
-		return false
-	}
-}
-
-// Severity is the severity of a finding.
-type Severity string
-
-// The severities. Info isn't a problem.
-const (
-	Info     Severity = "info"
-	Warning  Severity = "warning"
-	Critical Severity = "critical"
-)
-
-// rank orders severities.
-func (s Severity) rank() int { return slices.Index([]Severity{Info, Warning, Critical}, s) }
-
-// AtLeast reports whether a severity is as high as another.
-func (s Severity) AtLeast(other Severity) bool { return s.rank() >= other.rank() }
 
 // Finding is a problem of an agent or a job.
 type Finding struct {
@@ -83,6 +33,18 @@ type Finding struct {
 	job bool // about a job, not an agent
 }
 
+// newFinding returns a finding with what its kind says.
+func newFinding(k Kind, agents []Identity, short, what string, evidence ...string) Finding {
+	about := kinds[k.urgency()]
+	return Finding{
+		Kind: k, Severity: about.severity, Agents: agents, Short: short, What: what, Evidence: append([]string{}, evidence...),
+		Not: about.not, Next: about.next, job: len(agents) > 1 || slices.Contains([]Kind{JobStalled, JobSlower, Failing, Gone}, k),
+	}
+}
+
+// OfJob reports whether the finding is about a job, not an agent.
+func (f *Finding) OfJob() bool { return f.job }
+
 // Key identifies a finding at different times.
 type Key struct {
 	kind Kind
@@ -92,34 +54,27 @@ type Key struct {
 
 // Key returns the key of the finding.
 func (f *Finding) Key() Key {
-	k := Key{kind: f.Kind}
-	if len(f.Agents) > 0 {
-		k.id, k.job = f.Agents[0].ID, f.Agents[0].Job
-	}
+	k := Key{f.Kind, f.first().ID, f.first().Job}
 	if f.job {
 		k.id = ""
 	}
 	return k
 }
 
-// OfJob reports whether the finding is about a job, not an agent.
-func (f *Finding) OfJob() bool { return f.job }
-
-// urgency is the order of kinds of the same severity.
-var urgency = []Kind{
-	JobStalled, Stalled, Failing, JobSlower, TelemetryDisabled, Straggler, Slower, SomeFail, SmallBehindLarge, PostBound,
-	RingFull, EventsLost, EventsTaken, CrashLoop, MemoryGrows, NearlyFull, NoConsumer, NoTelemetry, Gone, Idle,
+// first returns the first agent, or none.
+func (f *Finding) first() Identity {
+	if len(f.Agents) == 0 {
+		return Identity{}
+	}
+	return f.Agents[0]
 }
-
-// Kinds returns all kinds, the most urgent first.
-func Kinds() []Kind { return slices.Clone(urgency) }
 
 // Sort sorts findings, the worst first.
 func Sort(list []Finding) {
 	slices.SortStableFunc(list, func(a, b Finding) int {
 		return cmp.Or(
 			b.Severity.rank()-a.Severity.rank(),
-			slices.Index(urgency, a.Kind)-slices.Index(urgency, b.Kind),
+			a.Kind.urgency()-b.Kind.urgency(),
 			cmp.Compare(a.goodness(), b.goodness()),
 			compareAgents(a.first(), b.first()),
 		)
@@ -140,29 +95,33 @@ func (f *Finding) goodness() float64 {
 }
 
 // Group returns the findings that share a cause: the kind, the severity and the job. They stay in order.
-func Group(list []Finding) (groups [][]Finding) {
+func Group(list []Finding) [][]Finding {
 	type cause struct {
 		kind     Kind
 		severity Severity
 		job      Job
+		what     string // of a finding about a process
 	}
-	at := make(map[cause]int)
-	for _, f := range list {
-		c := cause{f.Kind, f.Severity, f.first().Job}
-		if at[c] == 0 || len(f.Agents) == 0 {
-			groups = append(groups, nil)
-			at[c] = len(groups)
+	return grouped(list, func(f Finding) cause {
+		if len(f.Agents) == 0 {
+			return cause{what: f.What}
 		}
-		groups[at[c]-1] = append(groups[at[c]-1], f)
-	}
-	return groups
+		return cause{kind: f.Kind, severity: f.Severity, job: f.first().Job}
+	})
 }
 
-func (f *Finding) first() Identity {
-	if len(f.Agents) == 0 {
-		return Identity{}
+// grouped returns the items that have a key in common, in the order of the first ones.
+func grouped[T any, K comparable](list []T, key func(T) K) (groups [][]T) {
+	at := make(map[K]int)
+	for _, v := range list {
+		i, ok := at[key(v)]
+		if !ok {
+			i = len(groups)
+			at[key(v)], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], v)
 	}
-	return f.Agents[0]
+	return groups
 }
 
 func compareAgents(a, b Identity) int {
@@ -170,4 +129,38 @@ func compareAgents(a, b Identity) int {
 		strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Service, b.Service),
 		strings.Compare(a.Name, b.Name), strings.Compare(a.Pod, b.Pod), strings.Compare(a.Host, b.Host), strings.Compare(a.ID, b.ID),
 	)
+}
+
+// String returns the name of an agent, with its pod and host if they are known.
+func (a Identity) String() string {
+	name := a.Name
+	if a.Pod != "" {
+		name += " (pod " + strings.TrimPrefix(a.Namespace+"/", "/") + a.Pod + ")"
+	}
+	if a.Host != "" {
+		name += " on " + a.Host
+	}
+	return name
+}
+
+// String returns the name of a job.
+func (j Job) String() string { return cmp.Or(j.Service, "this directory") }
+
+func percent(ratio float64) string { return fmt.Sprintf("%.0f%%", 100*ratio) }
+
+func size(bytes float64) string { return units.Memory(int64(bytes)) }
+
+// counted returns a text for one, or for more.
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return fmt.Sprintf(more, n)
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

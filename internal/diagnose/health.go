@@ -5,37 +5,71 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
+// gone returns the jobs with agents that have transferred and then exited, although others of the job still transfer.
+func (h *history) gone(i int) (list []Finding) {
+	const most = 10 // names
+	for _, job := range h.jobs {
+		var exited []Identity
+		var names []string
+		active := false
+		for _, t := range job {
+			switch {
+			case t.up(i) != No:
+				active = active || h.completed(t, i, h.windows.Window, both) > 0
+			case t.exited(i) && h.completed(t, i, h.windows.Before, both) > 0:
+				exited, names = append(exited, t.Identity), append(names, t.Identity.String())
+			}
+		}
+		if active && len(exited) > 0 {
+			list = append(list, newFinding(Gone, exited, "exited",
+				fmt.Sprintf("%s of %s exited within %s.", counted(len(exited), "One agent", "%d agents"), job[0].Job, units.Age(h.windows.Before)),
+				"exited: "+strings.Join(names[:min(len(names), most)], ", ")))
+		}
+	}
+	return list
+}
+
+// exited reports whether the agent had exited when it was last seen. An agent that disappeared for
+// another reason may still run.
+func (t *track) exited(i int) bool {
+	for ; i >= t.first; i-- {
+		if t.states[i] != nil {
+			return t.states[i].Up == No
+		}
+	}
+	return false
+}
+
 // crashLoops returns the agents that restart, or exit and start, again and again. An agent with stores has another
 // one in each life.
 func (h *history) crashLoops(i int) (list []Finding) {
-	restarts, newest := make(map[Identity]float64), make(map[Identity]Identity) // by identity without ID
-	for _, a := range h.agents {
-		t, name, exits := h.tracks[a], a, 0
-		name.ID = ""
-		for n := max(t.first, h.index(i, CrashWindow)) + 1; n <= i; n++ {
-			exits += boolean(t.up(n-1) == Yes && t.up(n) == No)
+	for _, lives := range grouped(h.agents, func(t *track) Identity {
+		a := t.Identity
+		a.ID = ""
+		return a
+	}) {
+		restarts, newest := 0.0, lives[0]
+		for _, t := range lives {
+			exits := 0
+			for n := max(t.first, h.index(i, CrashWindow)) + 1; n <= i; n++ {
+				exits += boolean(t.up(n-1) == Yes && t.up(n) == No)
+			}
+			restarts += max(h.during(t, i, CrashWindow).restarts, float64(exits))
+			if newest.first < t.first {
+				newest = t
+			}
 		}
-		restarts[name] += max(h.during(t, i, CrashWindow).restarts, float64(exits))
-		if other, ok := newest[name]; !ok || h.tracks[other].first < t.first {
-			newest[name] = a
-		}
-	}
-	for _, a := range h.agents {
-		name := a
-		name.ID = ""
-		if n := restarts[name]; n >= Restarts && newest[name] == a {
-			list = append(list, Finding{
-				Kind: CrashLoop, Severity: Warning, Agents: []Identity{a}, Ratio: n, Short: "restarts again and again",
-				What:     fmt.Sprintf("%s restarts again and again.", a),
-				Evidence: []string{fmt.Sprintf("%.0f restarts or exits in %s", n, units.Age(CrashWindow))},
-				Not:      "It isn't a rollout: that restarts an agent once.",
-				Next:     "Check the exit code of its process, the events of its pod, and dmesg.",
-			})
+		if restarts >= Restarts {
+			f := newFinding(CrashLoop, []Identity{newest.Identity}, "restarts again and again", fmt.Sprintf("%s restarts again and again.", newest.Identity),
+				fmt.Sprintf("%.0f restarts or exits in %s", restarts, units.Age(CrashWindow)))
+			f.Ratio = restarts
+			list = append(list, f)
 		}
 	}
 	return list
@@ -43,8 +77,7 @@ func (h *history) crashLoops(i int) (list []Finding) {
 
 // memoryGrows returns the agents whose registered memory only grows, long after their start.
 func (h *history) memoryGrows(i int) (list []Finding) {
-	for _, a := range h.agents {
-		t := h.tracks[a]
+	for _, t := range h.agents {
 		if !h.full(t, i, GrowthAfter) {
 			continue
 		}
@@ -52,37 +85,30 @@ func (h *history) memoryGrows(i int) (list []Finding) {
 		if !ok || last < GrowthTotal*first {
 			continue
 		}
-		list = append(list, Finding{
-			Kind: MemoryGrows, Severity: Warning, Agents: []Identity{a}, Ratio: last / first, Short: "memory grows",
-			What:     fmt.Sprintf("The registered memory of %s only grows: from %s to %s in %s.", a, size(first), size(last), units.Age(3*GrowthStep)),
-			Evidence: []string{"no memory was deregistered"},
-			Not:      "It isn't the start of the agent, which registers its memory then.",
-			Next:     "Look for a registration in the application that isn't followed by a deregistration.",
-		})
+		f := newFinding(MemoryGrows, []Identity{t.Identity}, "memory grows",
+			fmt.Sprintf("The registered memory of %s only grows: from %s to %s in %s.", t.Identity, size(first), size(last), units.Age(3*GrowthStep)),
+			"no memory was deregistered")
+		f.Ratio = last / first
+		list = append(list, f)
 	}
 	return list
 }
 
 // growth returns an agent's registered memory three steps ago and now, if it grew in each step and never decreased.
 func (h *history) growth(t *track, i int) (first, last float64, ok bool) {
-	for step := 3; step >= 0; step-- {
-		s := t.states[h.index(i, time.Duration(step)*GrowthStep)]
-		if s == nil || s.Memory == nil {
+	from := h.index(i, 3*GrowthStep)
+	for n := from; n <= i; n++ {
+		s := t.states[n]
+		if s == nil || s.Memory == nil || n > from && float64(*s.Memory) < last {
 			return 0, 0, false
 		}
-		now := float64(*s.Memory)
-		if step == 3 {
-			first = now
-		} else if now <= GrowthEach*last {
-			return 0, 0, false
-		}
-		last = now
+		last = float64(*s.Memory)
 	}
-	for n := h.index(i, 3*GrowthStep) + 1; n <= i; n++ {
-		a, b := t.states[n-1], t.states[n]
-		if a == nil || b == nil || a.Memory == nil || b.Memory == nil || *b.Memory < *a.Memory {
+	memory := func(ago time.Duration) float64 { return float64(*t.states[h.index(i, ago)].Memory) }
+	for step := range time.Duration(3) {
+		if memory(step*GrowthStep) <= GrowthEach*memory((step+1)*GrowthStep) {
 			return 0, 0, false
 		}
 	}
-	return first, last, true
+	return memory(3 * GrowthStep), last, true
 }

@@ -4,10 +4,13 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // history is the totals of all agents over time. The totals of a track never decrease: an agent
@@ -15,15 +18,16 @@ import (
 type history struct {
 	windows Windows
 	at      []time.Time // ascending
-	tracks  map[Identity]*track
-	agents  []Identity // sorted, so that results don't depend on the order of a map
+	agents  []*track    // sorted by identity
+	jobs    [][]*track  // the same agents, by job
 }
 
-// track is the totals of an agent at each time.
+// track is an agent at each time.
 type track struct {
-	states []*Agent  // nil where the agent is absent
-	totals []*totals // the last known ones where the agent is absent
-	first  int       // the first state
+	Identity           // the newest
+	states   []*Agent  // nil where the agent is absent
+	totals   []*totals // the last known ones where the agent is absent
+	first    int       // the first state
 
 	pasts [3]*pace // at the last frame, as far as they were computed
 }
@@ -37,6 +41,8 @@ const (
 	both
 )
 
+func (w way) noun() string { return [...]string{"write", "read", "transfer"}[w] }
+
 // totals are sums. moved has one per way.
 type totals struct {
 	moved              [3]moved
@@ -48,8 +54,18 @@ type totals struct {
 
 type moved struct{ bytes, transfers, seconds float64 }
 
+func (m Moved) floats() moved { return moved{float64(m.Bytes), float64(m.Transfers), m.Seconds} }
+
+func (m moved) plus(n moved) moved {
+	return moved{m.bytes + n.bytes, m.transfers + n.transfers, m.seconds + n.seconds}
+}
+
+func (m moved) minus(n moved) moved {
+	return moved{m.bytes - n.bytes, m.transfers - n.transfers, m.seconds - n.seconds}
+}
+
 func newHistory(frames []*Frame, w Windows) *history {
-	h := &history{windows: w, tracks: make(map[Identity]*track)}
+	h := &history{windows: w}
 	tracks := make(map[string]*track)
 	for i, f := range frames {
 		h.at = append(h.at, f.Time)
@@ -58,22 +74,22 @@ func newHistory(frames []*Frame, w Windows) *history {
 			t := tracks[a.ID]
 			if t == nil {
 				t = &track{states: make([]*Agent, len(frames)), totals: make([]*totals, len(frames)), first: i}
-				tracks[a.ID] = t
+				tracks[a.ID], h.agents = t, append(h.agents, t)
 			}
-			t.states[i] = a
+			t.states[i], t.Identity = a, a.Identity
 		}
 	}
-	for _, t := range tracks {
-		last := t.accumulate()
-		h.agents, h.tracks[last] = append(h.agents, last), t
+	for _, t := range h.agents {
+		t.accumulate()
 	}
-	slices.SortFunc(h.agents, compareAgents)
+	slices.SortFunc(h.agents, func(a, b *track) int { return compareAgents(a.Identity, b.Identity) })
+	h.jobs = grouped(h.agents, func(t *track) Job { return t.Job })
 	return h
 }
 
-// accumulate adds the increases between successive states. It returns the newest identity. The sums are kept, because
-// only their differences matter, and most frames are those of the diagnosis before.
-func (t *track) accumulate() Identity {
+// accumulate adds the increases between successive states. The sums are kept, because only their differences matter, and
+// most frames are those of the diagnosis before.
+func (t *track) accumulate() {
 	last := t.states[t.first]
 	for i := t.first; i < len(t.states); i++ {
 		if a := t.states[i]; a != nil {
@@ -88,7 +104,6 @@ func (t *track) accumulate() Identity {
 		}
 		t.totals[i] = last.sums
 	}
-	return last.Identity
 }
 
 func (t *totals) add(from, to *Agent) {
@@ -96,8 +111,7 @@ func (t *totals) add(from, to *Agent) {
 		a, b := &from.Moved[d], &to.Moved[d]
 		step := moved{grown(a.Bytes, b.Bytes), grown(a.Transfers, b.Transfers), grown(a.Seconds, b.Seconds)}
 		for _, w := range []way{way(d), both} {
-			m := &t.moved[w]
-			m.bytes, m.transfers, m.seconds = m.bytes+step.bytes, m.transfers+step.transfers, m.seconds+step.seconds
+			t.moved[w] = t.moved[w].plus(step)
 		}
 	}
 	events := grown(from.Events, to.Events)
@@ -131,29 +145,23 @@ func (h *history) index(i int, ago time.Duration) int {
 	return sort.Search(i, func(n int) bool { return !h.at[n].Before(begin) })
 }
 
-// ends returns an agent's totals some time before frame i, and at that frame. Before its first state, nothing is known.
-func (h *history) ends(t *track, i int, ago time.Duration) (from, to *totals) {
-	return t.totals[max(t.first, h.index(i, ago))], t.totals[max(t.first, i)]
-}
-
-// movedBy returns what an agent moved in the time before frame i.
-func (h *history) movedBy(t *track, i int, ago time.Duration, w way) moved {
-	from, to := h.ends(t, i, ago)
-	a, b := &to.moved[w], &from.moved[w]
-	return moved{a.bytes - b.bytes, a.transfers - b.transfers, a.seconds - b.seconds}
-}
-
-// during returns the increases of an agent's totals in the time before frame i.
+// during returns the increases of an agent's totals in the time before frame i. Before its first state, nothing is known.
 func (h *history) during(t *track, i int, ago time.Duration) totals {
-	b, to := h.ends(t, i, ago)
-	a := *to
+	a, b := *t.totals[max(t.first, i)], t.totals[max(t.first, h.index(i, ago))]
 	for w := range a.moved {
-		m, n := &a.moved[w], &b.moved[w]
-		*m = moved{m.bytes - n.bytes, m.transfers - n.transfers, m.seconds - n.seconds}
+		a.moved[w] = a.moved[w].minus(b.moved[w])
 	}
 	a.failed, a.lost, a.post, a.expected = a.failed-b.failed, a.lost-b.lost, a.post-b.post, a.expected-b.expected
 	a.foreign, a.restarts, a.events, a.taken = a.foreign-b.foreign, a.restarts-b.restarts, a.events-b.events, a.taken-b.taken
 	return a
+}
+
+// operations returns the number of operations that ended.
+func (t *totals) operations() float64 { return t.failed + t.moved[both].transfers }
+
+// completed returns the number of transfers that an agent completed in the time before frame i.
+func (h *history) completed(t *track, i int, ago time.Duration, w way) float64 {
+	return h.during(t, i, ago).moved[w].transfers
 }
 
 // full reports whether an agent's states cover a duration before frame i.
@@ -174,6 +182,10 @@ type pace struct {
 	remembered bool // by the ring, from before the watch
 }
 
+func (p *pace) String() string {
+	return fmt.Sprintf("%s %ss of %s on average, %s each, %s", units.Count(uint64(p.count)), p.way.noun(), size(p.size), units.Duration(p.time), units.Throughput(p.speed))
+}
+
 func (m moved) pace(w way) (pace, bool) {
 	if m.transfers < MinTransfers || m.bytes <= 0 || m.seconds <= 0 {
 		return pace{}, false
@@ -186,10 +198,10 @@ func (h *history) pace(t *track, i int, w way) (pace, bool) {
 	if i < 0 || t.states[i] == nil {
 		return pace{}, false
 	}
-	m := h.movedBy(t, i, h.windows.Window, w)
-	p, ok := m.pace(w)
-	p.mixed = ok && m.transfers < h.movedBy(t, i, h.windows.Window, both).transfers
-	p.load = p.size * p.count / h.windows.Window.Seconds()
+	m := h.during(t, i, h.windows.Window).moved
+	p, ok := m[w].pace(w)
+	p.mixed = ok && m[w].transfers < m[both].transfers
+	p.load = m[w].bytes / h.windows.Window.Seconds()
 	return p, ok
 }
 
@@ -203,11 +215,6 @@ func (h *history) paces(t *track, i int) (list []pace) {
 	return list
 }
 
-// moved returns the number of an agent's transfers in the time before frame i.
-func (h *history) moved(t *track, i int, ago time.Duration) float64 {
-	return h.movedBy(t, i, ago, both).transfers
-}
-
 // before returns the number of transfers from before the first frame that the agent's ring remembered.
 func (t *track) before() uint64 { return t.states[t.first].Before }
 
@@ -217,6 +224,14 @@ func (t *track) up(i int) Up {
 		return No
 	}
 	return t.states[i].Up
+}
+
+// identities returns who agents are.
+func identities(agents []*track) (list []Identity) {
+	for _, t := range agents {
+		list = append(list, t.Identity)
+	}
+	return list
 }
 
 // median returns the median, or NaN. It sorts values.

@@ -68,8 +68,6 @@ type Windows struct {
 	Long   time.Duration // errors
 	Again  time.Duration // each of two windows of errors that occur again and again
 	Apart  time.Duration // between the ends of these windows
-	Hold   time.Duration // how long agents must be slow or hang
-	Failed time.Duration // how long operations must fail
 
 	Recent  time.Duration // range of past rates, which show whether an agent transfers regularly
 	Regular time.Duration // minimum length of that range
@@ -85,7 +83,6 @@ type Windows struct {
 func Rules() Windows {
 	return Windows{
 		Window: 3 * time.Minute, Silent: 3 * time.Minute, Short: 2 * time.Minute, Long: 5 * time.Minute, Again: 4 * time.Minute, Apart: 5 * time.Minute,
-		Hold: 2 * time.Minute, Failed: 3 * time.Minute,
 		Recent: time.Hour, Regular: 10 * time.Minute,
 		Past: 24 * time.Hour, Step: 10 * time.Minute, Gap: 5 * time.Minute, Steps: 3,
 		Before: 10 * time.Minute,
@@ -105,7 +102,6 @@ func Watch(length time.Duration) Windows {
 	w.Regular = min(w.Regular, length*2/5)
 	w.Again, w.Apart = min(w.Again, length/2), min(w.Apart, length/2)
 	w.Before = min(w.Before, length)
-	w.Hold, w.Failed = 0, 0
 	return w
 }
 

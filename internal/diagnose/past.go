@@ -3,7 +3,12 @@
 
 package diagnose
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"github.com/nixl-otel/nixl-otel/internal/units"
+)
 
 // slowdowns returns the agents that are far slower than they were, and the jobs with mostly such
 // agents. The stragglers are known already.
@@ -13,42 +18,34 @@ import "math"
 // speeds, and a shared link slows down under load, so an agent with another size or with more bytes per
 // second than in the past isn't slower.
 func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
-	known := make(map[Identity]bool)
+	known := make(map[string]bool)
 	for _, f := range stragglers {
-		known[f.Agents[0]] = true
+		known[f.Agents[0].ID] = true
 	}
-	compared := make(map[Job]int)
-	slower, remembered := make(map[Job][]Finding), make(map[string]bool)
-	var jobs []Job
-	for _, a := range h.agents {
-		var worst *Finding
-		judged := false
-		for _, now := range h.paces(h.tracks[a], i) {
-			past, ok := h.past(h.tracks[a], i, now.way)
-			if judged = judged || ok; !ok || !now.slowerThan(past) {
-				continue
+	for _, job := range h.jobs {
+		var found []Finding
+		judged, remembered := 0, make(map[string]bool)
+		for _, t := range job {
+			compared := 0
+			var ways []slowness
+			for _, now := range h.paces(t, i) {
+				past, ok := h.past(t, i, now.way)
+				compared += boolean(ok)
+				if ok && now.slow(past, SlowerSpeed) && now.like(past) {
+					ways, remembered[t.ID] = append(ways, slowness{now, past, past.source()}), past.remembered
+				}
 			}
-			if f := slowdown(a, now, past); worst == nil || f.Ratio < worst.Ratio {
-				worst, remembered[a.ID] = &f, past.remembered
+			judged += boolean(compared > 0)
+			if len(ways) > 0 {
+				found = append(found, slower(Slower, t.Identity, ways, "its own past speed", "%s of its past speed"))
 			}
 		}
-		if !judged {
+		if float64(len(found)) > MostSlower*float64(judged) {
+			list = append(list, jobSlower(found, judged, remembered[found[0].Agents[0].ID]))
 			continue
 		}
-		if compared[a.Job]++; compared[a.Job] == 1 {
-			jobs = append(jobs, a.Job)
-		}
-		if worst != nil {
-			slower[a.Job] = append(slower[a.Job], *worst)
-		}
-	}
-	for _, j := range jobs {
-		if float64(len(slower[j])) > MostSlower*float64(compared[j]) {
-			list = append(list, jobSlowdown(slower[j], compared[j], remembered[slower[j][0].Agents[0].ID]))
-			continue
-		}
-		for _, f := range slower[j] {
-			if !known[f.Agents[0]] && !remembered[f.Agents[0].ID] { // a ring remembers too little about a single agent
+		for _, f := range found {
+			if id := f.Agents[0].ID; !known[id] && !remembered[id] { // a ring remembers too little about a single agent
 				list = append(list, f)
 			}
 		}
@@ -56,9 +53,24 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 	return list
 }
 
-func (p pace) slowerThan(past pace) bool {
-	return p.speed < SlowerSpeed*past.speed && p.time > LongerTime*past.size/past.speed &&
-		p.size < SimilarSize*past.size && p.size > past.size/SimilarSize && p.load <= MoreLoad*past.load
+// like reports whether a pace can be compared with a past one: the size is similar, and the load isn't higher.
+func (p pace) like(past pace) bool {
+	return p.size < SimilarSize*past.size && p.size > past.size/SimilarSize && p.load <= MoreLoad*past.load
+}
+
+func jobSlower(slower []Finding, judged int, remembered bool) Finding {
+	ratios := make([]float64, len(slower))
+	var agents []Identity
+	for i, f := range slower {
+		ratios[i], agents = f.Ratio, append(agents, f.Agents[0])
+	}
+	ratio := median(ratios)
+	f := newFinding(JobSlower, agents, percent(ratio)+" of its past speed, like its peers",
+		fmt.Sprintf("%d of %d agents of %s move data at %s of their past speed.", len(slower), judged, agents[0].Job, percent(ratio)), slower[0].Evidence...)
+	if f.Ratio = ratio; remembered {
+		f.Severity = Warning // the load is unknown
+	}
+	return f
 }
 
 // past returns an agent's usual pace. Its speed is slightly below the median: if the load and with it the speed
@@ -92,9 +104,8 @@ func (h *history) findPast(t *track, i int, way way) (past pace, ok bool) {
 	if len(speeds) < w.Steps {
 		m := t.remembered(way)
 		past, ok = m.pace(way)
-		ok = ok && m.transfers >= MinRemembered
 		past.load, past.remembered = math.Inf(1), true
-		return past, ok
+		return past, ok && m.transfers >= MinRemembered
 	}
 	past = pace{way: way, size: median(sizes), speed: quantile(speeds, PastSpeed), load: median(loads)}
 	past.time = past.size / past.speed
@@ -105,8 +116,16 @@ func (h *history) findPast(t *track, i int, way way) (past pace, ok bool) {
 func (t *track) remembered(w way) (sum moved) {
 	for d, m := range t.states[t.first].Remembered {
 		if w == both || w == way(d) {
-			sum = moved{sum.bytes + float64(m.Bytes), sum.transfers + float64(m.Transfers), sum.seconds + m.Seconds}
+			sum = sum.plus(m.floats())
 		}
 	}
 	return sum
+}
+
+// source says which past a pace is of.
+func (p *pace) source() string {
+	if p.remembered {
+		return "mean of " + units.Count(uint64(p.count)) + " earlier transfers that its ring remembered"
+	}
+	return "median of the past"
 }

@@ -4,9 +4,11 @@
 package diagnose
 
 import (
+	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // stalls returns the agents that hang, and the jobs whose agents all hang.
@@ -23,85 +25,72 @@ import (
 //
 // Reads may hang while writes don't, or the other way round. That is a warning if peers still do both.
 func (h *history) stalls(i int) (list []Finding) {
-	list = h.stallsOf(i, both)
-	return append(list, append(h.stallsOf(i, writes), h.stallsOf(i, reads)...)...)
-}
-
-func (h *history) stallsOf(i int, way way) (list []Finding) {
-	w := h.windows
-	stalled := make(map[Job][]Finding)
-	active := make(map[Job]int)
-	begun, lost := make(map[Job]int), make(map[Job]float64) // the first frame of a stall; transfers of stalled agents before
-	var jobs []Job
-	for _, a := range h.agents {
-		t := h.tracks[a]
-		if t.up(i) == No || !h.full(t, i, w.Silent) || h.during(t, i, w.Long).foreign > 0 {
-			continue
-		}
-		m := h.during(t, i, w.Silent).moved
-		if m[way].transfers > 0 {
-			active[a.Job]++
-			continue
-		}
-		if way != both && m[both].transfers == 0 {
-			continue // not only one direction
-		}
-		if last := t.lastMove(i, way); h.regular(t, last, way) {
-			if stalled[a.Job] == nil {
-				jobs = append(jobs, a.Job)
-			}
-			n := h.during(t, last, w.Silent).moved[way].transfers
-			lost[a.Job] += n
-			if b, ok := begun[a.Job]; !ok || last < b {
-				begun[a.Job] = last
-			}
-			f := stall(a, way, h.at[last], h.at[i], n/w.Silent.Seconds())
-			if t.up(i) == Unknown {
-				f.What, f.Not = strings.Replace(f.What, "runs, but ", "", 1), unknownUp[1:]
-			}
-			stalled[a.Job] = append(stalled[a.Job], f)
-		}
-	}
-	for _, j := range jobs {
-		if active[j] > 0 {
-			moved := h.jobMoved(j, i, way) >= h.jobMoved(j, begun[j], way)-lost[j]/2
-			if moved && way != both {
-				continue // the direction isn't needed, or peers do it
-			}
-			for _, f := range stalled[j] {
-				f.Evidence = append(f.Evidence, othersActive(active[j]))
-				if w.Silent < JobSilent { // the job may be about to stop
-					f.Severity = Warning
-				}
-				if moved {
-					f.Severity = Warning
-					f.Evidence = append(f.Evidence, loadMoved())
-				}
-				list = append(list, f)
-			}
-			continue
-		}
-		if f := jobStall(stalled[j]); way == both && w.Silent >= JobSilent && h.at[i].Sub(f.Since) < w.Recent {
-			list = append(list, f)
+	for _, w := range []way{both, writes, reads} {
+		for _, job := range h.jobs {
+			list = append(list, h.stallsOf(job, i, w)...)
 		}
 	}
 	return list
 }
 
-// jobMoved returns the number of a job's transfers in the time Silent before a frame.
-func (h *history) jobMoved(j Job, i int, way way) (n float64) {
-	for _, a := range h.agents {
-		if t := h.tracks[a]; a.Job == j && i > t.first {
-			n += h.during(t, i, h.windows.Silent).moved[way].transfers
+func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
+	silent := h.windows.Silent
+	active, begun, lost := 0, i, 0.0 // the first frame of a stall; transfers of stalled agents before
+	for _, t := range job {
+		if t.up(i) == No || !h.full(t, i, silent) || h.during(t, i, h.windows.Long).foreign > 0 {
+			continue
+		}
+		m := h.during(t, i, silent).moved
+		if m[w].transfers > 0 {
+			active++
+			continue
+		}
+		if w != both && m[both].transfers == 0 {
+			continue // not only one direction
+		}
+		if last := t.lastMove(i, w); h.regular(t, last, w) {
+			n := h.completed(t, last, silent, w)
+			begun, lost = min(begun, last), lost+n
+			f := stall(t, w, i, units.Age(h.at[i].Sub(h.at[last])), fmt.Sprintf("before: %s transfers per second, regularly", units.Rate(n/silent.Seconds())))
+			f.Since = h.at[last]
+			stalled = append(stalled, f)
 		}
 	}
-	return n
+	if len(stalled) == 0 {
+		return nil
+	}
+	if active == 0 {
+		if f := jobStall(stalled); w == both && silent >= JobSilent && h.at[i].Sub(f.Since) < h.windows.Recent {
+			return []Finding{f}
+		}
+		return nil
+	}
+	var now, before float64 // transfers of the job
+	for _, t := range job {
+		now += h.completed(t, i, silent, w)
+		before += h.completed(t, begun, silent, w)
+	}
+	moved := now >= before-lost/2
+	if moved && w != both {
+		return nil // the direction isn't needed, or peers do it
+	}
+	for n := range stalled {
+		f := &stalled[n]
+		f.Evidence = append(f.Evidence, othersActive(active))
+		if moved {
+			f.Evidence = append(f.Evidence, "its peers have taken over its load, as if a load balancer had")
+		}
+		if moved || silent < JobSilent { // the job may be about to stop
+			f.Severity = Warning
+		}
+	}
+	return stalled
 }
 
 // lastMove returns the last frame up to i in which the agent completed a transfer, or -1.
-func (t *track) lastMove(i int, way way) int {
+func (t *track) lastMove(i int, w way) int {
 	for ; i > t.first; i-- {
-		if t.totals[i].moved[way].transfers > t.totals[i-1].moved[way].transfers {
+		if t.totals[i].moved[w].transfers > t.totals[i-1].moved[w].transfers {
 			return i
 		}
 	}
@@ -109,31 +98,26 @@ func (t *track) lastMove(i int, way way) int {
 }
 
 // regular reports whether an agent transferred regularly until a frame.
-func (h *history) regular(t *track, last int, way way) bool {
-	w := h.windows
-	if last < 0 || !h.full(t, last, w.Regular) {
+func (h *history) regular(t *track, last int, w way) bool {
+	if last < 0 || !h.full(t, last, h.windows.Regular) {
 		return false
 	}
-	var counts []float64
-	step := max(w.Silent/3, time.Nanosecond)
-	for ago := time.Duration(0); ago <= w.Recent; ago += step {
+	silent := h.windows.Silent
+	counts := []float64{h.completed(t, last, silent, w)}
+	now, step := counts[0], max(silent/3, time.Nanosecond)
+	for ago := step; ago <= h.windows.Recent; ago += step {
 		n := h.index(last, ago)
-		if !h.full(t, n, w.Silent) {
+		if !h.full(t, n, silent) {
 			break
 		}
-		counts = append(counts, h.during(t, n, w.Silent).moved[way].transfers)
+		counts = append(counts, h.completed(t, n, silent, w))
 	}
-	if len(counts) == 0 { // a short watch
-		counts = append(counts, h.during(t, last, w.Silent).moved[way].transfers)
-	}
-	now := counts[0]
 	return now >= StillBusy*median(counts) && slices.Min(counts) >= MinTransfers
 }
 
 // idlers returns the agents without transfers while most of their peers have many. Those whose ring remembers
-// transfers hang, or have no more work; others may be spare. Only a short watch needs this: later, regular
-// transfers tell an agent that hangs from a spare one. The ring also shows that an agent has stopped only its reads
-// or only its writes.
+// transfers hang, or have no more work; others may be spare. The ring also shows that an agent has stopped only its
+// reads or only its writes.
 func (h *history) idlers(i int, known []Finding) (list []Finding) {
 	stalled := make(map[string]bool)
 	for _, f := range known {
@@ -141,31 +125,40 @@ func (h *history) idlers(i int, known []Finding) (list []Finding) {
 			stalled[a.ID] = true
 		}
 	}
-	watched := h.at[i].Sub(h.at[0])
+	watched := units.Age(h.at[i].Sub(h.at[0]))
 	for _, w := range []way{both, writes, reads} {
-		quiet, busy := make(map[Job][]Identity), make(map[Job]int)
-		for _, a := range h.agents {
-			t := h.tracks[a]
-			if t.up(i) == No || i == t.first {
+		for _, job := range h.jobs {
+			var quiet []*track
+			busy := 0
+			for _, t := range job {
+				if t.up(i) == No || i == t.first {
+					continue
+				}
+				m := h.during(t, i, h.windows.Window).moved
+				may := m[both].transfers > 0
+				if w == both {
+					may = t.up(i) == Yes || t.before() > 0
+				}
+				busy += boolean(m[w].transfers >= MinTransfers)
+				if m[w].transfers == 0 && may && t.lastMove(i, w) < 0 {
+					quiet = append(quiet, t)
+				}
+			}
+			if len(quiet) > busy {
 				continue
 			}
-			n := h.movedBy(t, i, h.windows.Window, w).transfers
-			switch {
-			case n == 0 && t.lastMove(i, w) < 0 && (w != both && h.moved(t, i, h.windows.Window) > 0 || w == both && (t.up(i) == Yes || t.before() > 0)):
-				quiet[a.Job] = append(quiet[a.Job], a)
-			case n >= MinTransfers:
-				busy[a.Job]++
-			}
-		}
-		for _, a := range h.agents {
-			peers, t := busy[a.Job], h.tracks[a]
-			if !slices.Contains(quiet[a.Job], a) || stalled[a.ID] || len(quiet[a.Job]) > peers {
-				continue
-			}
-			if n := t.before(); n >= MinTransfers && (w == both || h.missing(t, i, w)) {
-				list = append(list, stopped(a, w, t.up(i), n, peers, watched))
-			} else if peers >= MinPeers-1 && len(quiet[a.Job]) <= peers/(MinPeers-1) {
-				list = append(list, idle(a, w, peers, watched))
+			for _, t := range quiet {
+				switch n := t.before(); {
+				case stalled[t.ID]:
+				case n >= MinTransfers && (w == both || h.missing(t, i, w)):
+					f := stall(t, w, i, watched+" or more", fmt.Sprintf("its ring still has %s transfers from before", units.Count(n)), othersActive(busy))
+					f.Severity = Warning
+					list = append(list, f)
+				case busy >= MinPeers-1 && len(quiet) <= busy/(MinPeers-1):
+					list = append(list, newFinding(Idle, []Identity{t.Identity}, fmt.Sprintf("no %s, unlike its peers", w.noun()),
+						fmt.Sprintf("%s completed no %s in %s and, as far as its ring shows, few or none before, unlike its peers.", t.Identity, w.noun(), watched),
+						fmt.Sprintf("%s complete %ss", counted(busy, "one agent", "%d agents"), w.noun())))
+				}
 			}
 		}
 	}
@@ -175,7 +168,39 @@ func (h *history) idlers(i int, known []Finding) (list []Finding) {
 // missing reports whether an agent would have completed transfers in a direction if it still did as often as its ring
 // remembers, compared with the other direction.
 func (h *history) missing(t *track, i int, w way) bool {
-	this, other := t.remembered(w), t.remembered(reads-w)
-	expected := this.transfers / other.transfers * h.movedBy(t, i, h.windows.Window, reads-w).transfers
-	return this.transfers >= MinTransfers && other.transfers >= MinTransfers && expected >= MinTransfers
+	this, other := t.remembered(w).transfers, t.remembered(reads-w).transfers
+	return this >= MinTransfers && other >= MinTransfers && this/other*h.completed(t, i, h.windows.Window, reads-w) >= MinTransfers
+}
+
+func stall(t *track, w way, i int, quiet string, evidence ...string) Finding {
+	although := "it did before"
+	if w != both {
+		although = "it completes " + (reads - w).noun() + "s"
+	}
+	f := newFinding(Stalled, []Identity{t.Identity}, fmt.Sprintf("no %s for %s", w.noun(), quiet),
+		fmt.Sprintf("%s completed no %s for %s, although %s.", t.Identity, w.noun(), quiet, although), evidence...)
+	if w != both {
+		f.Severity = Warning
+	}
+	if t.up(i) == Unknown {
+		f.Not += " It isn't known whether the agent still runs."
+	}
+	return f
+}
+
+func othersActive(n int) string {
+	return counted(n, "another agent of the job still transfers", "%d other agents of the job still transfer")
+}
+
+func jobStall(stalled []Finding) Finding {
+	var agents []Identity
+	var since time.Time
+	for i := range stalled {
+		if agents = append(agents, stalled[i].Agents[0]); stalled[i].Since.After(since) {
+			since = stalled[i].Since
+		}
+	}
+	f := newFinding(JobStalled, agents, "no transfer, like its peers", fmt.Sprintf("All agents of %s run, but none completes transfers.", agents[0].Job), stalled[0].Evidence...)
+	f.Since = since
+	return f
 }

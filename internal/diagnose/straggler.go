@@ -3,33 +3,72 @@
 
 package diagnose
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
 
-// peer is an agent in a band.
-type peer struct {
-	agent Identity
-	pace
+	"github.com/nixl-otel/nixl-otel/internal/units"
+)
+
+// slowness is an agent's pace, and the pace that it is compared with.
+type slowness struct {
+	now, usual pace
+	source     string // of the usual pace
 }
 
-// group identifies the agents of a job in a band. Reads are compared with reads, and writes with writes.
-type group struct {
-	Job
-	way  way
+func (s slowness) ratio() float64 { return s.now.speed / s.usual.speed }
+
+// slow reports whether a pace is slow compared with another: the speed is below a share, and transfers take longer.
+func (p pace) slow(usual pace, share float64) bool {
+	return p.speed < share*usual.speed && p.time > LongerTime*usual.time
+}
+
+// slower returns a finding about an agent that is slow in one direction or in both.
+func slower(k Kind, a Identity, list []slowness, than, short string) Finding {
+	does, worst := "moves", math.Inf(1)
+	var speeds, evidence []string
+	for _, s := range list {
+		instead := fmt.Sprintf("%s instead of %s", units.Throughput(s.now.speed), units.Throughput(s.usual.speed))
+		if noun := s.now.way.noun(); len(list) > 1 {
+			instead = noun + "s at " + instead
+		} else if s.now.mixed {
+			does = noun + "s"
+		}
+		speeds, evidence = append(speeds, instead), append(evidence, s.now.String(),
+			fmt.Sprintf("%s: %s each, %s", s.source, units.Duration(s.usual.time), units.Throughput(s.usual.speed)))
+		worst = min(worst, s.ratio())
+	}
+	f := newFinding(k, []Identity{a}, fmt.Sprintf(short, percent(worst)),
+		fmt.Sprintf("%s %s data at %s of %s: %s.", a, does, percent(worst), than, strings.Join(speeds, ", ")), evidence...)
+	f.Ratio = worst
+	return f
+}
+
+// peer is an agent in a band: the agents of a job with transfers of a similar size in the same direction.
+type peer struct {
+	*track
+	pace
 	band int
 }
 
-// bands returns the agents with a speed, by job and band.
-func (h *history) bands(i int) map[group][]peer {
-	groups := make(map[group][]peer)
-	for _, a := range h.agents {
-		for _, p := range h.paces(h.tracks[a], i) {
+// bands returns the agents with a speed, by job, direction and band.
+func (h *history) bands(i int) [][]peer {
+	var all []peer
+	for _, t := range h.agents {
+		for _, p := range h.paces(t, i) {
 			for _, n := range bandsOf(p.size) {
-				g := group{a.Job, p.way, n}
-				groups[g] = append(groups[g], peer{a, p})
+				all = append(all, peer{t, p, n})
 			}
 		}
 	}
-	return groups
+	type group struct {
+		Job
+		way  way
+		band int
+	}
+	return grouped(all, func(p peer) group { return group{p.Job, p.way, p.band} })
 }
 
 // stragglers returns the agents that are far slower than their peers.
@@ -45,34 +84,55 @@ func (h *history) bands(i int) map[group][]peer {
 // Below FarSlower of the median, two peers are enough, FarCompany may be as slow, and the deviation
 // doesn't matter.
 func (h *history) stragglers(i int) (list []Finding) {
-	worst := make(map[Identity]Finding)
+	worst, tail := make(map[*track]map[way]slowness), make(map[*track]bool)
 	for _, peers := range h.bands(i) {
-		for _, f := range slowPeers(peers) {
-			if old, ok := worst[f.Agents[0]]; !ok || f.Ratio < old.Ratio {
-				if h.onlyTail(f.Agents[0], peers, i) {
-					f.tail()
-				}
-				worst[f.Agents[0]] = f
+		usual, slow := slowPeers(peers)
+		for _, p := range slow {
+			s := slowness{p.pace, usual, fmt.Sprintf("median of %d peers with similar sizes", len(peers)-1)}
+			if worst[p.track] == nil {
+				worst[p.track] = make(map[way]slowness)
+			}
+			if old, ok := worst[p.track][p.way]; !ok || s.ratio() < old.ratio() {
+				worst[p.track][p.way], tail[p.track] = s, h.onlyTail(p.track, peers, i)
 			}
 		}
 	}
-	for _, a := range h.agents {
-		if f, ok := worst[a]; ok {
-			list = append(list, f)
+	for _, t := range h.agents {
+		var ways []slowness
+		for w := range both + 1 {
+			if s, ok := worst[t][w]; ok {
+				ways = append(ways, s)
+			}
 		}
+		if len(ways) == 0 {
+			continue
+		}
+		f := slower(Straggler, t.Identity, ways, "the speed of its peers", "straggler: %s of peers")
+		if tail[t] {
+			f.Short = "a few very slow transfers"
+			f.What = fmt.Sprintf("A few transfers of %s take very long. On average, it moves data at %s of the speed of its peers.", t.Identity, percent(f.Ratio))
+			f.Evidence = append(f.Evidence, "the median of its transfer times is like that of its peers")
+			f.Not = "It isn't a slow link or NIC: most of its transfers are as fast as those of its peers."
+			f.Next = "Look for what its slow transfers share: a peer, a size or a time. " + seeSlow
+		}
+		list = append(list, f)
 	}
 	return list
 }
 
 // onlyTail reports whether most transfers of a straggler are as fast as those of its peers, so that a few very slow ones
 // make it slow on average. The histograms have no directions, so this isn't known of an agent that reads and writes.
-func (h *history) onlyTail(a Identity, peers []peer, i int) bool {
+func (h *history) onlyTail(t *track, peers []peer, i int) bool {
 	mine := math.NaN()
 	var others []float64
 	for _, p := range peers {
-		switch middle := h.middle(p.agent, i); {
-		case p.mixed || math.IsNaN(middle):
-		case p.agent == a:
+		from := p.states[h.index(i, h.windows.Window)]
+		if p.mixed || from == nil {
+			continue
+		}
+		switch middle := p.states[i].Times.Since(from.Times).Quantile(0.5); {
+		case math.IsNaN(middle):
+		case p.track == t:
 			mine = middle
 		default:
 			others = append(others, middle)
@@ -81,20 +141,10 @@ func (h *history) onlyTail(a Identity, peers []peer, i int) bool {
 	return mine <= LongerTime*median(others) // never with NaN
 }
 
-// middle returns the median time of an agent's transfers, or NaN.
-func (h *history) middle(a Identity, i int) float64 {
-	t := h.tracks[a]
-	from := t.states[h.index(i, h.windows.Window)]
-	if from == nil || t.states[i] == nil {
-		return math.NaN()
-	}
-	return t.states[i].Times.Since(from.Times).Quantile(0.5)
-}
-
-// slowPeers returns the stragglers of a band.
-func slowPeers(peers []peer) []Finding {
+// slowPeers returns the median pace of a band, and the stragglers.
+func slowPeers(peers []peer) (usual pace, slow []peer) {
 	if len(peers) < FewPeers {
-		return nil
+		return usual, nil
 	}
 	// A straggler has a lower speed, a longer time and a larger deviation than the median. Another value
 	// at the other end moves the median as far as leaving out the straggler does.
@@ -102,31 +152,20 @@ func slowPeers(peers []peer) []Finding {
 	for _, p := range peers {
 		speeds, times = append(speeds, p.speed), append(times, p.time)
 	}
-	speed, time := median(speeds), median(times)
+	usual.speed, usual.time = median(speeds), median(times)
 	for _, p := range peers {
-		deviations = append(deviations, math.Abs(p.speed-speed))
-	}
-	limit := speed - Spread*PerDeviation*median(deviations)
-	var slow, far []Finding
-	apparent := 0 // slow, and unlike their peers
-	for _, p := range peers {
-		if p.speed >= StragglerSpeed*speed || p.time <= LongerTime*time {
-			continue
-		}
-		apparent++
-		f := straggler(p, speed, time, len(peers)-1)
-		if p.speed < limit {
-			slow = append(slow, f)
-		}
-		if p.speed < FarSlower*speed {
-			far = append(far, f)
+		deviations = append(deviations, math.Abs(p.speed-usual.speed))
+		if p.slow(usual, StragglerSpeed) {
+			slow = append(slow, p)
 		}
 	}
-	if len(peers) >= MinPeers && float64(apparent) <= Company*float64(len(peers)) {
-		return slow
+	far := slices.DeleteFunc(slices.Clone(slow), func(p peer) bool { return p.speed >= FarSlower*usual.speed })
+	switch n := float64(len(peers)); {
+	case len(peers) >= MinPeers && float64(len(slow)) <= Company*n:
+		limit := usual.speed - Spread*PerDeviation*median(deviations)
+		return usual, slices.DeleteFunc(slow, func(p peer) bool { return p.speed >= limit })
+	case float64(len(far)) <= FarCompany*n:
+		return usual, far
 	}
-	if float64(len(far)) <= FarCompany*float64(len(peers)) {
-		return far
-	}
-	return nil
+	return usual, nil
 }

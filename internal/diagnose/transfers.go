@@ -4,21 +4,28 @@
 package diagnose
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // postBound returns the agents that need more than half of their transfer time for posting.
 func (h *history) postBound(i int) (list []Finding) {
-	for _, a := range h.agents {
-		t := h.tracks[a]
+	for _, t := range h.agents {
 		p, ok := h.pace(t, i, both)
 		if !ok {
 			continue
 		}
-		d := h.during(t, i, h.windows.Window)
-		if post := d.post / d.moved[both].transfers; d.post > PostShare*d.moved[both].seconds && post > PostTime.Seconds() {
-			list = append(list, posting(a, p, post))
+		post := h.during(t, i, h.windows.Window).post / p.count
+		if share := post / p.time; share > PostShare && post > PostTime.Seconds() {
+			f := newFinding(PostBound, []Identity{t.Identity}, percent(share)+" of the time is posting",
+				fmt.Sprintf("%s spends %s of its transfer time on posting, before any data moves.", t.Identity, percent(share)), p.String(), "mean post time: "+units.Duration(post))
+			f.Ratio = share
+			list = append(list, f)
 		}
 	}
 	return list
@@ -28,17 +35,19 @@ func (h *history) postBound(i int) (list []Finding) {
 // transfers are far smaller than the mean size, but take nearly as long as the mean time, although a
 // tenth is fast. If the time depended on the size, most transfers would also be far faster.
 func (h *history) smallBehindLarge(i int) (list []Finding) {
-	for _, a := range h.agents {
-		t := h.tracks[a]
+	for _, t := range h.agents {
 		p, ok := h.pace(t, i, both)
 		from := t.states[h.index(i, h.windows.Window)]
 		if !ok || from == nil {
 			continue
 		}
 		sizes, times := t.states[i].Sizes.Since(from.Sizes), t.states[i].Times.Since(from.Times)
-		size, took, fast := sizes.Quantile(MostTransfers), times.Quantile(MostTransfers), times.Quantile(FastTransfers)
-		if size < MixedSizes*p.size && took > MixedTimes*p.time && fast < WaitingFast*took && took > WaitingTime.Seconds() {
-			list = append(list, waiting(a, p, size, took, fast))
+		small, took, fast := sizes.Quantile(MostTransfers), times.Quantile(MostTransfers), times.Quantile(FastTransfers)
+		if small < MixedSizes*p.size && took > MixedTimes*p.time && fast < WaitingFast*took && took > WaitingTime.Seconds() {
+			f := newFinding(SmallBehindLarge, []Identity{t.Identity}, "small behind large", fmt.Sprintf("Small transfers of %s wait behind large ones.", t.Identity), p.String(),
+				fmt.Sprintf("%s of the transfers have at most %s, but take up to %s; a tenth takes at most %s", percent(MostTransfers), size(small), units.Duration(took), units.Duration(fast)))
+			f.Ratio = took / p.time
+			list = append(list, f)
 		}
 	}
 	return list
@@ -53,52 +62,61 @@ func (h *history) smallBehindLarge(i int) (list []Finding) {
 // windows: a peer that restarts within a minute isn't in both.
 func (h *history) failing(i int) (list []Finding) {
 	w := h.windows
-	agents := make(map[Job][]Identity)
-	types := make(map[Job]map[string]float64)
-	ratios := make(map[Job]float64)
-	var jobs []Job
-	for _, a := range h.agents {
-		t := h.tracks[a]
-		short, long := h.during(t, i, w.Short), h.during(t, i, w.Long)
-		if severe := long.failed - long.expected; severe > MinErrors &&
-			short.failed-short.expected > ErrorShare*short.operations() && severe > ErrorLong*long.operations() {
-			if agents[a.Job] == nil {
-				jobs, types[a.Job] = append(jobs, a.Job), make(map[string]float64)
+	for _, job := range h.jobs {
+		var failing []*track
+		ratio, who, upTo := 0.0, "", ""
+		for _, t := range job {
+			short, long := h.during(t, i, w.Short), h.during(t, i, w.Long)
+			now, before := h.during(t, i, w.Again), h.during(t, h.index(i, w.Apart), w.Again)
+			severe := long.failed - long.expected
+			switch {
+			case severe > MinErrors && short.failed-short.expected > ErrorShare*short.operations() && severe > ErrorLong*long.operations():
+				failing, ratio = append(failing, t), max(ratio, short.failed/short.operations())
+			case now.failed+before.failed >= FewErrors && now.failed > SomeErrors*now.operations() && before.failed > SomeErrors*before.operations():
+				share := now.failed / now.operations()
+				f := newFinding(SomeFail, []Identity{t.Identity}, percent(share)+" fail",
+					fmt.Sprintf("%s of the operations of %s fail, again and again.", percent(share), t.Identity), h.errorTypes(i, t))
+				f.Ratio = share
+				list = append(list, f)
 			}
-			agents[a.Job] = append(agents[a.Job], a)
-			ratios[a.Job] = max(ratios[a.Job], short.failed/short.operations())
-			h.errorTypes(t, i, types[a.Job])
+		}
+		switch {
+		case len(failing) == 0:
 			continue
+		case len(failing) == 1:
+			who = failing[0].Identity.String()
+		default:
+			who, upTo = fmt.Sprintf("%d agents of %s", len(failing), failing[0].Job), "up to "
 		}
-		now, before := h.during(t, i, w.Again), h.during(t, h.index(i, w.Apart), w.Again)
-		if now.failed+before.failed >= FewErrors && now.failed > SomeErrors*now.operations() && before.failed > SomeErrors*before.operations() {
-			kinds := make(map[string]float64)
-			h.errorTypes(t, i, kinds)
-			list = append(list, someFailures(a, now.failed/now.operations(), kinds))
-		}
-	}
-	for _, j := range jobs {
-		list = append(list, failures(agents[j], ratios[j], types[j]))
+		f := newFinding(Failing, identities(failing), upTo+percent(ratio)+" fail",
+			fmt.Sprintf("Operations of %s fail, %s%s of them.", who, upTo, percent(ratio)), h.errorTypes(i, failing...))
+		f.Ratio = ratio
+		list = append(list, f)
 	}
 	return list
 }
 
-// errorTypes adds the errors of an agent in the long window, by type.
-func (h *history) errorTypes(t *track, i int, sum map[string]float64) {
-	to, from := t.states[i], t.states[h.index(i, h.windows.Long)]
-	if to == nil {
-		return
-	}
-	for _, kind := range slices.Sorted(maps.Keys(to.Errors)) {
-		before := uint64(0)
-		if from != nil {
-			before = from.Errors[kind]
+// errorTypes lists the errors of agents in the long window by type, the most frequent first.
+func (h *history) errorTypes(i int, agents ...*track) string {
+	sum := make(map[string]float64)
+	for _, t := range agents {
+		to, from := t.states[i], t.states[h.index(i, h.windows.Long)]
+		if to == nil {
+			continue
 		}
-		if n := grown(before, to.Errors[kind]); n > 0 && kind != Canceled {
-			sum[kind] += n
+		for kind, n := range to.Errors {
+			before := uint64(0)
+			if from != nil {
+				before = from.Errors[kind]
+			}
+			if n := grown(before, n); n > 0 && kind != Canceled {
+				sum[kind] += n
+			}
 		}
 	}
+	var parts []string
+	for _, k := range slices.SortedFunc(maps.Keys(sum), func(a, b string) int { return cmp.Or(cmp.Compare(sum[b], sum[a]), strings.Compare(a, b)) }) {
+		parts = append(parts, units.Count(uint64(sum[k]))+" "+k)
+	}
+	return "errors: " + strings.Join(parts, ", ")
 }
-
-// operations returns the number of operations that ended.
-func (t totals) operations() float64 { return t.failed + t.moved[both].transfers }
