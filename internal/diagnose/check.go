@@ -40,10 +40,14 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	isFew := fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(h.windows.Window))
 	isPeerless := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
 	isPastless := fmt.Sprintf("had no speed %s ago or earlier", units.Age(h.windows.Gap))
+	stopped := 0
 	known, compared := make(map[string]bool), make(map[*track]bool)
 	for _, f := range found {
 		for _, a := range f.Agents {
-			known[a.ID] = known[a.ID] || slices.Contains([]Kind{Stalled, JobStalled, Failing, SomeFail, Idle}, f.Kind)
+			known[a.ID] = known[a.ID] || slices.Contains([]Kind{Stalled, Failing, SomeFail, Idle}, f.Kind)
+		}
+		if f.Kind == JobStalled {
+			still, stopped = cmp.Or(still, noTransfer(" of "+f.Agents[0].Job.String(), len(f.Agents))), stopped+len(f.Agents)
 		}
 	}
 	for _, peers := range h.bands(last) {
@@ -51,7 +55,7 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 			compared[p.track] = compared[p.track] || len(peers) >= MinPeers
 		}
 	}
-	running, lacks := 0, make(map[string]int) // the number of agents by what they lack
+	running, moving, lacks := 0, 0, make(map[string]int) // numbers of agents, also by what they lack
 	for _, t := range h.agents {
 		if t.up(last) == No {
 			continue
@@ -62,11 +66,12 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 			past, ok := h.past(t, last, p.way)
 			return ok && !past.remembered // what a ring remembers shows a slowdown, but doesn't rule one out
 		})
+		moving += boolean(d.moved[both].Transfers > 0)
 		lacks[isUnknown] += boolean(t.up(last) == Unknown)
 		lacks[isUndecided] += boolean(!t.states[last].Store && h.draining(t, last) == Undecided)
 		lacks[isForgotten] += boolean(t.states[last].Memory == nil)
 		lacks[isUntried] += boolean(d.operations() == 0)
-		lacks[isIdle] += boolean(d.moved[both].transfers == 0 && !known[t.ID])
+		lacks[isIdle] += boolean(d.moved[both].Transfers == 0 && !known[t.ID])
 		lacks[isFew] += boolean(len(paces) == 0 && !known[t.ID])
 		lacks[isPeerless] += boolean(len(paces) > 0 && !compared[t])
 		lacks[isPastless] += boolean(len(paces) > 0 && !past)
@@ -85,7 +90,10 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	if running == 0 {
 		none = "no agent is running"
 	}
-	if still = h.still(last); lacks[isIdle] == running {
+	if moving == 0 && len(h.agents) > 0 {
+		still = noTransfer("", stopped)
+	}
+	if lacks[isIdle] == running {
 		idle = cmp.Or(none, still)
 	}
 	few := cmp.Or(idle, some(isFew))
@@ -109,30 +117,4 @@ func (h *history) early(needs time.Duration) string {
 		return ""
 	}
 	return "watched for less than " + units.Age(needs)
-}
-
-// still says that no agent moves data, or none of a job that did before.
-func (h *history) still(last int) string {
-	moves, all, text := false, 0, ""
-	for _, job := range h.jobs {
-		active, before := false, 0
-		for _, t := range job {
-			if t.up(last) != No {
-				active = active || h.completed(t, last, h.windows.Window, both) > 0
-				before += boolean(t.before() > 0 || t.lastMove(last, both) > 0)
-			}
-		}
-		moves, all = moves || active, all+before
-		if !active && before > 0 && text == "" {
-			text = fmt.Sprintf("no agent of %s completed a transfer, although %s before", job[0].Job, counted(before, "one did", "%d did"))
-		}
-	}
-	switch {
-	case moves || len(h.agents) == 0:
-		return text
-	case all > 0:
-		return "no agent completed a transfer, although " + counted(all, "one did", "%d did") + " before"
-	default:
-		return "no agent completed a transfer"
-	}
 }

@@ -5,6 +5,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -46,61 +47,50 @@ func (h *history) draining(t *track, i int) Draining {
 	}
 }
 
-// fullIn returns after what time a ring that nobody drains is full; 0 if it is full, and -1 if it doesn't fill.
-func (h *history) fullIn(t *track, i int) time.Duration {
-	r := t.states[i].Ring
-	room, rate := float64(max(r.Capacity-1, 0)-r.Peak), h.during(t, i, h.windows.Window).events/h.windows.Window.Seconds()
-	switch {
-	case room <= 0:
-		return 0
-	case rate <= 0:
-		return -1
-	}
-	return max(1, time.Duration(room/rate*float64(time.Second)))
-}
-
 // undrained returns the findings about the consumers of rings: one for each cause, with all agents that share it.
 func (h *history) undrained(i int) (list []Finding) {
 	type cause struct {
 		kind Kind
-		why  string
+		name string // of a consumer that hangs
 	}
 	causes := make(map[*track]cause)
 	var agents []*track
 	for _, t := range h.agents {
-		c := cause{NoConsumer, "no process takes its events"}
-		switch who := h.draining(t, i); {
-		case t.up(i) == No || who == Undecided || who == Drained:
+		who, c := h.draining(t, i), cause{kind: NoConsumer}
+		if t.up(i) == No || who == Undecided || who == Drained {
 			continue
-		case who == Foreign:
-			c = cause{kind: EventsTaken}
-		case who == Hanging:
-			c.why = "its consumer " + t.states[i].Ring.Consumer.String() + " takes no events"
 		}
-		if c.kind == NoConsumer && h.fullIn(t, i) == 0 {
+		if r := t.states[i].Ring; who == Foreign {
+			c.kind = EventsTaken
+		} else if r.Peak >= r.Capacity-1 {
 			c.kind = RingFull
+		}
+		if who == Hanging {
+			c.name = t.states[i].Ring.Consumer.String()
 		}
 		agents, causes[t] = append(agents, t), c
 	}
 	for _, group := range grouped(agents, func(t *track) cause { return causes[t] }) {
 		all, c := identities(group), causes[group[0]]
+		what := fmt.Sprintf("No process takes the events of %s.", such(all))
+		if c.name != "" {
+			what = fmt.Sprintf("The consumer of %s takes no events: %s holds the lock.", such(all), c.name)
+		}
 		switch c.kind {
 		case EventsTaken:
 			list = append(list, taken(all))
 		case RingFull:
-			list = append(list, newFinding(RingFull, all, "ring full, unread", fmt.Sprintf("%s full: %s.", ringsOf(all, "is", "are"), c.why),
-				"nothing changes in a full ring, so what the agent does isn't visible"))
+			list = append(list, newFinding(RingFull, all, "ring full, unread", what+" Full rings lose all further events.", "nothing changes in a full ring, so what the agent does isn't visible"))
 		default:
-			f := newFinding(NoConsumer, all, "unread", fmt.Sprintf("%s drained: %s.", ringsOf(all, "isn't", "aren't"), c.why))
-			soon := time.Duration(-1)
+			soon := math.Inf(1) // seconds until a ring is full
 			for _, t := range group {
-				if full := h.fullIn(t, i); full > 0 && (soon < 0 || full < soon) {
-					soon = full
-				}
+				r := t.states[i].Ring
+				soon = min(soon, float64(r.Capacity-1-r.Peak)*h.windows.Window.Seconds()/h.during(t, i, h.windows.Window).events)
 			}
-			if soon > 0 {
-				f.Short += ", full in " + units.Age(soon)
-				f.Evidence = append(f.Evidence, "at the current rate, the first ring is full in "+units.Age(soon))
+			f := newFinding(NoConsumer, all, "unread", what)
+			if limit := time.Duration(math.MaxInt64).Seconds(); soon < limit {
+				full := "full in " + units.Age(time.Duration(soon*float64(time.Second)))
+				f.Short, f.Evidence = "unread, "+full, []string{"at the current rate, the first ring is " + full}
 			}
 			list = append(list, f)
 		}
@@ -127,12 +117,4 @@ func explain(list, consumers []Finding) []Finding {
 		}
 	}
 	return consumers
-}
-
-// ringsOf names the rings of some agents, with a verb.
-func ringsOf(agents []Identity, one, more string) string {
-	if len(agents) == 1 {
-		return fmt.Sprintf("The ring of %s %s", agents[0], one)
-	}
-	return fmt.Sprintf("The rings of %d agents, such as %s, %s", len(agents), agents[0], more)
 }

@@ -3,6 +3,8 @@
 
 package diagnose
 
+import "time"
+
 // Result is what a diagnosis finds.
 type Result struct {
 	Findings []Finding // the worst first
@@ -12,13 +14,8 @@ type Result struct {
 }
 
 // Now returns what a tool says at the last of some frames, which are in order of time: findings, however long they have
-// held. Most have no Since: a caller that diagnoses each frame knows when one began.
-func Now(frames []*Frame, w Windows) Result { return now(frames, w, false) }
-
-// Watched is [Now] at the end of a watch, with the times since when the findings have held.
-func Watched(frames []*Frame, w Windows) Result { return now(frames, w, true) }
-
-func now(frames []*Frame, w Windows, since bool) Result {
+// held. Most have no Since.
+func Now(frames []*Frame, w Windows) Result {
 	if len(frames) == 0 {
 		return Result{}
 	}
@@ -27,9 +24,6 @@ func now(frames []*Frame, w Windows, since bool) Result {
 	found := h.findings(last)
 	r := Result{Draining: make(map[string]Draining, len(h.agents))}
 	r.Checks, r.Still = h.checks(found)
-	if since {
-		h.setSince(found, last)
-	}
 	r.Findings = explain(found, h.undrained(last))
 	Sort(r.Findings)
 	for _, t := range h.agents {
@@ -38,33 +32,38 @@ func now(frames []*Frame, w Windows, since bool) Result {
 	return r
 }
 
+// Begun sets the times since when findings have held, at a time and given those at the frame before. It returns them.
+func (r *Result) Begun(at time.Time, before map[Key]time.Time) map[Key]time.Time {
+	since := make(map[Key]time.Time, len(r.Findings))
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Since.IsZero() {
+			f.Since = before[f.Key()]
+		}
+		if f.Since.IsZero() {
+			f.Since = at
+		}
+		since[f.Key()] = f.Since
+	}
+	return since
+}
+
+// Watched is [Now] at the end of a watch, with the times since when the findings have held.
+func Watched(frames []*Frame, w Windows) (r Result) {
+	var since map[Key]time.Time
+	for i, f := range frames {
+		r = Now(frames[:i+1], w)
+		since = r.Begun(f.Time, since)
+	}
+	return r
+}
+
 // findings returns the findings at a frame.
 func (h *history) findings(i int) []Finding {
 	list := h.stragglers(i)
 	list = append(list, h.slowdowns(i, list)...)
-	for _, find := range []func(int) []Finding{h.stalls, h.postBound, h.smallBehindLarge, h.failing, h.losses, h.gone, h.crashLoops, h.memoryGrows} {
+	for _, find := range []func(int) []Finding{h.stalls, h.still, h.postBound, h.smallBehindLarge, h.failing, h.losses, h.gone, h.crashLoops, h.memoryGrows} {
 		list = append(list, find(i)...)
 	}
 	return append(list, h.idlers(i, list)...)
-}
-
-// setSince sets the times from which findings have held without interruption.
-func (h *history) setSince(list []Finding, last int) {
-	const most = 100 // frames
-	open := make(map[Key]*Finding)
-	for n := range list {
-		if f := &list[n]; f.Since.IsZero() {
-			f.Since, open[f.Key()] = h.at[last], f
-		}
-	}
-	step := max(1, last/most)
-	for i := last - step; i > 0 && len(open) > 0; i -= step {
-		held := make(map[Key]*Finding)
-		for _, f := range h.findings(i) {
-			if o := open[f.Key()]; o != nil {
-				o.Since, held[f.Key()] = h.at[i], o
-			}
-		}
-		open = held
-	}
 }

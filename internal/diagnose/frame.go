@@ -71,6 +71,14 @@ type Moved struct {
 	Seconds   float64 `json:"transfer_seconds"`
 }
 
+func (m Moved) plus(n Moved) Moved {
+	return Moved{m.Bytes + n.Bytes, m.Transfers + n.Transfers, m.Seconds + n.Seconds}
+}
+
+func (m Moved) minus(n Moved) Moved {
+	return Moved{m.Bytes - n.Bytes, m.Transfers - n.Transfers, m.Seconds - n.Seconds}
+}
+
 // Ring is the state of an agent's ring.
 type Ring struct {
 	Capacity        int       `json:"capacity"` // slots; a ring holds one event less
@@ -102,10 +110,7 @@ func (a *Agent) Fill() float64 {
 }
 
 // Both returns the sum of both directions.
-func (a *Agent) Both() Moved {
-	w, r := a.Moved[0], a.Moved[1]
-	return Moved{w.Bytes + r.Bytes, w.Transfers + r.Transfers, w.Seconds + r.Seconds}
-}
+func (a *Agent) Both() Moved { return a.Moved[0].plus(a.Moved[1]) }
 
 // Failed returns the number of failed operations that weren't canceled.
 func (a *Agent) Failed() (n uint64) {

@@ -22,7 +22,7 @@ func (h Histogram) Since(before Histogram) Histogram {
 		return d
 	}
 	for i, n := range before.Counts {
-		d.Counts[i] = uint64(grown(n, h.Counts[i]))
+		d.Counts[i] = increase(n, h.Counts[i])
 	}
 	return d
 }

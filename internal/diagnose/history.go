@@ -28,8 +28,6 @@ type track struct {
 	states   []*Agent  // nil where the agent is absent
 	totals   []*totals // the last known ones where the agent is absent
 	first    int       // the first state
-
-	pasts [3]*pace // at the last frame, as far as they were computed
 }
 
 // way is a direction, or both.
@@ -45,23 +43,11 @@ func (w way) noun() string { return [...]string{"write", "read", "transfer"}[w] 
 
 // totals are sums. moved has one per way.
 type totals struct {
-	moved              [3]moved
+	moved              [3]Moved
 	failed, lost, post float64
 	expected           float64 // failed, but maybe on purpose
 	foreign, restarts  float64
 	events, taken      float64 // taken is a lower bound of the number of events that a consumer has taken
-}
-
-type moved struct{ bytes, transfers, seconds float64 }
-
-func (m Moved) floats() moved { return moved{float64(m.Bytes), float64(m.Transfers), m.Seconds} }
-
-func (m moved) plus(n moved) moved {
-	return moved{m.bytes + n.bytes, m.transfers + n.transfers, m.seconds + n.seconds}
-}
-
-func (m moved) minus(n moved) moved {
-	return moved{m.bytes - n.bytes, m.transfers - n.transfers, m.seconds - n.seconds}
 }
 
 func newHistory(frames []*Frame, w Windows) *history {
@@ -109,7 +95,7 @@ func (t *track) accumulate() {
 func (t *totals) add(from, to *Agent) {
 	for d := range from.Moved {
 		a, b := &from.Moved[d], &to.Moved[d]
-		step := moved{grown(a.Bytes, b.Bytes), grown(a.Transfers, b.Transfers), grown(a.Seconds, b.Seconds)}
+		step := Moved{increase(a.Bytes, b.Bytes), increase(a.Transfers, b.Transfers), increase(a.Seconds, b.Seconds)}
 		for _, w := range []way{way(d), both} {
 			t.moved[w] = t.moved[w].plus(step)
 		}
@@ -119,7 +105,7 @@ func (t *totals) add(from, to *Agent) {
 	t.failed += grown(from.Failed(), to.Failed())
 	t.expected += grown(from.Errors[NotFound], to.Errors[NotFound])
 	t.lost += grown(from.Dropped, to.Dropped)
-	t.post += grown(from.Post, to.Post)
+	t.post += increase(from.Post, to.Post)
 	if a, b := from.Ring, to.Ring; a != nil && b != nil {
 		t.lost += grown(a.Saturations, b.Saturations) + grown(a.Torn, b.Torn)
 		t.foreign += grown(a.Foreign, b.Foreign)
@@ -131,13 +117,15 @@ func (t *totals) add(from, to *Agent) {
 	}
 }
 
-// grown returns the increase of a counter. A counter that is lower than before started again at 0.
-func grown[T uint64 | float64](from, to T) float64 {
+// increase returns how far a counter grew. A counter that is lower than before started again at 0.
+func increase[T uint64 | float64](from, to T) T {
 	if to < from {
-		return float64(to)
+		return to
 	}
-	return float64(to - from)
+	return to - from
 }
+
+func grown(from, to uint64) float64 { return float64(increase(from, to)) }
 
 // index returns the first frame that isn't older than a duration before frame i.
 func (h *history) index(i int, ago time.Duration) int {
@@ -157,11 +145,11 @@ func (h *history) during(t *track, i int, ago time.Duration) totals {
 }
 
 // operations returns the number of operations that ended.
-func (t *totals) operations() float64 { return t.failed + t.moved[both].transfers }
+func (t *totals) operations() float64 { return t.failed + float64(t.moved[both].Transfers) }
 
 // completed returns the number of transfers that an agent completed in the time before frame i.
 func (h *history) completed(t *track, i int, ago time.Duration, w way) float64 {
-	return h.during(t, i, ago).moved[w].transfers
+	return float64(h.during(t, i, ago).moved[w].Transfers)
 }
 
 // full reports whether an agent's states cover a duration before frame i.
@@ -186,11 +174,12 @@ func (p *pace) String() string {
 	return fmt.Sprintf("%s %ss of %s on average, %s each, %s", units.Count(uint64(p.count)), p.way.noun(), size(p.size), units.Duration(p.time), units.Throughput(p.speed))
 }
 
-func (m moved) pace(w way) (pace, bool) {
-	if m.transfers < MinTransfers || m.bytes <= 0 || m.seconds <= 0 {
+func (m Moved) pace(w way) (pace, bool) {
+	if m.Transfers < MinTransfers || m.Bytes == 0 || m.Seconds <= 0 {
 		return pace{}, false
 	}
-	return pace{way: w, size: m.bytes / m.transfers, time: m.seconds / m.transfers, speed: m.bytes / m.seconds, count: m.transfers}, true
+	bytes, n := float64(m.Bytes), float64(m.Transfers)
+	return pace{way: w, size: bytes / n, time: m.Seconds / n, speed: bytes / m.Seconds, count: n}, true
 }
 
 // pace returns an agent's pace at frame i, if it completed enough transfers.
@@ -200,8 +189,8 @@ func (h *history) pace(t *track, i int, w way) (pace, bool) {
 	}
 	m := h.during(t, i, h.windows.Window).moved
 	p, ok := m[w].pace(w)
-	p.mixed = ok && m[w].transfers < m[both].transfers
-	p.load = m[w].bytes / h.windows.Window.Seconds()
+	p.mixed = ok && m[w].Transfers < m[both].Transfers
+	p.load = float64(m[w].Bytes) / h.windows.Window.Seconds()
 	return p, ok
 }
 

@@ -10,7 +10,7 @@ type Kind string
 
 // The kinds.
 const (
-	JobStalled        Kind = "job_stalled"        // all agents of a job hang
+	JobStalled        Kind = "job_stalled"        // no agent of a job transfers, although some did before
 	Stalled           Kind = "stalled"            // one agent hangs
 	Failing           Kind = "failing"            // operations of a job fail
 	JobSlower         Kind = "job_slower"         // most agents of a job are far slower than they were
@@ -50,7 +50,7 @@ type about struct {
 
 // kinds has the most urgent kinds of a severity first.
 var kinds = []about{
-	{JobStalled, Info, "It isn't a slow decrease of the load: transfers stopped at once. If no requests arrive, this is normal.",
+	{JobStalled, Info, "It needn't be a problem: if no requests arrive, this is normal.",
 		"Compare with the running requests of the inference engine. If there are any, look at the processes' stacks and at the fabric."},
 	{Stalled, Critical, "NIXL reports a transfer when it completes, so one that hangs is invisible.", lookAtStacks},
 	{Failing, Critical, "Canceled operations don't count, and the errors are still going on.",

@@ -77,20 +77,6 @@ func jobSlower(slower []Finding, judged int, remembered bool) Finding {
 // changed for good, the speed counts as usual before the load does. A watch that is too short for a past compares
 // with what the ring remembered when it was opened, whose load is unknown.
 func (h *history) past(t *track, i int, way way) (past pace, ok bool) {
-	if i != len(h.at)-1 {
-		return h.findPast(t, i, way)
-	}
-	if t.pasts[way] == nil {
-		past, ok = h.findPast(t, i, way)
-		if !ok {
-			past = pace{}
-		}
-		t.pasts[way] = &past
-	}
-	return *t.pasts[way], t.pasts[way].speed > 0
-}
-
-func (h *history) findPast(t *track, i int, way way) (past pace, ok bool) {
 	w := h.windows
 	var speeds, sizes, loads []float64
 	for ago := w.Gap; ago <= w.Gap+w.Past; ago += w.Step {
@@ -105,7 +91,7 @@ func (h *history) findPast(t *track, i int, way way) (past pace, ok bool) {
 		m := t.remembered(way)
 		past, ok = m.pace(way)
 		past.load, past.remembered = math.Inf(1), true
-		return past, ok && m.transfers >= MinRemembered
+		return past, ok && m.Transfers >= MinRemembered
 	}
 	past = pace{way: way, size: median(sizes), speed: quantile(speeds, PastSpeed), load: median(loads)}
 	past.time = past.size / past.speed
@@ -113,10 +99,10 @@ func (h *history) findPast(t *track, i int, way way) (past pace, ok bool) {
 }
 
 // remembered returns what the agent's ring remembered when it was opened.
-func (t *track) remembered(w way) (sum moved) {
+func (t *track) remembered(w way) (sum Moved) {
 	for d, m := range t.states[t.first].Remembered {
 		if w == both || w == way(d) {
-			sum = sum.plus(m.floats())
+			sum = sum.plus(m)
 		}
 	}
 	return sum

@@ -11,17 +11,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// stalls returns the agents that hang, and the jobs whose agents all hang.
+// stalls returns the agents that hang.
 //
 // NIXL reports completed transfers only, so an agent that hangs reports nothing. It is stalled if it
 // runs, completed no transfer for the time Silent, and transferred regularly until then. Regularly
 // means that it completed at least MinTransfers in each such time of the last hour, and that its rate
 // didn't fall below half of the median before it stopped: then it ran out of work.
 //
-// If another agent of the job still transfers, the agent is stalled. It is critical unless its peers have
-// taken over its load, as if a load balancer had moved it. If no agent transfers, the job is stalled for an
-// hour, which is normal if it has no work. Then it counts as idle. Events that another consumer took
-// aren't missed transfers.
+// If no other agent of the job transfers, see still. It is critical unless its peers have
+// taken over its load, as if a load balancer had moved it. Events that another consumer took aren't missed transfers.
 //
 // Reads may hang while writes don't, or the other way round. That is a warning if peers still do both.
 func (h *history) stalls(i int) (list []Finding) {
@@ -41,11 +39,11 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 			continue
 		}
 		m := h.during(t, i, silent).moved
-		if m[w].transfers > 0 {
+		if m[w].Transfers > 0 {
 			active++
 			continue
 		}
-		if w != both && m[both].transfers == 0 {
+		if w != both && m[both].Transfers == 0 {
 			continue // not only one direction
 		}
 		if last := t.lastMove(i, w); h.regular(t, last, w) {
@@ -56,14 +54,8 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 			stalled = append(stalled, f)
 		}
 	}
-	if len(stalled) == 0 {
-		return nil
-	}
 	if active == 0 {
-		if f := jobStall(stalled); w == both && silent >= JobSilent && h.at[i].Sub(f.Since) < h.windows.Recent {
-			return []Finding{f}
-		}
-		return nil
+		return nil // see still
 	}
 	var now, before float64 // transfers of the job
 	for _, t := range job {
@@ -90,7 +82,7 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 // lastMove returns the last frame up to i in which the agent completed a transfer, or -1.
 func (t *track) lastMove(i int, w way) int {
 	for ; i > t.first; i-- {
-		if t.totals[i].moved[w].transfers > t.totals[i-1].moved[w].transfers {
+		if t.totals[i].moved[w].Transfers > t.totals[i-1].moved[w].Transfers {
 			return i
 		}
 	}
@@ -135,12 +127,12 @@ func (h *history) idlers(i int, known []Finding) (list []Finding) {
 					continue
 				}
 				m := h.during(t, i, h.windows.Window).moved
-				may := m[both].transfers > 0
+				may := m[both].Transfers > 0
 				if w == both {
 					may = t.up(i) == Yes || t.before() > 0
 				}
-				busy += boolean(m[w].transfers >= MinTransfers)
-				if m[w].transfers == 0 && may && t.lastMove(i, w) < 0 {
+				busy += boolean(m[w].Transfers >= MinTransfers)
+				if m[w].Transfers == 0 && may && t.lastMove(i, w) < 0 {
 					quiet = append(quiet, t)
 				}
 			}
@@ -168,7 +160,7 @@ func (h *history) idlers(i int, known []Finding) (list []Finding) {
 // missing reports whether an agent would have completed transfers in a direction if it still did as often as its ring
 // remembers, compared with the other direction.
 func (h *history) missing(t *track, i int, w way) bool {
-	this, other := t.remembered(w).transfers, t.remembered(reads-w).transfers
+	this, other := float64(t.remembered(w).Transfers), float64(t.remembered(reads-w).Transfers)
 	return this >= MinTransfers && other >= MinTransfers && this/other*h.completed(t, i, h.windows.Window, reads-w) >= MinTransfers
 }
 
@@ -192,15 +184,41 @@ func othersActive(n int) string {
 	return counted(n, "another agent of the job still transfers", "%d other agents of the job still transfer")
 }
 
-func jobStall(stalled []Finding) Finding {
-	var agents []Identity
-	var since time.Time
-	for i := range stalled {
-		if agents = append(agents, stalled[i].Agents[0]); stalled[i].Since.After(since) {
-			since = stalled[i].Since
+// still returns the jobs whose agents complete no transfers, although some did before: they hang, or have no work.
+func (h *history) still(i int) (list []Finding) {
+	for _, job := range h.jobs {
+		var stopped []Identity
+		last, active := 0, false
+		for _, t := range job {
+			if t.up(i) == No {
+				continue
+			}
+			active = active || h.completed(t, i, h.windows.Window, both) > 0
+			n := t.lastMove(i, both)
+			if last = max(last, n); n > 0 || t.before() > 0 {
+				stopped = append(stopped, t.Identity)
+			}
 		}
+		if active || len(stopped) == 0 {
+			continue
+		}
+		quiet := units.Age(h.at[i].Sub(h.at[last]))
+		if last == 0 {
+			quiet += " or more"
+		}
+		f := newFinding(JobStalled, stopped, fmt.Sprintf("no transfer for %s, like its peers", quiet), "N"+noTransfer(" of "+job[0].Job.String(), len(stopped))[1:]+".")
+		if last > 0 {
+			f.Since = h.at[last]
+		}
+		list = append(list, f)
 	}
-	f := newFinding(JobStalled, agents, "no transfer, like its peers", fmt.Sprintf("All agents of %s run, but none completes transfers.", agents[0].Job), stalled[0].Evidence...)
-	f.Since = since
-	return f
+	return list
+}
+
+func noTransfer(of string, before int) string {
+	s := "no agent" + of + " completed a transfer"
+	if before > 0 {
+		s += ", although " + counted(before, "one did", "%d did") + " before"
+	}
+	return s
 }

@@ -48,9 +48,13 @@ func (h *history) leastFill(t *track, i int) float64 {
 }
 
 func taken(agents []Identity, evidence ...string) Finding {
-	who := agents[0].String()
-	if len(agents) > 1 {
-		who = fmt.Sprintf("%d agents, such as %s", len(agents), who)
+	return newFinding(EventsTaken, agents, "events taken", fmt.Sprintf("Another process consumes the telemetry of %s.", such(agents)), evidence...)
+}
+
+// such names an agent, or one of several.
+func such(agents []Identity) string {
+	if len(agents) == 1 {
+		return agents[0].String()
 	}
-	return newFinding(EventsTaken, agents, "events taken", fmt.Sprintf("Another process consumes the telemetry of %s.", who), evidence...)
+	return fmt.Sprintf("%d agents, such as %s", len(agents), agents[0])
 }

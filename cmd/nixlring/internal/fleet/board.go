@@ -138,17 +138,7 @@ func (b *Board) diagnose() {
 		window = max(window, at.Sub(b.frames[n-2].Time))
 	}
 	b.result = diagnose.Now(b.frames, diagnose.Live(window, at.Sub(b.frames[0].Time)))
-	since := make(map[diagnose.Key]time.Time, len(b.result.Findings))
-	for i := range b.result.Findings {
-		f := &b.result.Findings[i]
-		if f.Since.IsZero() {
-			if f.Since = b.since[f.Key()]; f.Since.IsZero() {
-				f.Since = at
-			}
-		}
-		since[f.Key()] = f.Since
-	}
-	b.since = since
+	b.since = b.result.Begun(at, b.since)
 }
 
 // before returns the state that an agent's rates are computed from: that at the beginning of the window, or the

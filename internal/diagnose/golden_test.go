@@ -1,0 +1,72 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+)
+
+var update = flag.Bool("update", false, "update the golden files")
+
+// golden compares a text with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		must.OK(t, os.WriteFile(path, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	must.OK(t, err)
+	if d := gocmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
+		t.Errorf("(-want +got), or run the test with -update\n%s", d)
+	}
+}
+
+// textOf returns what an operator reads: findings, and what wasn't judged.
+func textOf(name string, r *diagnose.Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "== %s\n", name)
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "%s: %s (%s)\n", f.Severity, f.What, f.Short)
+		for _, e := range f.Evidence {
+			fmt.Fprintf(&b, "  - %s\n", e)
+		}
+		fmt.Fprintf(&b, "  %s, %s, since %s, %.3f\n", f.Kind, map[bool]string{true: "job", false: "agent"}[f.OfJob()], cmp.Or(strings.TrimPrefix(f.Since.UTC().Format(time.TimeOnly), "00:00:00"), "?"), f.Ratio)
+	}
+	for _, c := range diagnose.Unjudged(r.Checks) {
+		fmt.Fprintf(&b, "not judged: %s: %s\n", c.Name, c.Reason)
+	}
+	return b.String()
+}
+
+func TestTextsOfIncidents(t *testing.T) {
+	var b strings.Builder
+	for _, f := range fleets.Incidents() {
+		r := diagnose.Now(f.Frames(), diagnose.Rules())
+		b.WriteString(textOf(f.Name, &r))
+	}
+	golden(t, "incidents.txt", b.String())
+}
+
+func TestTextsOfShortWatches(t *testing.T) {
+	var b strings.Builder
+	for _, s := range short() {
+		r := s.watch()
+		b.WriteString(textOf(s.name, &r))
+	}
+	golden(t, "short.txt", b.String())
+}

@@ -1,0 +1,241 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnose_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+)
+
+// watched returns the frames of ten seconds of agents. state changes an agent at a second; without a name, it is absent.
+func watched(agents int, state func(i, second int, a *diagnose.Agent)) (frames []*diagnose.Frame) {
+	for second := range 11 {
+		f := &diagnose.Frame{Time: time.Unix(int64(second), 0)}
+		for i := range agents {
+			a := diagnose.Agent{
+				Identity: diagnose.Identity{ID: fmt.Sprintf("%02d", i), Name: fmt.Sprint("decode-", i)}, Up: diagnose.Yes,
+				Ring: &diagnose.Ring{Capacity: 1 << 14, Consumer: &diagnose.Consumer{PID: 1, Name: "collector"}},
+			}
+			if state(i, second, &a); a.Name != "" {
+				f.Agents = append(f.Agents, a)
+			}
+		}
+		frames = append(frames, f)
+	}
+	return frames
+}
+
+// transfers adds transfers of 4 MiB and some milliseconds each.
+func transfers(a *diagnose.Agent, direction, n int, milliseconds float64) {
+	a.Moved[direction] = diagnose.Moved{Bytes: uint64(n) << 22, Transfers: uint64(n), Seconds: float64(n) * milliseconds / 1000}
+	a.Events += 4 * uint64(n)
+}
+
+// stopped is the state of an agent with transfers before, but none now.
+func stopped(a *diagnose.Agent) {
+	transfers(a, 0, 100, 1)
+	a.Before = 100
+}
+
+// shortWatch is ten seconds of agents.
+type shortWatch struct {
+	name   string
+	agents int
+	state  func(i, second int, a *diagnose.Agent)
+}
+
+func (s *shortWatch) watch() diagnose.Result {
+	return diagnose.Watched(watched(s.agents, s.state), diagnose.Watch(10*time.Second))
+}
+
+// short returns watches; testdata/short.txt has what is said about each.
+func short() []shortWatch {
+	busy := func(second int, a *diagnose.Agent) { transfers(a, 0, 100+20*second, 1) }
+	return []shortWatch{
+		{"nothing drains rings", 64, func(i, second int, a *diagnose.Agent) {
+			busy(second, a)
+			if a.Ring.Consumer, a.Ring.Peak = nil, int(a.Events); i == 7 {
+				a.Moved[0].Seconds *= 4
+			}
+		}},
+		{"rings are full", 2, func(_, second int, a *diagnose.Agent) {
+			stopped(a)
+			a.Ring.Consumer, a.Ring.Peak, a.Ring.Saturations = nil, 1<<14-1, uint64(second)
+		}},
+		{"another program drains rings", 2, func(_, second int, a *diagnose.Agent) {
+			busy(second, a)
+			a.Ring.Consumer = nil
+		}},
+		{"a consumer hangs", 2, func(_, second int, a *diagnose.Agent) {
+			busy(second, a)
+			a.Ring.Peak = int(a.Events)
+		}},
+		{"an agent stopped before", 4, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i == 2 {
+				stopped(a)
+			}
+		}},
+		{"a spare agent", 4, func(i, second int, a *diagnose.Agent) {
+			if i != 2 {
+				busy(second, a)
+			}
+		}},
+		{"all stopped before", 4, func(_, _ int, a *diagnose.Agent) { stopped(a) }},
+		{"all have never done", 4, func(int, int, *diagnose.Agent) {}},
+		{"reads of one agent are slow", 5, func(i, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*second, 1)
+			if transfers(a, 1, 20*second, 1); i == 3 {
+				transfers(a, 1, 20*second, 4)
+			}
+		}},
+		{"reads of one agent hang", 5, func(i, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*second, 1)
+			if transfers(a, 1, 20*second, 1); i == 3 {
+				transfers(a, 1, 20*min(second, 5), 1)
+			}
+		}},
+		{"reads of one agent hung before", 5, func(i, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*second, 1)
+			for d := range a.Remembered {
+				a.Remembered[d] = diagnose.Moved{Bytes: 100 << 22, Transfers: 100, Seconds: 0.1}
+			}
+			if a.Before = 200; i != 3 {
+				transfers(a, 1, 100*second, 1)
+			}
+		}},
+		{"one of two jobs stopped before", 8, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i < 4 {
+				stopped(a)
+				a.Service = "prefill"
+			}
+		}},
+		{"all became slow before", 4, func(_, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100+20*second, 8)
+			a.Remembered[0] = diagnose.Moved{Bytes: 100 << 22, Transfers: 100, Seconds: 0.1}
+		}},
+		{"a loop of crashes", 2, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i == 1 {
+				a.Ring.Restarts = uint64(second / 3)
+			}
+		}},
+		{"both directions of one agent are slow", 5, func(i, second int, a *diagnose.Agent) {
+			for d := range a.Moved {
+				if transfers(a, d, 100*second, 1); i == 3 {
+					transfers(a, d, 100*second, float64(3+d))
+				}
+			}
+		}},
+		{"one agent exited", 4, func(i, second int, a *diagnose.Agent) {
+			if busy(min(second, 5), a); i != 0 {
+				busy(second, a)
+			} else if second > 5 {
+				a.Up = diagnose.No
+			}
+		}},
+		{"two agents exited, and their rings were removed", 4, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i < 2 && second > 5 {
+				a.Up = diagnose.No
+			}
+			if i < 2 && second > 7 {
+				a.Name = ""
+			}
+		}},
+		{"all agents exited", 2, func(_, second int, a *diagnose.Agent) {
+			busy(second, a)
+			a.Up = diagnose.No
+		}},
+		{"an agent stopped before, and may have exited", 4, func(i, second int, a *diagnose.Agent) {
+			a.Namespace, a.Service, a.Pod, a.Host = "inference", "decode", fmt.Sprint("pod-", i), "node-1"
+			if busy(second, a); i == 2 {
+				stopped(a)
+				a.Up = diagnose.Unknown
+			}
+		}},
+		{"an agent alone", 1, func(_, second int, a *diagnose.Agent) { transfers(a, 0, second, 1) }},
+		{"an agent with stores", 1, func(_, second int, a *diagnose.Agent) {
+			busy(second, a)
+			a.Ring, a.Store = nil, true
+		}},
+		{"operations of two agents fail", 4, func(i, second int, a *diagnose.Agent) {
+			busy(second, a)
+			a.Errors = map[string]uint64{"backend": 5, diagnose.Canceled: uint64(100 * second), diagnose.NotFound: 3}
+			if i < 2 {
+				a.Errors = map[string]uint64{"backend": uint64(4 * (i + 1) * second), "invalid_param": uint64(6 * second)}
+			}
+		}},
+		{"look-ups of an agent find nothing", 2, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i == 1 {
+				a.Errors = map[string]uint64{diagnose.NotFound: uint64(10 * second)}
+			}
+		}},
+		{"all operations of an agent fail", 4, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i == 1 {
+				a.Moved[0], a.Errors = diagnose.Moved{}, map[string]uint64{"backend": uint64(10 * second)}
+			}
+		}},
+		{"a ring is nearly full", 2, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i == 1 {
+				a.Ring.Peak = 14_000 - second
+			}
+		}},
+		{"agents drop events", 2, func(i, second int, a *diagnose.Agent) {
+			busy(second, a)
+			a.Dropped, a.Ring.Torn = uint64(1000*i*second), uint64(i*second)
+		}},
+		{"another program takes events of some", 3, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i < 2 {
+				a.Ring.Foreign = uint64(second)
+			}
+		}},
+		{"rings fill at different speed", 3, func(i, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*(1+i%2)*second, 1)
+			a.Ring.Consumer, a.Ring.Peak = nil, int(a.Events)
+		}},
+		{"a consumer hangs at a full ring", 1, func(_, _ int, a *diagnose.Agent) {
+			stopped(a)
+			a.Ring.Peak, a.Ring.Consumer.Name = 1<<14-1, ""
+		}},
+		{"an agent without a consumer has just started", 4, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i == 0 {
+				if a.Ring.Consumer, a.Ring.Peak = nil, int(a.Events); second < 8 {
+					a.Name = ""
+				}
+			}
+		}},
+		{"an agent with fewer writes does no reads", 5, func(i, second int, a *diagnose.Agent) {
+			if transfers(a, 0, 100*second, 1); i != 3 {
+				transfers(a, 1, 100*second, 1)
+			}
+		}},
+		{"posting takes long, and an agent reads and writes", 1, func(_, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*second, 1)
+			transfers(a, 1, 50*second, 1)
+			a.Post = a.Both().Seconds * 0.7
+		}},
+	}
+}
+
+func TestProcessesOfAProgramAreOneFinding(t *testing.T) {
+	found := diagnose.Processes([]diagnose.Process{
+		{PID: 1, Command: "python3", Enable: "n"}, {PID: 2, Command: "python3"}, {PID: 3, Command: "python3", Telemetry: true},
+		{PID: 4, Command: "other"}, {PID: 5, Command: "python3", Enable: "0"}, {PID: 6, Command: "python3"},
+	})
+	diagnose.Sort(found)
+	var got []string
+	for _, group := range diagnose.Group(found) {
+		got = append(got, fmt.Sprintf("%s: %s +%d", group[0].Severity, group[0].What, len(group)-1))
+	}
+	want := []string{
+		"warning: python3 (2 processes, such as 1) uses NIXL with NIXL_TELEMETRY_ENABLE=0, which breaks vLLM. +0",
+		"info: python3 (2 processes, such as 2) uses NIXL without telemetry. +0", "info: other (process 4) uses NIXL without telemetry. +0",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
