@@ -26,21 +26,12 @@ type optionFunc func(*config)
 
 func (f optionFunc) apply(c *config) { f(c) }
 
-type config struct {
-	provider metric.MeterProvider
-	source   Source
-}
+type config struct{ provider metric.MeterProvider }
 
 // WithMeterProvider sets the MeterProvider that the metrics go to. The default is the
 // global one.
 func WithMeterProvider(provider metric.MeterProvider) Option {
 	return optionFunc(func(c *config) { c.provider = provider })
-}
-
-// WithSource sets what provides the values, for example a simulation. The default is
-// NVML. The Monitor closes the source.
-func WithSource(s Source) Option {
-	return optionFunc(func(c *config) { c.source = s })
 }
 
 // Monitor reports metrics of the machine's GPUs. It is safe for concurrent use. A nil
@@ -49,22 +40,41 @@ type Monitor struct {
 	registration metric.Registration
 
 	mu     sync.Mutex // guards source; held while it is read
-	source Source     // nil after Close
+	source source     // nil without NVML, and after Close
+}
+
+// Sample holds the current values of one GPU. Values that NVML doesn't provide are nil.
+type Sample struct {
+	UUID string // identifies the GPU
+	Name string // of the model, such as NVIDIA H200
+
+	MemoryUsed  *float64 // bytes
+	MemoryTotal *float64 // bytes
+	Utilization *float64 // 0 to 1
+	Temperature *float64 // °C
+	Power       *float64 // W
+	Energy      *float64 // J, since the driver was loaded
+}
+
+// source provides the values of GPUs.
+type source interface {
+	// samples returns the current values of all GPUs, always in the same order.
+	samples() []Sample
+	close()
 }
 
 // New finds the GPUs and creates the instruments. It returns an error if the provider
 // rejects an instrument, but not if there is no GPU.
-func New(opts ...Option) (*Monitor, error) {
+func New(opts ...Option) (*Monitor, error) { return newMonitor(newSource(), opts...) }
+
+func newMonitor(s source, opts ...Option) (*Monitor, error) {
 	var c config
 	for _, o := range opts {
 		if o != nil {
 			o.apply(&c)
 		}
 	}
-	if c.source == nil {
-		c.source = newSource()
-	}
-	m := &Monitor{source: c.source}
+	m := &Monitor{source: s}
 	if err := m.connect(c.provider); err != nil {
 		return nil, errors.Join(fmt.Errorf("report GPU metrics: %w", err), m.Close())
 	}
@@ -92,19 +102,15 @@ func (m *Monitor) connect(provider metric.MeterProvider) error {
 			id := metric.WithAttributes(
 				attribute.String("hw.id", text.Valid(s.UUID)), attribute.String("hw.name", text.Valid(s.Name)),
 				attribute.String("hw.vendor", "NVIDIA"), attribute.String("hw.type", "gpu"))
-			observe := func(instrument metric.Float64Observable, v Value, opts ...metric.ObserveOption) {
-				if v, ok := v.Get(); ok {
-					o.ObserveFloat64(instrument, v, append(opts, id)...)
+			observe := func(instrument metric.Float64Observable, v *float64, opts ...metric.ObserveOption) {
+				if v != nil {
+					o.ObserveFloat64(instrument, *v, append(opts, id)...)
 				}
 			}
-			used, known := s.MemoryUsed.Get()
-			total, _ := s.MemoryTotal.Get()
-			if known {
-				o.ObserveInt64(usage, int64(used), id)
-				o.ObserveInt64(limit, int64(total), id)
-			}
-			if known && total > 0 {
-				o.ObserveFloat64(memory, used/total, id)
+			if used, total := s.MemoryUsed, s.MemoryTotal; used != nil && total != nil && *total > 0 {
+				o.ObserveInt64(usage, int64(*used), id)
+				o.ObserveInt64(limit, int64(*total), id)
+				o.ObserveFloat64(memory, *used / *total, id)
 			}
 			observe(utilization, s.Utilization, metric.WithAttributes(attribute.String("hw.gpu.task", "general")))
 			observe(temperature, s.Temperature)
@@ -117,7 +123,7 @@ func (m *Monitor) connect(provider metric.MeterProvider) error {
 }
 
 // Samples returns the current values of all GPUs. It returns nil without a GPU or a
-// driver, and after Close.
+// driver, and after Close. NVML can take long to answer if a GPU hangs.
 func (m *Monitor) Samples() []Sample {
 	if m == nil {
 		return nil
@@ -127,7 +133,7 @@ func (m *Monitor) Samples() []Sample {
 	if m.source == nil {
 		return nil
 	}
-	return m.source.Samples()
+	return m.source.samples()
 }
 
 // Utilization returns the mean utilization of the GPUs, from 0 to 1. It returns ok =
@@ -135,8 +141,8 @@ func (m *Monitor) Samples() []Sample {
 func (m *Monitor) Utilization() (ratio float64, ok bool) {
 	n := 0
 	for _, s := range m.Samples() {
-		if u, ok := s.Utilization.Get(); ok {
-			ratio += u
+		if s.Utilization != nil {
+			ratio += *s.Utilization
 			n++
 		}
 	}
@@ -146,7 +152,7 @@ func (m *Monitor) Utilization() (ratio float64, ok bool) {
 	return ratio / float64(n), true
 }
 
-// Close ends the metrics and closes the source. Call it after the MeterProvider's last
+// Close ends the metrics and releases NVML. Call it after the MeterProvider's last
 // export. Further calls do nothing.
 func (m *Monitor) Close() error {
 	if m == nil {
@@ -156,10 +162,9 @@ func (m *Monitor) Close() error {
 	err := m.registration.Unregister()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.source == nil {
-		return err
+	if m.source != nil {
+		m.source.close()
+		m.source = nil
 	}
-	err = errors.Join(err, m.source.Close())
-	m.source = nil
 	return err
 }

@@ -1,11 +1,10 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package gpu_test
+package gpu
 
 import (
 	"fmt"
-	"log"
 	"sync"
 	"testing"
 
@@ -14,38 +13,34 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.uber.org/goleak"
 
-	"github.com/nixl-otel/nixl-otel/bridge/gpu"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// source is a list of GPUs.
-type source struct {
-	samples []gpu.Sample
-	closed  int
+// cards are the GPUs of a machine.
+type cards struct {
+	all    []Sample
+	closed int
 }
 
-func (s *source) Samples() []gpu.Sample { return s.samples }
+func (c *cards) samples() []Sample { return c.all }
 
-func (s *source) Close() error {
-	s.closed++
-	return nil
-}
+func (c *cards) close() { c.closed++ }
 
 // card returns a GPU with 1000 bytes of memory.
-func card(uuid string, used, utilization float64) gpu.Sample {
-	return gpu.Sample{
-		UUID: uuid, Name: "NVIDIA H200", MemoryUsed: gpu.NewValue(used), MemoryTotal: gpu.NewValue(1000),
-		Utilization: gpu.NewValue(utilization), Temperature: gpu.NewValue(41), Power: gpu.NewValue(75.5), Energy: gpu.NewValue(1234),
+func card(uuid string, used, utilization float64) Sample {
+	return Sample{
+		UUID: uuid, Name: "NVIDIA H200", MemoryUsed: new(used), MemoryTotal: new(1000.0),
+		Utilization: new(utilization), Temperature: new(41.0), Power: new(75.5), Energy: new(1234.0),
 	}
 }
 
-func newMonitor(t *testing.T, s gpu.Source) (*gpu.Monitor, *sdkmetric.ManualReader) {
+func monitor(t *testing.T, s source) (*Monitor, *sdkmetric.ManualReader) {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()
-	m, err := gpu.New(nil, gpu.WithSource(s), gpu.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	m, err := newMonitor(s, nil, WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
 	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
@@ -72,7 +67,7 @@ func series(metric, more, id string) string {
 }
 
 func TestEachGPUHasItsMetrics(t *testing.T) {
-	m, reader := newMonitor(t, &source{samples: []gpu.Sample{card("GPU-0", 250, 0.5), {UUID: "GPU-2"}, card("GPU-1", 0, 1)}})
+	m, reader := monitor(t, &cards{all: []Sample{card("GPU-0", 250, 0.5), {UUID: "GPU-2"}, card("GPU-1", 0, 1)}})
 	want := make(map[string]float64)
 	for id, v := range map[string][2]float64{"GPU-0": {250, 0.5}, "GPU-1": {0, 1}} {
 		want[series("hw.gpu.memory.usage By", "", id)] = v[0]
@@ -94,8 +89,8 @@ func TestEachGPUHasItsMetrics(t *testing.T) {
 }
 
 func TestNothingIsReportedWithoutGPUsAndAfterClose(t *testing.T) {
-	s := &source{}
-	m, reader := newMonitor(t, s)
+	s := &cards{}
+	m, reader := monitor(t, s)
 	for _, state := range []string{"without GPUs", "after Close"} {
 		if got := collect(t, reader); len(got) > 0 {
 			t.Errorf("%s: series %v", state, got)
@@ -103,7 +98,7 @@ func TestNothingIsReportedWithoutGPUsAndAfterClose(t *testing.T) {
 		if u, ok := m.Utilization(); ok || m.Samples() != nil {
 			t.Errorf("%s: Utilization: %v", state, u)
 		}
-		s.samples = []gpu.Sample{card("GPU-0", 1, 1)}
+		s.all = []Sample{card("GPU-0", 1, 1)}
 		if err := m.Close(); err != nil || s.closed != 1 {
 			t.Errorf("closed %d times: %v", s.closed, err)
 		}
@@ -112,7 +107,7 @@ func TestNothingIsReportedWithoutGPUsAndAfterClose(t *testing.T) {
 
 // A program whose monitor couldn't be created still works.
 func TestNilMonitorHasNoGPUs(t *testing.T) {
-	var m *gpu.Monitor
+	var m *Monitor
 	if _, ok := m.Utilization(); ok || m.Samples() != nil || m.Close() != nil {
 		t.Error("a nil Monitor has GPUs")
 	}
@@ -120,7 +115,7 @@ func TestNilMonitorHasNoGPUs(t *testing.T) {
 
 // This test uses the NVML of this machine, if it has one.
 func TestNewWithTheDefaultSourceReturnsNoError(t *testing.T) {
-	m, err := gpu.New(gpu.WithSource(nil), gpu.WithMeterProvider(nil))
+	m, err := New(WithMeterProvider(nil))
 	must.OK(t, err)
 	for _, s := range m.Samples() {
 		t.Logf("%+v", s)
@@ -131,7 +126,7 @@ func TestNewWithTheDefaultSourceReturnsNoError(t *testing.T) {
 }
 
 func TestMonitorIsSafeForConcurrentUse(t *testing.T) {
-	m, reader := newMonitor(t, &source{samples: []gpu.Sample{card("GPU-0", 1, 1)}})
+	m, reader := monitor(t, &cards{all: []Sample{card("GPU-0", 1, 1)}})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -143,18 +138,4 @@ func TestMonitorIsSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Go(func() { _ = m.Close() })
 	wg.Wait()
-}
-
-// Without a GPU, this example prints nothing.
-func ExampleNew() { //nolint:testableexamples // what it prints depends on the machine
-	gpus, err := gpu.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer gpus.Close()
-	for _, s := range gpus.Samples() {
-		if watts, ok := s.Power.Get(); ok {
-			fmt.Println(s.Name, s.UUID, watts, "W")
-		}
-	}
 }

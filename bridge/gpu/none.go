@@ -5,10 +5,5 @@
 
 package gpu
 
-// newSource returns a Source without GPUs, because NVML can't be used.
-func newSource() Source { return none{} }
-
-type none struct{}
-
-func (none) Samples() []Sample { return nil }
-func (none) Close() error      { return nil }
+// newSource returns no source, because NVML can't be used.
+func newSource() source { return nil }

@@ -8,7 +8,7 @@ package gpu
 import "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 // newSource returns the system's NVML, libnvidia-ml.so.1.
-func newSource() Source { return openNVML(nvml.New()) }
+func newSource() source { return openNVML(nvml.New()) }
 
 // library is NVML. It has no devices if NVML returns an error, for example because there
 // is no driver.
@@ -46,7 +46,7 @@ func openNVML(n nvml.Interface) *library {
 	return l
 }
 
-func (l *library) Samples() []Sample {
+func (l *library) samples() []Sample {
 	var all []Sample
 	for _, d := range l.devices {
 		all = append(all, d.sample())
@@ -54,11 +54,10 @@ func (l *library) Samples() []Sample {
 	return all
 }
 
-func (l *library) Close() error {
+func (l *library) close() {
 	if l.open {
 		_ = l.nvml.Shutdown() // an error would have no effect
 	}
-	return nil
 }
 
 func (d *device) sample() Sample {
@@ -76,10 +75,10 @@ func (d *device) sample() Sample {
 	return s
 }
 
-// convert returns v in another unit, or an unknown Value if NVML returned an error.
-func convert[N uint32 | uint64](v N, perUnit float64, ret nvml.Return) Value {
+// convert returns v in another unit, or nil if NVML returned an error.
+func convert[N uint32 | uint64](v N, perUnit float64, ret nvml.Return) *float64 {
 	if ret != nvml.SUCCESS {
-		return Value{}
+		return nil
 	}
-	return NewValue(float64(v) / perUnit)
+	return new(float64(v) / perUnit)
 }

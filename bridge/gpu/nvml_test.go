@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// card returns a mock GPU. All its functions except those for UUID and name return
+// mocked returns a mock GPU. All its functions except those for UUID and name return
 // ret.
-func card(uuid string, used uint64, utilization uint32, ret nvml.Return) *mock.Device {
+func mocked(uuid string, used uint64, utilization uint32, ret nvml.Return) *mock.Device {
 	return &mock.Device{
 		GetUUIDFunc: func() (string, nvml.Return) { return uuid, nvml.SUCCESS },
 		GetNameFunc: func() (string, nvml.Return) { return "NVIDIA H200", nvml.SUCCESS },
@@ -45,36 +45,32 @@ func machine(devices ...*mock.Device) *mock.Interface {
 }
 
 func TestNVMLProvidesTheKnownValues(t *testing.T) {
-	nameless := card("", 1, 1, nvml.SUCCESS)
+	nameless := mocked("", 1, 1, nvml.SUCCESS)
 	nameless.GetUUIDFunc = func() (string, nvml.Return) { return "", nvml.ERROR_NOT_SUPPORTED }
-	l := openNVML(machine(card("GPU-0", 250, 40, nvml.SUCCESS), nil, nameless, card("GPU-1", 0, 100, nvml.ERROR_NOT_SUPPORTED)))
+	l := openNVML(machine(mocked("GPU-0", 250, 40, nvml.SUCCESS), nil, nameless, mocked("GPU-1", 0, 100, nvml.ERROR_NOT_SUPPORTED)))
 	want := []Sample{
 		{
-			UUID: "GPU-0", Name: "NVIDIA H200", MemoryUsed: NewValue(250), MemoryTotal: NewValue(1000),
-			Utilization: NewValue(0.4), Temperature: NewValue(41), Power: NewValue(75.5), Energy: NewValue(1234),
+			UUID: "GPU-0", Name: "NVIDIA H200", MemoryUsed: new(float64(250)), MemoryTotal: new(float64(1000)),
+			Utilization: new(float64(0.4)), Temperature: new(float64(41)), Power: new(float64(75.5)), Energy: new(float64(1234)),
 		},
 		{UUID: "GPU-1", Name: "NVIDIA H200"},
 	}
-	if d := cmp.Diff(want, l.Samples(), cmp.AllowUnexported(Value{})); d != "" {
+	if d := cmp.Diff(want, l.samples()); d != "" {
 		t.Errorf("samples (-want +got):\n%s", d)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	l.close()
 }
 
 func TestNVMLWithoutADriverHasNoGPUs(t *testing.T) {
-	noDriver, noCount := machine(), machine(card("GPU-0", 1, 1, nvml.SUCCESS))
+	noDriver, noCount := machine(), machine(mocked("GPU-0", 1, 1, nvml.SUCCESS))
 	noDriver.InitFunc = func() nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
 	noCount.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.ERROR_UNKNOWN }
 	for name, n := range map[string]*mock.Interface{"no driver": noDriver, "no count": noCount, "no GPU": machine()} {
 		l := openNVML(n)
-		if got := l.Samples(); len(got) > 0 {
+		if got := l.samples(); len(got) > 0 {
 			t.Errorf("%s: %v", name, got)
 		}
-		if err := l.Close(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		l.close()
 		if opened := name != "no driver"; len(n.ShutdownCalls()) == 1 != opened {
 			t.Errorf("%s: shut down %d times", name, len(n.ShutdownCalls()))
 		}

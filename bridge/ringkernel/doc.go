@@ -53,10 +53,9 @@
 // longer than counting the message. Package
 // semconv lists all names, units and attributes.
 //
-// The attribute error.type is the result of the function passed to
-// [WithErrorType], or else the result of the error's method ErrorType() string, or
-// else the error's Go type; of joined errors, the first one counts. The text of an
-// error is never reported.
+// The attribute error.type is the result of the method ErrorType() string of the error, or of
+// an error that it wraps, or else the error's Go type; of joined errors, the first one counts.
+// The text of an error is never reported.
 //
 // A nil *Runtime and a nil *Kernel are valid and do nothing, so instrumented code
 // needs no conditions to turn telemetry off.

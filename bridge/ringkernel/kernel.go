@@ -129,7 +129,7 @@ func (k *Kernel) Error(ctx context.Context, err error) {
 	}
 	k.errors.Add(1)
 	k.lastError.Store(&err)
-	name := attribute.String(semconv.ErrorType, errtype.Of(err, k.runtime.errorType))
+	name := attribute.String(semconv.ErrorType, errtype.Of(err))
 	k.runtime.instruments.errors.Add(ctx, 1, k.points.add, metric.WithAttributeSet(attribute.NewSet(name)))
 }
 

@@ -24,7 +24,6 @@ import (
 type Runtime struct {
 	start          time.Time
 	attributes     []attribute.KeyValue
-	errorType      func(error) string
 	gpuUtilization func() (float64, bool)
 	instruments    instruments
 	registration   metric.Registration
@@ -43,7 +42,6 @@ func NewRuntime(opts ...Option) *Runtime {
 	r := &Runtime{
 		start:          time.Now(),
 		attributes:     c.attributes,
-		errorType:      c.errorType,
 		gpuUtilization: c.gpuUtilization,
 		kernels:        make(map[string]*Kernel),
 	}
@@ -146,7 +144,6 @@ func (f optionFunc) apply(c *config) { f(c) }
 type config struct {
 	provider       metric.MeterProvider
 	attributes     []attribute.KeyValue
-	errorType      func(error) string
 	gpuUtilization func() (float64, bool)
 }
 
@@ -170,14 +167,6 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // valid UTF-8.
 func WithAttributes(attributes ...attribute.KeyValue) Option {
 	return optionFunc(func(c *config) { c.attributes = append(slices.Clip(c.attributes), attributes...) })
-}
-
-// WithErrorType sets the function that returns the value of error.type for an error.
-// It must return one of a few names, never the error's text. If it returns "", or
-// without this option, the value is the result of the error's method
-// ErrorType() string, or else the error's Go type.
-func WithErrorType(name func(error) string) Option {
-	return optionFunc(func(c *config) { c.errorType = name })
 }
 
 // WithGPUUtilization sets the function that returns the GPU utilization for a

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func (p *Packet) failure() (text, name string) {
 	if p.Err == nil {
 		return "", ""
 	}
-	return clean(fmt.Sprint(p.Err)), errtype.Of(p.Err, func(error) string { return p.ErrorType })
+	return clean(fmt.Sprint(p.Err)), cmp.Or(p.ErrorType, errtype.Of(p.Err))
 }
 
 // worker derives worker_instance, the stage of the pipeline, from the operation and

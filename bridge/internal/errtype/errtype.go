@@ -13,23 +13,19 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 )
 
-// Of returns the first of these that isn't empty: what name returns for err, unless name is
-// nil; the result of the method ErrorType() string of err, or of an error that it wraps; the
-// Go type of err. The result is valid UTF-8. err must not be nil.
-func Of(err error, name func(error) string) (result string) {
+// Of returns the result of the method ErrorType() string of err, or of an error that it
+// wraps, or else the Go type of err. The name is valid UTF-8. err must not be nil.
+func Of(err error) (name string) {
 	defer func() {
 		if recover() != nil { // for example, a method of a nil pointer
-			result = goType(err)
+			name = goType(err)
 		}
 	}()
-	if name != nil {
-		result = name(err)
-	}
 	var named interface{ ErrorType() string }
-	if result == "" && errors.As(err, &named) {
-		result = named.ErrorType()
+	if errors.As(err, &named) {
+		name = named.ErrorType()
 	}
-	return text.Valid(cmp.Or(result, goType(err)))
+	return text.Valid(cmp.Or(name, goType(err)))
 }
 
 // goType returns the Go type of err. It unwraps the errors of fmt.Errorf and errors.Join,

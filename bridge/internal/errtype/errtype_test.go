@@ -40,7 +40,7 @@ func TestTypeOfAnError(t *testing.T) {
 		"wraps nil":              {fmt.Errorf("read: %w", nil), "*fmt.wrapError"},
 		"wraps several, all nil": {fmt.Errorf("%w %w", nil, nil), "*fmt.wrapErrors"},
 	} {
-		if got := errtype.Of(c.err, nil); got != c.want {
+		if got := errtype.Of(c.err); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
