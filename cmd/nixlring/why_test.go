@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -262,6 +264,35 @@ func TestWhyPrintsFindingsInEightyColumns(t *testing.T) {
 	for line := range strings.Lines(r.out) {
 		if len([]rune(line)) > 81 {
 			t.Errorf("too long: %q", line)
+		}
+	}
+}
+
+// A problem of many agents is one paragraph, whose end names the others.
+func TestWhyNamesAllAgentsWithTheSameProblem(t *testing.T) {
+	group := make([]diagnose.Finding, 22)
+	for i := range group {
+		group[i] = diagnose.Finding{
+			Kind: diagnose.Straggler, Severity: diagnose.Warning, Agents: []diagnose.Identity{{Name: fmt.Sprint("decode-", i)}},
+			Short: fmt.Sprintf("straggler: %d%% of peers", i), What: "It is slow.", Evidence: []string{"40 ms each"}, Not: "It isn't the size.", Next: "Check the NIC.",
+		}
+	}
+	const want = `WARNING: It is slow.
+  - 40 ms each
+  It isn't the size.
+  Check the NIC.
+`
+	for n, also := range map[int]string{
+		1: "",
+		3: "  Also: decode-1 (straggler: 1% of peers), decode-2 (straggler: 2% of peers)\n",
+	} {
+		if d := cmp.Diff(want+also, findings(group[:n])); d != "" {
+			t.Errorf("%d agents (-want +got)\n%s", n, d)
+		}
+	}
+	for n, end := range map[int]string{20: "decode-19 (straggler: 19% of peers)\n", 22: "decode-19 (straggler: 19% of peers), and 2 more\n"} {
+		if got := strings.Join(strings.Fields(findings(group[:n])), " ") + "\n"; !strings.HasSuffix(got, end) {
+			t.Errorf("%d agents: %s", n, got)
 		}
 	}
 }

@@ -27,7 +27,6 @@ func Unjudged(checks []Check) []Check {
 // Why an agent isn't judged.
 const (
 	isIdle      = "completed no transfer"
-	isUntried   = "completed no operation"
 	isUnknown   = "may have exited"
 	isUndecided = "had no consumer that could be found"
 	isForgotten = "registered memory before the watch"
@@ -37,6 +36,7 @@ const (
 // finds nothing, which doesn't mean that all is well. still says that nothing moves.
 func (h *history) checks(found []Finding) (list []Check, still string) {
 	last := len(h.at) - 1
+	isUntried := fmt.Sprintf("completed fewer than %d operations", FewErrors)
 	isFew := fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(h.windows.Window))
 	isPeerless := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
 	isPastless := fmt.Sprintf("had no speed %s ago or earlier", units.Age(h.windows.Gap))
@@ -70,7 +70,7 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 		lacks[isUnknown] += boolean(t.up(last) == Unknown)
 		lacks[isUndecided] += boolean(!t.states[last].Store && h.draining(t, last) == Undecided)
 		lacks[isForgotten] += boolean(t.states[last].Memory == nil)
-		lacks[isUntried] += boolean(d.operations() == 0)
+		lacks[isUntried] += boolean(d.operations() < FewErrors)
 		lacks[isIdle] += boolean(d.moved[both].Transfers == 0 && !known[t.ID])
 		lacks[isFew] += boolean(len(paces) == 0 && !known[t.ID])
 		lacks[isPeerless] += boolean(len(paces) > 0 && !compared[t])
