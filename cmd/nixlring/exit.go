@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
 // The exit codes. Scripts rely on them.
@@ -20,14 +22,33 @@ const (
 	exitNoRing = 3 // ls --require, inspect; why if not enough is known to judge
 )
 
-const exitCodes = `Exit codes: 0 success, 1 error, 2 invalid command line.`
-
 // usageError is an error in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// required explains the arguments that a command can require.
+var required = map[string]string{
+	"DIR":  "to create rings in; it doesn't default to " + process.EnvDir + ", because real agents may use that directory",
+	"FILE": "of a recording, such as bug.jsonl.zst",
+	"PATH": "of a ring; nixlring ls lists rings",
+}
+
+// takes checks the number of arguments, whose names are in the usage line. Those in brackets are optional.
+func takes(cmd *cobra.Command, args []string) error {
+	names := strings.Fields(cmd.Use)[1:]
+	if len(args) > len(names) {
+		return fmt.Errorf("unexpected argument %q", args[len(names)])
+	}
+	for _, name := range names[len(args):] {
+		if why := required[name]; why != "" {
+			return fmt.Errorf("missing %s %s", name, why)
+		}
+	}
+	return nil
+}
 
 // errNoRing selects exitNoRing. The command has already printed the reason.
 var errNoRing = errors.New("no ring")

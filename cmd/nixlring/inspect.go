@@ -17,26 +17,21 @@ func newInspect(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
 		Short: "Show all details of one ring or store, and advice",
-		Long: `Inspect shows the details of one ring: the file and its owner, the header, the fill
-level, the processes that have the ring mapped, the consumer, and whether the agent
-is running. It also gives advice, for example
-about a wrong user, a full ring, a buffer that is too small, the ring of an
-exited agent, or other readers.
+		Long: `Inspect shows the details of one ring: the file and its owner, the header, the
+fill level, the processes that have the ring mapped, the consumer, and whether
+the agent is running. It gives advice, for example about a wrong user, a full
+ring, a buffer that is too small, the ring of an exited agent, or other readers.
+Of a store of NIXL's prometheus_mp exporter, it shows the agent and the process.
 
-For a store of NIXL's prometheus_mp exporter, inspect shows the agent, the
-process, and whether it is running. For its totals, run nixlring top.
+Inspect never changes the file. Only its owner and root can see whether it is in
+use, and only root which processes of other users have it mapped.
 
-Inspect never changes the file. Only the ring's owner and root can see whether
-the ring is in use and whether processes of other users have it mapped. Only
-its owner and root can read a store.
-
-` + exitCodes + `
 Exit code 3 means that the file isn't a readable ring or store; the report says
 why.`,
 		Example: `  nixlring inspect /tmp/agent
   sudo nixlring inspect /run/nixl/decode-0 --output json
   sudo nixlring inspect /dev/shm/nixl/nixl.17832.1795211775677999379.0.mmap`,
-		Args: cobra.ExactArgs(1),
+		Args: takes,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return runInspect(w, args[0], out.value)
 		},

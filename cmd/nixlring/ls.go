@@ -35,34 +35,24 @@ func newLs(w world) *cobra.Command {
 		Use:   "ls [DIR...]",
 		Short: "List the rings and stores of a directory",
 		Long: `Ls lists the telemetry rings in directories, the stores of NIXL's prometheus_mp
-exporter, and those that can't be read. It doesn't consume events.
+exporter, and those that can't be read. It doesn't consume events. Files that
+are unrelated to telemetry are only counted.
 
-PENDING is the number of events in the ring. FILL is PENDING as a share of the
-ring's capacity; at 100% the agent loses events. IN USE shows whether an agent or
-a consumer has the ring open for writing, or a process holds the lock on the
-store; ? means that finding out requires the file's owner or root, or isn't
-possible on this file system. OWNER is a uid; a consumer must run as this user or
-as root. AGE is the time since the file system noted a change of the file; it can
-be too high, because agents write through a memory mapping. NOTES is why a file
-can't be read, or a note on a readable file. For details, such as which processes
-use a ring, run nixlring inspect.
+PENDING is the number of events in the ring, and FILL its share of the capacity;
+at 100% the agent loses events. IN USE shows whether an agent or a consumer has
+the ring open for writing, or a process holds the lock on the store; ? means
+that finding out requires the file's owner or root, or isn't possible on this
+file system. OWNER is a uid; a consumer must run as this user or as root. AGE is
+the time since the file system noted a change of the file; it can be too high,
+because agents write through a memory mapping.
 
-Each process of an agent has its own store, with the layout prometheus_mp_v1. A
-store has no capacity, and any number of consumers can read it. NOTES names the
-agent, the host and the local rank. A Collector doesn't look for stores in
-subdirectories.
+Without DIR, ls lists NIXL_TELEMETRY_DIR, else /tmp; or with
+NIXL_TELEMETRY_EXPORTER=prometheus_mp, NIXL_TELEMETRY_MULTIPROC_DIR.
 
-Files that are unrelated to telemetry are only counted.
-
-The default directory is NIXL_TELEMETRY_MULTIPROC_DIR if NIXL_TELEMETRY_EXPORTER
-is prometheus_mp.
-
-` + exitCodes + `
-With --require: 3 no ring and no store found.`,
+With --require, the exit code is 3 if there is no ring and no store.`,
 		Example: `  nixlring ls
   nixlring ls /run/nixl /tmp
   nixlring ls --require --output json`,
-		ValidArgsFunction: completeDirs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{cmp.Or(w.env.StoreDir(), w.env.Dir())}
@@ -122,11 +112,14 @@ The directory must exist. To try without an agent: nixlring simulate %[4]s
 
 // notRing returns the error for a file on the command line that isn't a ring.
 func notRing(e *ringfile.Entry) error {
-	path := units.Printable(string(e.Path))
 	if recording.Is(string(e.Path)) {
-		return fmt.Errorf("%s: is a recording; use nixlring why or nixlring replay", path)
+		return isRecording(string(e.Path))
 	}
-	return fmt.Errorf("%s: %s; specify rings or directories of rings", path, e.Problem)
+	return fmt.Errorf("%s: %s; specify rings or directories of rings", units.Printable(string(e.Path)), e.Problem)
+}
+
+func isRecording(path string) error {
+	return fmt.Errorf("%s: is a recording; use nixlring why or nixlring replay", units.Printable(path))
 }
 
 func writeList(w io.Writer, list []*ringfile.Entry, now time.Time) error {

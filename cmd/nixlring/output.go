@@ -50,16 +50,6 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 	}
 }
 
-// completeSources completes directories and recordings.
-func completeSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"jsonl.zst"}, cobra.ShellCompDirectiveFilterFileExt // directories always match
-}
-
-// completeDirs completes directories.
-func completeDirs(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
-}
-
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -7,12 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/events"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -36,30 +39,24 @@ func newRead(w world) *cobra.Command {
 supports all layouts.
 
 By default, read observes: the events stay in the ring, so it can run beside a
-Collector. With --consume, it removes the events, as NIXL's readers do. This
-requires the ring's owner or root, and locks the ring against other consumers of
-this project. Events that a filter excludes are removed, too.
+Collector. With --consume, it removes the events, as NIXL's readers do, even
+those that a filter excludes. This requires the ring's owner or root, and locks
+the ring against other consumers of this project.
 
 With --follow, read continues until interrupted, even if an agent restarts. An
-observer misses events that a consumer takes and the agent overwrites between two
-polls, and can't always detect it. A full ring without a consumer
-stops changing.
+observer misses events that a consumer takes and the agent overwrites between
+two polls, and can't always detect it. A full ring without a consumer stops
+changing.
 
-If a ring can't be read, read continues with the others, prints the error at the
-end, and exits with code 1.
-
-Only layout v1 has timestamps; read prints them in local time. For other layouts
-it prints the time when it read the event.
-
-Events go to standard output, everything else to standard error. The formats are:
+Only layout v1 has timestamps, printed in local time. For other layouts, the
+time is when the event was read. Events go to standard output, everything else
+to standard error. The formats are:
 
   text  what NIXL's readers print, six lines per event
   json  one object per line, with the time in microseconds since the Unix epoch
         and the category of the metrics
   csv   the columns timestamp_us, category (a number), event_name and value; one
-        ring only
-
-` + exitCodes,
+        ring only`,
 		Example: `  nixlring read /tmp/agent
   nixlring read /tmp/agent --follow --category transfer,error
   nixlring read /run/nixl/* --name 'agent_err_*' --output json
@@ -115,7 +112,12 @@ func (f *readFlags) run(ctx context.Context, w world, paths []string) error {
 
 // explainRing adds advice to an error of opening a ring.
 func explainRing(proc, path string, err error) error {
-	if errors.Is(err, ringbuf.ErrLocked) {
+	switch info, _ := os.Stat(path); {
+	case info != nil && info.IsDir():
+		return fmt.Errorf("%s: is a directory; nixlring ls lists its rings", units.Printable(path))
+	case recording.Is(path):
+		return isRecording(path)
+	case errors.Is(err, ringbuf.ErrLocked):
 		if users := ringfile.FindUsers(proc, path); users.Consumer != nil {
 			return fmt.Errorf("open ring %s: %v consumes it; stop this process, or read without --consume", path, users.Consumer)
 		}

@@ -33,39 +33,28 @@ func newRecord(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record FILE [DIR]",
 		Short: "Record the rings of a directory to a file",
-		Long: `Record observes all rings in a directory until interrupted, and writes the rings,
-the starts of their agents, and all events with the time when they were read to
-one compressed file. For a bug report, or a demonstration without a GPU, nixlring
-replay writes the rings again.
+		Long: `Record observes all rings in a directory until interrupted, and writes the
+rings, the starts of their agents, and all events with the time when they were
+read to one compressed file. Nixlring top, why, web and slow show it, and
+nixlring replay writes the rings again: for a bug report, or a demonstration
+without a GPU.
 
 The file has one JSON object per line, compressed with zstd, for other programs:
 
   zstdcat FILE | jq '.events[]? | select(.category == "error")'
 
-Record doesn't consume events, so it can run beside a Collector. It misses events
-that
+It contains the names and attributes of agents and their events, but no
+transferred data. If record crashes, the file is readable up to the last second.
 
-  - a consumer took before the recording started,
-  - a consumer took within a moment after a restart of the agent, or
-  - the agent overwrote between two polls, which doesn't occur if --interval is
-    well below the agents' run interval.
-
-Record polls more often than --interval while it learns how often an agent
-flushes, and if the agent flushes more often. It doesn't record empty rings of
-agents that have exited. If the directory can't be read, it prints a warning and
-retries.
-
-Record can't always detect that it missed events. A full ring without a consumer
-stops changing, so nothing more of its agent is recorded.
-
-The file contains the names and attributes of agents and their events, but no
-transferred data.
-If record crashes, the file is readable up to the last second.
-
-` + exitCodes,
+Record doesn't consume events, so it can run beside a Collector. It misses
+events that a consumer took before the recording started or within a moment
+after a restart of the agent, and those that the agent overwrote between two
+polls, which doesn't occur if --interval is well below the agents' run interval.
+It can't always detect that. A full ring without a consumer stops changing.
+Empty rings of agents that have exited aren't recorded.`,
 		Example: `  nixlring record bug.jsonl.zst
   nixlring record busy.jsonl.zst /run/nixl --duration 1m`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: takes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := w.env.Dir()
 			if len(args) > 1 {

@@ -83,7 +83,7 @@ func TestWhyNamesTheStragglerOfARecording(t *testing.T) {
 
 func TestWhyNamesTheLossOfARecording(t *testing.T) {
 	file := stragglerFile(t, func(w *recording.Writer, end time.Time) {
-		must.OK(t, w.State(end, 2, recording.Full, recording.WhyFull))
+		must.OK(t, w.State(end, 2, recording.Full))
 	})
 	if r := nixlring(t.Context(), nil, "why", file); r.code != exitError || !strings.Contains(r.out, "Telemetry of pod-2/agent-2 is incomplete") {
 		t.Errorf("%+v", r)
@@ -94,7 +94,7 @@ func TestWhyNamesTheLossOfARecording(t *testing.T) {
 func TestWhyReadsARecordingOfManyYears(t *testing.T) {
 	file := stragglerFile(t, func(w *recording.Writer, end time.Time) {
 		for year := range 200 {
-			must.OK(t, w.State(end.AddDate(year, 0, 0), 0, recording.Missed, "lapped"))
+			must.OK(t, w.State(end.AddDate(year, 0, 0), 0, recording.Missed))
 		}
 	})
 	if r := nixlring(t.Context(), nil, "why", file); r.code != exitNoRing || !strings.Contains(r.err, "6 agents") {

@@ -18,8 +18,7 @@ import (
 
 // replayFlags is the command line of nixlring replay.
 type replayFlags struct {
-	speed  float64
-	output *output
+	speed float64
 }
 
 func newReplay(w world) *cobra.Command {
@@ -33,21 +32,17 @@ same restarts. The timestamps of layout v1 stay those of the recording.
 
 If a ring is full, replay waits for its reader, so readers that keep up miss
 nothing, at any speed. If nobody reads from the ring for a second, replay drops
-the events that don't fit, as an agent does, and counts them. At the end it leaves
-the rings, as agents do.
+the events that don't fit, as an agent does, and counts them. At the end it
+leaves the rings, as agents do.
 
-Replay takes over existing rings of the same names. It exits when it gets to one
-whose agent is still running.
+Replay takes over existing rings of the same names, except for those whose agent
+is still running. DIR is required: NIXL_TELEMETRY_DIR may be the directory of
+real agents.
 
-DIR is required: NIXL_TELEMETRY_DIR may be the directory of real agents.
-
-A truncated recording, such as that of a crashed recorder, is replayed up to its
-end; the exit code is 1.
-
-` + exitCodes,
+A truncated recording is replayed up to its end; the exit code is 1.`,
 		Example: `  nixlring replay bug.jsonl.zst /tmp/replay
   nixlring replay busy.jsonl.zst /tmp/replay --speed 10`,
-		Args: createsRings(2),
+		Args: takes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(f.speed > 0) {
 				return usagef("--speed %v: must be positive", f.speed)
@@ -58,7 +53,6 @@ end; the exit code is 1.
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Float64Var(&f.speed, "speed", 1, "replay at `NUMBER` times the original speed")
-	f.output = addOutput(cmd, "text", "json")
 	return cmd
 }
 
@@ -93,9 +87,6 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 }
 
 func (f *replayFlags) write(w world, p recording.Played) error {
-	if f.output.value == "json" {
-		return writeJSON(w.out, p)
-	}
 	_, err := fmt.Fprintf(w.out, "Replayed %s events of %s (%s), %.1f s of the recording; dropped because nobody read them: %s\n",
 		units.Count(p.Written), plural(p.Rings, "ring", "rings"), plural(int(p.Starts), "start of an agent", "starts of agents"),
 		p.Seconds, units.Count(p.Dropped))

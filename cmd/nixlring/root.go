@@ -16,13 +16,15 @@ func newRoot(w world) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "nixlring",
 		Short: "Inspect, record and simulate telemetry rings of NIXL agents",
-		Long: `Nixlring works with the telemetry rings of NIXL agents. Each agent writes one ring
-file to a directory. The commands ls and inspect also read the stores of NIXL's
-prometheus_mp exporter.
+		Long: `Nixlring works with the telemetry rings of NIXL agents. Each agent writes one
+ring file to a directory. Ls, inspect, top, why and web also read the stores of
+NIXL's prometheus_mp exporter.
 
-The default directory is that of the agents: NIXL_TELEMETRY_DIR, else /tmp.
+Without a directory, top, why, web and slow find the agents of all processes.
+For ls and record, the default is that of the agents: NIXL_TELEMETRY_DIR, else
+/tmp.
 
-` + exitCodes,
+Exit codes: 0 success, 1 error, 2 invalid command line.`,
 		Example: `  nixlring simulate /run/nixl --agents 4 --duration 1m
   nixlring ls /run/nixl
   nixlring top /run/nixl

@@ -37,22 +37,16 @@ func newAnalyze(w world) *cobra.Command {
 		Short: "Report on a session",
 		Long: fmt.Sprintf(`Analyze reports on the session of a CSV file, or on the newest one in a directory
 (default: %s). The session may still be running, or have crashed. Sessions
-of the Python program with the same columns are read, too.
-
-The report contains the number of packets, the shares of the devices, the
-breakdown by operation, the time per worker and layer, the five slowest packets,
-the failures, and the summary that the session wrote. Invalid and incomplete rows
-are skipped and reported with their lines.
+of the Python program with the same columns are read, too. Invalid and incomplete
+rows are skipped and reported with their lines.
 
 In JSON, "summary" is computed from the CSV, which contains neither tokens nor
 contention events, so they are 0; "written_summary" is the one that the session
-wrote.
-
-`, session.DefaultDir) + exitCodes,
+wrote.`, session.DefaultDir),
 		Example: `  nixlring session analyze
   nixlring session analyze telemetry/run1.csv
   nixlring session analyze --output json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return runAnalyze(w, path(args), format.value)
 		},
@@ -75,14 +69,11 @@ file or from the newest one in a directory (default: %s). The summary is
 written next to the CSV, as the session would have done.
 
 The CSV contains neither tokens nor contention events, so they are 0. The session
-starts with its first packet and ends with its last. Invalid and incomplete rows
-are skipped. A session that is still running is rejected, because it writes its own
-summary.
-
-`, session.DefaultDir) + exitCodes,
+starts with its first packet and ends with its last. Invalid and incomplete rows are
+skipped. A session that is still running is rejected.`, session.DefaultDir),
 		Example: `  nixlring session recover
   nixlring session recover telemetry/run1.csv`,
-		Args: cobra.MaximumNArgs(1),
+		Args: takes,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return runRecover(w, path(args), force)
 		},

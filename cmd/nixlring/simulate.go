@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,20 +36,17 @@ func newSimulate(w world) *cobra.Command {
 		Use:   "simulate DIR",
 		Short: "Run simulated agents that write real rings",
 		Long: `Simulate runs agents that write real rings in DIR, with traffic like that of a KV
-cache, until the duration or the number of transfers is reached, or until
-interrupted. Then it prints how much it wrote. In JSON, each agent has the metrics
-that a reader of its ring must report.
+cache, until interrupted, or until the duration or the number of transfers is
+reached. Then it prints how much it wrote. In JSON, each agent has the metrics that a
+reader of its ring must report.
 
-Simulated agents behave like real ones: they register memory, flush their staged
-events once per run interval in one burst, drop events if staging or the ring is
-full, leave their rings behind, and take over an existing ring of the same name
-unless its agent is still running.
+Simulated agents behave like real ones: they register memory, flush once per run
+interval, drop events if staging or the ring is full, leave their rings behind, and
+take over an existing ring of the same name unless its agent is still running.
 
 The simulator also consumes the events, so that the rings don't fill up. It leaves a
 ring to a Collector that opens it within two seconds. To start a Collector later, or
 to watch rings that nobody reads, use --no-consumer.
-
-DIR is required: NIXL_TELEMETRY_DIR may be the directory of real agents.
 
 Sizes are log-normal with a median of 4 MiB, in blocks of 8 KiB, up to 512 MiB.
 Times are those of a link of 400 Gbit/s. The same seed gives the same transfers.
@@ -59,19 +55,15 @@ A scenario sets some of the flags, and properties that have no flag. Flags on th
 command line override it:
 
 ` + scenarios() + `
-With a --duration shorter than the period of a scenario, the duration is the
-period.
+With a --duration shorter than the period of a scenario, the duration is the period.
 
-With --layout mixed, the agents write v1, v2, v3 and v4 in turn, and
-an agent that restarts writes the next one, as after an upgrade.
-
-` + exitCodes,
+With --layout mixed, the agents write v1, v2, v3 and v4 in turn, and an agent that
+restarts writes the next one, as after an upgrade.`,
 		Example: `  nixlring simulate /tmp/rings --agents 4
   nixlring simulate /tmp/rings --scenario straggler --agents 8
   nixlring simulate /tmp/rings --rate 10000 --duration 30s --output json
   nixlring simulate /tmp/rings --layout mixed --agents 5 --restart-every 10s --error-rate 0.01`,
-		Args:              createsRings(1),
-		ValidArgsFunction: completeDirs,
+		Args: takes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.fleet.Dir = args[0]
 			if err := f.complete(cmd, w); err != nil {
@@ -188,18 +180,20 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	if err := patherr.Directory(patherr.Rings, f.fleet.Dir); err != nil {
 		return err
 	}
-	for _, path := range paths(fleet) {
-		if err := checkTakeover(w.proc, path); err != nil {
+	for _, a := range fleet.Agents() {
+		if err := checkTakeover(w.proc, a.Path()); err != nil {
 			return fmt.Errorf("simulate: %w", err)
 		}
 	}
 	if err := fleet.Start(); err != nil {
 		return err
 	}
-	var consuming sync.WaitGroup
 	ended, end := context.WithCancel(ctx)
-	if !f.unread {
-		consuming.Go(func() { consume(ended, paths(fleet), f.fleet.Agent.RunInterval, takeOverAfter) })
+	consumed := make(chan error, 1)
+	if f.unread {
+		consumed <- nil
+	} else {
+		go func() { consumed <- consume(ended, &f.fleet, takeOverAfter) }()
 	}
 	start := time.Now()
 	about := fmt.Sprintf("%v transfers/s each", f.fleet.Agent.Rate)
@@ -210,7 +204,7 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 		plural(f.fleet.Agents, "agent", "agents"), f.fleet.Dir, about, f.layout, f.fleet.Agent.Seed)
 	err = fleet.Run(ctx)
 	end()
-	consuming.Wait()
+	err = errors.Join(err, <-consumed)
 	report := fleet.Report()
 	if f.output.value == "json" {
 		return errors.Join(err, writeJSON(w.out, report))
@@ -223,12 +217,4 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 		units.Count(t.Operations), units.Count(t.Failed), units.Count(t.Written), units.Count(uint64(t.Pending)),
 		units.Count(t.DroppedStaging), units.Count(t.DroppedRing), units.Count(uint64(rate)), elapsed.Round(100*time.Millisecond), report.Seed)
 	return err
-}
-
-// paths returns the paths of the rings.
-func paths(fleet *simulate.Fleet) (list []string) {
-	for _, a := range fleet.Agents() {
-		list = append(list, a.Path())
-	}
-	return list
 }

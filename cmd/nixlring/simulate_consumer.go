@@ -5,52 +5,35 @@ package main
 
 import (
 	"context"
+	"regexp"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/internal/engine"
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
 )
 
-// takeOverAfter is the time for a Collector that is already running to find the rings, and the time
-// between two attempts to open a ring that has another consumer.
+// takeOverAfter is the time for a Collector that is already running to find the rings.
 const takeOverAfter = 2 * time.Second
 
-// consume takes the events of simulated agents until ctx is done, so that their rings don't fill up.
-// It tries to open rings after some time, and again after the same time if they have another consumer.
-func consume(ctx context.Context, paths []string, interval, after time.Duration) {
-	readers := make(map[string]*ringbuf.Reader)
-	defer func() {
-		for _, r := range readers {
-			_ = r.Close()
-		}
-	}()
-	tick := time.NewTicker(max(interval/2, time.Millisecond))
-	defer tick.Stop()
-	for opened := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for path, r := range readers {
-			_, err := r.Read(0, func(ringbuf.Batch) {})
-			if err == nil {
-				err = r.Commit()
-			}
-			if err != nil { // such as a restart of the agent
-				_ = r.Close()
-				delete(readers, path)
-			}
-		}
-		if time.Since(opened) < after {
-			continue
-		}
-		opened = time.Now()
-		for _, path := range paths {
-			if readers[path] == nil {
-				if r, err := ringbuf.OpenReader(path, ringbuf.Consume); err == nil {
-					readers[path] = r
-				}
-			}
-		}
+// consume takes the events of simulated agents until ctx is done, so that their rings don't fill up. It begins after
+// some time, and leaves the rings that have another consumer.
+func consume(ctx context.Context, fleet *simulate.FleetConfig, after time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(after):
 	}
+	e, err := engine.New(engine.Config{
+		Directories: []string{fleet.Dir}, Include: []string{regexp.QuoteMeta(fleet.Prefix) + "-*"}, RunInterval: fleet.Agent.RunInterval,
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.Start(nil); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // for file systems that hang
+	defer cancel()
+	return e.Stop(stopping)
 }

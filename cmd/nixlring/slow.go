@@ -33,38 +33,27 @@ type slowFlags struct {
 func newSlow(w world) *cobra.Command {
 	var f slowFlags
 	cmd := &cobra.Command{
-		Use:   "slow [DIR | RECORDING]",
+		Use:   "slow [DIR|RECORDING]",
 		Short: "Print slow transfers as they occur",
 		Long: fmt.Sprintf(`Slow prints a line for each slow transfer of all agents until interrupted. From
 rings, it first prints those that are already in them.
 
 `+sourceHelp+`
 
-`+recordingHelp+`
+A transfer is slow if it took longer than --slow-transfer, or if it had at least
+1 MiB and a lower throughput than --min-throughput. An agent writes four events per
+transfer; if one of them is missing, the transfer isn't printed. Slow misses events
+that a consumer takes and the agent overwrites before it reads them. A full ring
+without a consumer stops changing.
 
-A transfer is slow if it meets any of these conditions:
-
-  --slow-transfer   it took longer than this
-  --min-throughput  it had a lower throughput, and at least 1 MiB
-
-An agent writes four events per transfer. If one of them is missing, the transfer
-isn't printed. Slow misses events that a consumer takes and the agent overwrites
-before it reads them. A full ring without a consumer stops changing.
-
-The columns are the time, the direction, the size, the transfer time, the post
-time, the throughput, the condition, and the agent. Only layout v1 has timestamps;
-for other layouts, TIME is when the events were read. JSON has one object per
-line.
-
-The receiver can log slow transfers by the same conditions; see its setting logs.
-
-`, "slow") + exitCodes,
+Only layout v1 has timestamps; for other layouts, TIME is when the events were read.
+JSON has one object per line. The receiver can log slow transfers by the same
+conditions; see its setting logs.`, "slow"),
 		Example: `  nixlring slow
   nixlring slow /run/nixl --slow-transfer 50ms
   nixlring slow --slow-transfer 0 --min-throughput 1e9 --include 'decode-*' --output json`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSources,
-		RunE:              watching(&f, w),
+		Args: takes,
+		RunE: watching(&f, w),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

@@ -8,27 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/spf13/cobra"
-
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
-	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Commands that create rings take over an existing ring of the same name, as agents do. If
 // the existing ring has a running agent, two writers would corrupt it.
-
-// createsRings requires a directory as the last of n arguments. It doesn't default to the
-// directory of the environment, because real agents may use it.
-func createsRings(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == n-1 {
-			return fmt.Errorf("missing DIR to create rings in; it doesn't default to %s, because real agents may use that directory", process.EnvDir)
-		}
-		return cobra.ExactArgs(n)(cmd, args)
-	}
-}
 
 // checkTakeover returns an error if a ring can't be created, or an agent may be writing to it. It doesn't change
 // the file.

@@ -16,7 +16,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
@@ -38,55 +37,33 @@ type topFlags struct {
 func newTop(w world) *cobra.Command {
 	var f topFlags
 	cmd := &cobra.Command{
-		Use:   "top [DIR | RECORDING]",
+		Use:   "top [DIR|RECORDING]",
 		Short: "Show what agents are doing, live",
-		Long: `Top shows a line for each agent: bytes and transfers per second, transfer and post
-times, throughput of single transfers, errors, registered memory, the fill of its
-ring, and problems, such as lost events. Agents with problems come first;
-nixlring why explains the problems. Press enter for the page of an agent, which has
-histories and the slowest transfers of the last minute. Press ? for the keys and
-the meaning of the columns.
+		Long: fmt.Sprintf(`Top shows a line for each agent, those with problems first.
 
-` + fmt.Sprintf(sourceHelp, "top") + `
+`+sourceHelp+`
 
-` + recordingHelp + `
-Top plays it as it was recorded, and then shows its end. With --once, it prints the
-last --window of it.
+Rates and quantiles cover the last --window. AGENT starts with the agent's pod and
+container, if it has any. The other columns are:
 
-What it shows is incomplete beside a Collector:
+  %s
 
-  - Totals lack what a consumer took before top started, such as memory
-    registrations, and rates lack what was in a ring by then.
-  - Top reads twice per run interval. It misses events that a consumer takes and
-    the agent overwrites in between.
-  - A full ring without a consumer stops changing, so top doesn't see what
-    its agent does.
+Beside a Collector, totals lack what it took before top started, and top misses
+events that it takes and the agent overwrites between two readings. A full ring
+without a consumer stops changing.
 
-Stores of NIXL's prometheus_mp exporter lack the sizes and the throughput of single
-transfers. AGENT starts with the agent's pod and container, if it has any. ALIVE is
-? if an idle agent's ring looks the same after the agent has exited, because a
-consumer has it open. Rates and quantiles cover the last --window.
+With --once, top prints one measurement; of a recording, that of its end. With
+--output json, it prints two frames, one window apart, each on a line. A frame has
+the counters and histograms of all agents; what they did in the window is the
+difference.
 
-The columns to --sort by are:
-
-  ` + strings.ReplaceAll(ansi.Wordwrap(strings.Join(screen.Keys(), ", "), 76, ""), "\n", "\n  ") + `
-
-With --once, top waits for one window, prints one measurement and exits. Use it
-in scripts, or without a terminal. With --output json, it prints two frames, one
-window apart, each on a line. A frame has the counters and histograms of all
-agents; what they did in the window is the difference. For findings, use
-nixlring why --output json.
-
-To turn off colors, set NO_COLOR=1.
-
-` + exitCodes,
+To turn off colors, set NO_COLOR=1.`, "top", strings.ReplaceAll(screen.Help, "\n", "\n  ")),
 		Example: `  nixlring top
   nixlring top /run/nixl --include 'prefill-*' --sort p99
   nixlring top --once --window 1s --output json
   kubectl exec -it ds/nixl-otel -- nixlring top`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSources,
-		RunE:              watching(&f, w),
+		Args: takes,
+		RunE: watching(&f, w),
 	}
 	f.register(cmd)
 	return cmd
@@ -95,9 +72,9 @@ To turn off colors, set NO_COLOR=1.
 func (f *topFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVarP(&f.window, "window", "w", fleet.DefaultWindow, "time over which rates and quantiles are measured")
+	flags.DurationVarP(&f.window, "window", "w", 5*time.Second, "time over which rates and quantiles are measured")
 	f.watchFlags.register(cmd, "show")
-	flags.StringVarP(&f.sort, "sort", "s", screen.ByProblems, "sort by `COLUMN`; see above")
+	flags.StringVarP(&f.sort, "sort", "s", screen.ByProblems, "sort by `COLUMN`, such as p99")
 	flags.BoolVar(&f.once, "once", false, "print one measurement and exit")
 	f.output = addOutput(cmd, "text", "json")
 	complete(cmd, "sort", screen.Keys())
@@ -111,8 +88,7 @@ func (f *topFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	if err := f.watchFlags.complete(cmd, w, args); err != nil {
 		return err
 	}
-	switch {
-	case f.window < shortest:
+	if f.window < shortest {
 		return usagef("--window %v: must be %v or more", f.window, shortest)
 	}
 	if slices.Contains(screen.Keys(), f.sort) {

@@ -17,7 +17,7 @@ import (
 
 // measure prints one measurement, of a recording that of its end.
 func (f *topFlags) measure(ctx context.Context, w world, source fleet.Source) error {
-	board := fleet.NewBoard(f.window, 0)
+	board := fleet.NewBoard(f.window)
 	var frames []*diagnose.Frame
 	for len(frames) < 2 || f.recorded {
 		frame, err := source.Next(ctx)
@@ -45,7 +45,7 @@ func (f *topFlags) measure(ctx context.Context, w world, source fleet.Source) er
 		return nil
 	}
 	rows := board.Rows()
-	screen.Sort(rows, f.sort, false)
+	screen.Sort(rows, f.sort)
 	titles, cells := screen.Table(rows)
 	t := newTable(titles...)
 	for _, line := range cells {

@@ -60,7 +60,7 @@ func framesOf(t *testing.T, r result) (list []*diagnose.Frame) {
 
 func TestTopOncePrintsOneMeasurement(t *testing.T) {
 	dir := runAgents(t, "prefill", "decode")
-	r := nixlring(t.Context(), nil, "top", dir, "--window", "100ms", "--output", "json", "--sort", "name")
+	r := nixlring(t.Context(), nil, "top", dir, "--window", "100ms", "--output", "json", "--sort", "agent")
 	list := framesOf(t, r)
 	if r.code != exitOK || r.err != "" || len(list) != 2 {
 		t.Fatalf("%+v", r)
@@ -69,7 +69,7 @@ func TestTopOncePrintsOneMeasurement(t *testing.T) {
 	if a.Name != "decode" || a.Path != a.ID || a.Layout != "v4" || a.Ring.Capacity != 1<<16 || a.Ring.Consumer != nil || a.Up != diagnose.Yes {
 		t.Errorf("%+v", a)
 	}
-	if a.Moved[0].Bytes <= before.Moved[0].Bytes || a.Failed() <= before.Failed() || *a.Memory <= 0 || a.Fill() <= 0 || a.Times.Quantile(0.5) < a.PostTimes.Quantile(0.5) {
+	if a.Moved[0].Bytes <= before.Moved[0].Bytes || a.Failed() <= before.Failed() || *a.Memory <= 0 || a.Fill() <= 0 || a.Times.Quantile(0.5) == 0 {
 		t.Errorf("%+v\n%+v", before, a)
 	}
 
@@ -103,9 +103,9 @@ func TestTopRejectsInvalidFlags(t *testing.T) {
 		{"not a terminal; use --once", []string{dir}},
 		{"nixlring ls", []string{dir}},
 		{"--window -1s", []string{dir, "--once", "--window", "-1s"}},
-		{"--sort size: must be one of name, out, in, ", []string{dir, "--once", "--sort", "size"}},
+		{"--sort size: must be one of agent, out, in, ", []string{dir, "--once", "--sort", "size"}},
 		{`--include "["`, []string{dir, "--once", "--include", "["}},
-		{"accepts at most 1 arg(s), received 2", []string{dir, dir}},
+		{`unexpected argument "` + dir, []string{dir, dir}},
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"top"}, tt.args...)...)
 		if r.code != exitUsage || r.out != "" || !strings.Contains(r.err, tt.want) {
@@ -154,7 +154,7 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 					cancel()
 				}
 			}()
-			f := topFlags{window: time.Second, sort: "name"}
+			f := topFlags{window: time.Second, sort: "agent"}
 			env := map[string]string{}
 			if strings.Contains(quit, "without") {
 				env["NO_COLOR"] = "yes, please"

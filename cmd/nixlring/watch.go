@@ -33,13 +33,11 @@ type watchFlags struct {
 const envKubelet = "NIXLRING_KUBELET"
 
 // sourceHelp explains where the commands that watch agents find them.
-const sourceHelp = `Without DIR, %[1]s reads the rings in NIXL_TELEMETRY_DIR, if it is set. Otherwise, it
-discovers the agents of all processes, in any container; those of other users
+const sourceHelp = `Without DIR, %s reads the rings in NIXL_TELEMETRY_DIR, if it is set. Otherwise,
+it discovers the agents of all processes, in any container; those of other users
 require root. With --kubelet, it discovers those in the volumes of all pods. It
-doesn't consume events, so it can run beside a Collector.`
-
-// recordingHelp explains that some of them also read recordings.
-const recordingHelp = `Instead of DIR, a recording of nixlring record can be specified.`
+doesn't consume events, so it can run beside a Collector. RECORDING is a file of
+nixlring record.`
 
 // register adds the flags to a command, whose action on the agents is verb.
 func (f *watchFlags) register(cmd *cobra.Command, verb string) {

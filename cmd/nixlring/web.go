@@ -25,37 +25,29 @@ type webFlags struct {
 func newWeb(w world) *cobra.Command {
 	var f webFlags
 	cmd := &cobra.Command{
-		Use:   "web [DIR | RECORDING]",
+		Use:   "web [DIR|RECORDING]",
 		Short: "Show in a browser what is wrong with agents, live",
-		Long: `Web serves a page about agents, and prints its address. The page
-shows first what is wrong, as nixlring why explains it; then the agents, those with
-problems first; and then speeds, transfer times and sizes, errors, and the fill of
-the rings, from when the page was opened, for up to 30 minutes. Each agent has a
+		Long: fmt.Sprintf(`Web serves a page about agents, and prints its address. The page shows first
+what is wrong, as nixlring why explains it; then the agents, those with problems
+first; and then speeds, transfer times and sizes, errors, and the fill of the
+rings, from when the page was opened, for up to 30 minutes. Each agent has a
 page with its slowest transfers.
 
-` + fmt.Sprintf(sourceHelp, "web") + `
+`+sourceHelp+`
 
-` + recordingHelp + `
-The page plays it as it was recorded, and then shows its end.
-
-The page needs no backend and no other host. It can only be read: it changes nothing.
-
-Only programs on this host can open the page, including those of other users. For
-another host, use a tunnel: ssh -L 9470:127.0.0.1:9470 HOST
-
-` + exitCodes,
+The page needs no backend and no other host, and changes nothing. Only programs on
+this host can open it, including those of other users. For another host, use a
+tunnel: ssh -L 9470:127.0.0.1:9470 HOST`, "web"),
 		Example: `  nixlring web
   nixlring web /run/nixl --include 'prefill-*'
   nixlring web /run/nixl --listen 127.0.0.1:0`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSources,
-		RunE:              watching(&f, w),
+		Args: takes,
+		RunE: watching(&f, w),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.listen, "listen", "l", "127.0.0.1:9470", "`ADDRESS` of this host to listen on; port 0 is any free port")
 	f.register(cmd, "show")
-	complete(cmd, "listen", []string{"127.0.0.1:9470", "127.0.0.1:0"})
 	return cmd
 }
 

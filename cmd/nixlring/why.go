@@ -34,21 +34,19 @@ var errUnjudged = errors.New("not enough to judge")
 func newWhy(w world) *cobra.Command {
 	var f whyFlags
 	cmd := &cobra.Command{
-		Use:   "why [DIR | RECORDING]",
+		Use:   "why [DIR|RECORDING]",
 		Short: "Explain what is wrong with agents",
-		Long: `Why watches agents, and then explains what is wrong in plain sentences, the worst
+		Long: fmt.Sprintf(`Why watches agents, and then explains what is wrong in plain sentences, the worst
 first: what was measured, what it isn't, and what to do.
 
-` + fmt.Sprintf(sourceHelp, "why") + `
-
-` + recordingHelp + `
+`+sourceHelp+`
 
 It finds
 
   - agents that are far slower than their peers: the agents in the same directory
-    or, if processes are searched, with the same OTEL_SERVICE_NAME, and with
+    or, if agents are discovered, with the same OTEL_SERVICE_NAME, and with
     transfers of a similar size in the same direction. This requires at least four
-    agents with 20 transfers each, or three if one has less than 22% of their
+    agents with 20 transfers each, or three if one has less than 22%% of their
     speed. Size and load don't matter;
   - agents that hang while their peers continue, or are idle;
   - agents that restart again and again, and in a long watch those whose registered
@@ -62,21 +60,17 @@ It finds
     which breaks vLLM. Examining processes of other users requires root.
 
 The alerts have the same definitions, but compare longer times: only they find
-agents that are slower than an hour ago. For a longer watch, use --for.
+agents that are slower than an hour ago. If why finds nothing, it lists what it
+couldn't judge: an agent that transfers nothing may be spare or hang.
 
-If it finds nothing, it lists what it couldn't judge. For example, an agent that
-transfers nothing may be spare or hang, and ten seconds don't show whether agents
-are slower than an hour ago.
-
-Exit codes: 0 all checks were made and found nothing, 1 problem or error, 2 invalid
-command line, 3 not enough to judge.`,
+Exit codes: 0 all checks were made and found nothing, 1 problem or error, 2
+invalid command line, 3 not enough to judge.`, "why"),
 		Example: `  nixlring why
   nixlring why /run/nixl --for 1m
   nixlring why bug.jsonl.zst
   nixlring why -o json`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeSources,
-		RunE:              watching(&f, w),
+		Args: takes,
+		RunE: watching(&f, w),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -38,15 +37,17 @@ func startFleet(t *testing.T, unread bool, set func(*simulate.FleetConfig)) (dir
 	must.OK(t, err)
 	must.OK(t, fleet.Start())
 	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
-	var consuming sync.WaitGroup
+	consumed := make(chan error, 1)
+	consumed <- nil
 	if !unread {
-		consuming.Go(func() { consume(ctx, paths(fleet), cfg.Agent.RunInterval, 0) })
+		<-consumed
+		go func() { consumed <- consume(ctx, &cfg, 0) }()
 		// A consumer whose lock isn't seen by the first scan of locks would be a foreign one for two seconds.
 		must.EventuallyTrue(t, "consumer of all rings", func() bool {
 			held, all := files.Holders("/proc/locks")
 			found := 0
-			for _, path := range paths(fleet) {
-				info, err := os.Stat(path)
+			for _, a := range fleet.Agents() {
+				info, err := os.Stat(a.Path())
 				must.OK(t, err)
 				if held[files.IDOf(info).Key()] > 0 {
 					found++
@@ -78,7 +79,7 @@ func startFleet(t *testing.T, unread bool, set func(*simulate.FleetConfig)) (dir
 		close(stop)
 		<-done
 		end()
-		consuming.Wait()
+		must.OK(t, <-consumed)
 		must.OK(t, fleet.Stop())
 	})
 	return dir

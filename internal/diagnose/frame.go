@@ -49,10 +49,8 @@ type Agent struct {
 
 	Ring *Ring `json:"ring,omitempty"` // nil for stores
 
-	Times      Histogram `json:"times"`      // of transfers, in seconds
-	PostTimes  Histogram `json:"post_times"` // likewise
-	Throughput Histogram `json:"throughput"` // of transfers, in bytes per second
-	Sizes      Histogram `json:"sizes"`      // in bytes
+	Times Histogram `json:"times"` // of transfers, in seconds
+	Sizes Histogram `json:"sizes"` // in bytes
 
 	// Before is the number of transfers that its ring remembered when it was opened, whether or not they were
 	// consumed. Remembered is their older half.

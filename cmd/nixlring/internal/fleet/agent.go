@@ -77,9 +77,7 @@ func setTotals(a *diagnose.Agent, t *tally.Totals, seen *transfers) {
 		}
 	}
 	a.Post, a.Dropped = seconds(t.PostDuration().Total().Lo), t.Dropped().Sum.Lo
-	a.Times, a.PostTimes = histogram(t.Duration()), histogram(t.PostDuration())
-	a.Throughput = histogram(t.Throughput(tally.Transmit), t.Throughput(tally.Receive))
-	a.Sizes = histogram(t.Size(tally.Transmit), t.Size(tally.Receive))
+	a.Times, a.Sizes = histogram(t.Duration()), histogram(t.Size(tally.Transmit), t.Size(tally.Receive))
 	a.Errors = make(map[string]uint64)
 	for k := ringbuf.TypeErrNotPosted; k <= ringbuf.TypeErrNoTelemetry; k++ {
 		if n := t.Errors(k).Sum.Lo; n > 0 {

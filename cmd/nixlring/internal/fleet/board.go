@@ -14,15 +14,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// Defaults of a [Board].
 const (
-	DefaultWindow  = 5 * time.Second
-	DefaultHistory = 120
-)
-
-const (
-	// SlowestFor is how long one of the slowest transfers is kept.
-	SlowestFor = time.Minute
+	// slowestFor is how long one of the slowest transfers is kept.
+	slowestFor = time.Minute
 	// remember and rememberWindows limit how long frames are kept for a diagnosis.
 	remember, rememberWindows = 30 * time.Minute, 200
 	// mostFrames bounds the number of frames that are kept per window, for short times between two frames.
@@ -32,8 +26,6 @@ const (
 // Board computes rows from the newest frames. It isn't safe for concurrent use.
 type Board struct {
 	window  time.Duration
-	history int
-
 	last    *diagnose.Frame
 	frames  []*diagnose.Frame // oldest first; at least one window of them is whole
 	sparse  int               // how many of them lack histograms
@@ -46,17 +38,14 @@ type Board struct {
 
 // member is an agent over time.
 type member struct {
-	first   diagnose.Agent // without histograms
-	seen    time.Time      // when it was first seen
-	wrote   time.Time      // when it last wrote events; zero if it didn't
-	history History
+	seen    time.Time           // when it was first seen
+	wrote   time.Time           // when it last wrote events; zero if it didn't
 	slowest []diagnose.Transfer // of the last minute
 }
 
-// NewBoard returns a board that computes rates over window and keeps the last history points of each agent, or
-// none if history is 0.
-func NewBoard(window time.Duration, history int) *Board {
-	return &Board{window: window, history: history, members: make(map[string]*member), last: &diagnose.Frame{}}
+// NewBoard returns a board that computes rates over window.
+func NewBoard(window time.Duration) *Board {
+	return &Board{window: window, members: make(map[string]*member), last: &diagnose.Frame{}}
 }
 
 // Fail records that no frame could be taken. Everything stays as it was.
@@ -70,11 +59,10 @@ func (b *Board) Add(f *diagnose.Frame) {
 		a := &f.Agents[i]
 		m, before := b.members[a.ID], b.last.Agent(a.ID)
 		if m == nil || before == nil || !before.Start.Equal(a.Start) { // new totals
-			m, before = &member{first: *a, seen: f.Time}, a
-			clearHistograms(&m.first)
+			m, before = &member{seen: f.Time}, a
 		}
 		members[a.ID] = m
-		m.add(f.Time, f.Time.Sub(b.last.Time), before, a, b.history)
+		m.add(f.Time, before, a)
 	}
 	b.members, b.last = members, f
 	b.keep()
@@ -89,20 +77,12 @@ func (b *Board) Add(f *diagnose.Frame) {
 	})
 }
 
-func (m *member) add(at time.Time, elapsed time.Duration, before, a *diagnose.Agent, limit int) {
+func (m *member) add(at time.Time, before, a *diagnose.Agent) {
 	m.slowest = append(m.slowest, a.Transfers...)
-	m.slowest = slices.DeleteFunc(m.slowest, func(t diagnose.Transfer) bool { return at.Sub(t.Time) >= SlowestFor })
+	m.slowest = slices.DeleteFunc(m.slowest, func(t diagnose.Transfer) bool { return at.Sub(t.Time) >= slowestFor })
 	if a.Events != before.Events {
 		m.wrote = at
 	}
-	if before != a && limit > 0 {
-		d := measure(before, a, elapsed)
-		m.history.add(limit, &d, a.Fill())
-	}
-}
-
-func clearHistograms(a *diagnose.Agent) {
-	a.Times, a.PostTimes, a.Throughput, a.Sizes, a.Transfers = diagnose.Histogram{}, diagnose.Histogram{}, diagnose.Histogram{}, diagnose.Histogram{}, nil
 }
 
 // keep adds the newest frame to those of the diagnosis.
@@ -120,7 +100,8 @@ func (b *Board) keep() {
 			continue
 		}
 		for i := range b.frames[b.sparse].Agents {
-			clearHistograms(&b.frames[b.sparse].Agents[i])
+			a := &b.frames[b.sparse].Agents[i]
+			a.Times, a.Sizes, a.Transfers = diagnose.Histogram{}, diagnose.Histogram{}, nil
 		}
 		b.sparse++
 	}
@@ -192,14 +173,6 @@ func (b *Board) Unjudged() []diagnose.Check { return diagnose.Unjudged(b.result.
 
 // Still says that nothing moves, or is empty.
 func (b *Board) Still() string { return b.result.Still }
-
-// History returns the history of the agent with an ID.
-func (b *Board) History(id string) History {
-	if m := b.members[id]; m != nil {
-		return m.history
-	}
-	return History{}
-}
 
 // Slowest returns the slowest transfers of an agent in the last minute, the slowest first.
 func (b *Board) Slowest(id string) []diagnose.Transfer {

@@ -26,7 +26,7 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 	w, err := recording.NewWriter(out, recording.Header{Start: start})
 	must.OK(t, err)
 	must.OK(t, w.Open(start, 0, recording.About{Name: "a", Path: "/run/nixl/a"}, ringbuf.V4, 64))
-	must.OK(t, w.State(start.Add(100*time.Millisecond), 0, recording.Missed, "lapped"))
+	must.OK(t, w.State(start.Add(100*time.Millisecond), 0, recording.Missed))
 	must.OK(t, w.Open(start.Add(200*time.Millisecond), 1, recording.About{Name: "b", Path: "/run/nixl/b"}, ringbuf.V4, 64))
 	for n := range 10 {
 		transfer, err := ringbuf.MakeBatch(ringbuf.V4, []ringbuf.Event{
@@ -36,7 +36,7 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 		must.OK(t, err)
 		must.OK(t, w.Events(start.Add(time.Duration(n+1)*time.Second), 0, transfer))
 	}
-	must.OK(t, w.State(start.Add(11*time.Second), 0, recording.Closed, "agent exited"))
+	must.OK(t, w.State(start.Add(11*time.Second), 0, recording.Closed))
 	must.OK(t, w.Close())
 	must.OK(t, out.Close())
 
@@ -45,7 +45,7 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		s, err := fleet.OpenRecording(file, cfg, live)
 		must.OK(t, err)
-		board := fleet.NewBoard(time.Minute, 10)
+		board := fleet.NewBoard(time.Minute)
 		for _, want := range []struct {
 			at        time.Duration
 			transfers uint64

@@ -7,6 +7,7 @@ package fleet
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -48,27 +49,24 @@ func ownTally() tally.Config {
 	return tally.Config{
 		Duration:   tally.HistogramConfig{Bounds: timeBounds},
 		Size:       tally.HistogramConfig{Bounds: semconv.TransferSize.Bounds},
-		Throughput: tally.HistogramConfig{Bounds: speedBounds},
+		Throughput: tally.HistogramConfig{Kind: tally.NoHistogram},
 	}
 }
 
-// timeBounds are the bounds of histograms of times, in seconds, and speedBounds those of throughput, in
-// bytes per second. They are finer than those of the metrics: ten per decade.
-var (
-	timeBounds  = makeBounds(1_000, 100_000_000_000, 1e9)  // ns: 1 µs to 100 s
-	speedBounds = makeBounds(1_000, 10_000_000_000_000, 1) // 1 kB/s to 10 TB/s
-)
+// timeBounds are the bounds of histograms of times, from 1 µs to 100 s, in seconds. They are finer than those of the
+// metrics: ten per decade.
+var timeBounds = makeTimeBounds()
 
-func makeBounds(first, last int64, perUnit float64) (b []float64) {
-	for decade := first; decade < last; decade *= 10 {
-		for _, step := range []int64{100, 125, 150, 200, 250, 300, 400, 500, 600, 800} {
-			v := decade * step / 100
-			if v%first == 0 || decade > first { // the ring counts whole microseconds
-				b = append(b, float64(v)/perUnit)
+func makeTimeBounds() (b []float64) {
+	const unit, last = 1e6, 100 * 1e6 // µs
+	for decade := 1.0; decade < last; decade *= 10 {
+		for _, step := range []float64{1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8} {
+			if micros := step * decade; micros == math.Trunc(micros) { // the ring counts whole microseconds
+				b = append(b, micros/unit)
 			}
 		}
 	}
-	return append(b, float64(last)/perUnit)
+	return append(b, last/unit)
 }
 
 // wait waits until a time, and reports whether ctx isn't done.

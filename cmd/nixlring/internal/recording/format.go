@@ -82,15 +82,11 @@ const (
 	Closed State = "closed" // the ring was closed, or its agent exited
 )
 
-// WhyFull is the reason of [Full].
-const WhyFull = "the ring was full, so its agent has most likely dropped events"
-
 // Record is a line of a recording, except for the header: events, or a change of the state of a ring.
 type Record struct {
 	At     time.Time
 	Agent  int   // number of the agent, in the order in which agents appear
 	State  State // empty for events
-	Why    string
 	Events []ringbuf.Event
 
 	About    *About         // of the agent
@@ -106,7 +102,6 @@ type line struct {
 	Layout   string `json:"layout,omitempty"`
 	Capacity uint64 `json:"capacity,omitempty"`
 	About
-	Why    string  `json:"why,omitempty"`
 	Events []event `json:"events,omitempty"`
 }
 

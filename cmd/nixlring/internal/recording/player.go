@@ -42,12 +42,12 @@ type Player struct {
 
 // Played counts what was replayed so far.
 type Played struct {
-	Rings   int     `json:"rings"`
-	Starts  uint64  `json:"starts"` // number of starts and restarts of agents
-	Written uint64  `json:"events_written"`
-	Dropped uint64  `json:"events_dropped"`    // because a ring was full
-	Missed  uint64  `json:"gaps_in_recording"` // how often events may be missing in the recording
-	Seconds float64 `json:"seconds"`           // time in the recording
+	Rings   int
+	Starts  uint64  // number of starts and restarts of agents
+	Written uint64  // events
+	Dropped uint64  // events, because a ring was full
+	Missed  uint64  // how often events may be missing in the recording
+	Seconds float64 // time in the recording
 }
 
 // playedRing is a ring of a player.

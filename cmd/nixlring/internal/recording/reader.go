@@ -172,7 +172,7 @@ func (r *Reader) decode(text []byte, rec *Record) error {
 		return fmt.Errorf("agent %d was not opened before", l.Agent)
 	}
 	a := &r.agents[l.Agent]
-	*rec = Record{At: r.last, Agent: l.Agent, State: l.State, Why: l.Why, About: a.about, Layout: a.layout, Capacity: a.capacity}
+	*rec = Record{At: r.last, Agent: l.Agent, State: l.State, About: a.about, Layout: a.layout, Capacity: a.capacity}
 	switch l.State {
 	case Opened, Missed, Full, Closed:
 		return nil

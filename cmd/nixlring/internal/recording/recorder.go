@@ -111,7 +111,7 @@ func (r *Recorder) Stats() Stats {
 	return r.stats
 }
 
-// Close records the remaining events and ends the
+// Close records the remaining events and ends the recording.
 func (r *Recorder) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -154,28 +154,19 @@ func (r *Recorder) events(a engine.Agent, b ringbuf.Batch) {
 	}
 }
 
-func (r *Recorder) missed(a engine.Agent, err error) {
+func (r *Recorder) missed(a engine.Agent, _ error) { r.state(a, Missed) }
+
+func (r *Recorder) full(a engine.Agent) { r.state(a, Full) }
+
+func (r *Recorder) closed(a engine.Agent, _ error) { r.state(a, Closed) }
+
+func (r *Recorder) state(a engine.Agent, s State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stats.Missed++
-	r.state(a, Missed, err.Error())
-}
-
-func (r *Recorder) full(a engine.Agent) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.state(a, Full, WhyFull)
-}
-
-func (r *Recorder) closed(a engine.Agent, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.state(a, Closed, err.Error())
-}
-
-// state records the state of a ring. The caller holds the lock.
-func (r *Recorder) state(a engine.Agent, s State, why string) {
+	if s == Missed {
+		r.stats.Missed++
+	}
 	if id, ok := r.ids[a.Path]; ok {
-		_ = r.out.State(r.cfg.Now(), id, s, why)
+		_ = r.out.State(r.cfg.Now(), id, s)
 	}
 }

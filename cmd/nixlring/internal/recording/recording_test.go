@@ -85,18 +85,18 @@ func TestLinesAreAsDocumented(t *testing.T) {
 	}, func(b ringbuf.Batch) {
 		must.OK(t, w.Events(at(4), 1, b))
 	})
-	must.OK(t, w.State(at(3), 1, Missed, "lapped")) // the clock was set back
-	must.OK(t, w.State(at(5), 1, Full, WhyFull))
-	must.OK(t, w.State(at(9), 0, Closed, "agent restarted"))
+	must.OK(t, w.State(at(3), 1, Missed)) // the clock was set back
+	must.OK(t, w.State(at(5), 1, Full))
+	must.OK(t, w.State(at(9), 0, Closed))
 	must.OK(t, w.Close())
 	want := `{"format":"nixl-recording","version":1,"tool":"nixlring 1.2.3","host":"gpu-7","directory":"/run/nixl","start":"2025-01-15T14:30:25.123456Z"}
 {"time_us":1736951425123457,"agent":0,"state":"opened","layout":"v4","capacity":8,"name":"a","path":"/run/nixl/a","attributes":{"k8s.pod.name":"prefill-0"}}
 {"time_us":1736951425123458,"agent":0,"events":[{"category":"transfer","event_name":"agent_tx_bytes","value":7},{"category":"unknown","event_name":"unknown_event_99","value":8}]}
 {"time_us":1736951425123459,"agent":1,"state":"opened","layout":"v1","capacity":16,"name":"old","path":"/run/nixl/old"}
 {"time_us":1736951425123460,"agent":1,"events":[{"timestamp_us":5,"category":"error","event_name":"NIXL_ERR_BACKEND","value":1},{"timestamp_us":6,"category":"unknown","event_name":"x\\xff","value":18446744073709551615}]}
-{"time_us":1736951425123460,"agent":1,"state":"missed","why":"lapped"}
-{"time_us":1736951425123461,"agent":1,"state":"full","why":"the ring was full, so its agent has most likely dropped events"}
-{"time_us":1736951425123465,"agent":0,"state":"closed","why":"agent restarted"}
+{"time_us":1736951425123460,"agent":1,"state":"missed"}
+{"time_us":1736951425123461,"agent":1,"state":"full"}
+{"time_us":1736951425123465,"agent":0,"state":"closed"}
 `
 	if diff := cmp.Diff(want, content(t, &out)); diff != "" {
 		t.Error(diff)
@@ -197,7 +197,7 @@ var long = strings.Repeat("x", 1<<19)
 
 func (e *endless) Read(b []byte) (int, error) {
 	if e.rest == "" {
-		e.rest = fmt.Sprintf(`{"agent":%d,"state":"opened","layout":"v2","capacity":8,"name":"a","why":"%s"}`+"\n", e.n, long)
+		e.rest = fmt.Sprintf(`{"agent":%d,"state":"opened","layout":"v2","capacity":8,"name":"a","path":"%s"}`+"\n", e.n, long)
 		e.n++
 	}
 	n := copy(b, e.rest)
@@ -220,7 +220,7 @@ func TestDescriptionsOfAgentsAreBounded(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(header + opened + `{"time_us":2,"agent":0,"events":[{"category":"transfer","event_name":"agent_tx_bytes","value":7}]}` + "\n")
 	f.Add(header + strings.Replace(opened, "v2", "v1", 1) + `{"time_us":2,"agent":0,"events":[{"timestamp_us":1,"category":"error","event_name":"x","value":7}]}` + "\n")
-	f.Add(header + opened + `{"time_us":-2,"agent":0,"state":"closed","why":"x"}` + "\n")
+	f.Add(header + opened + `{"time_us":-2,"agent":0,"state":"closed"}` + "\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		list, err := records(content)
 		if !errors.Is(err, io.EOF) && !errors.Is(err, ErrFormat) && !errors.Is(err, ErrVersion) &&

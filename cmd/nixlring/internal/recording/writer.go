@@ -52,9 +52,9 @@ func (w *Writer) Open(now time.Time, agent int, about About, l ringbuf.Layout, c
 	return w.write(now, line{Agent: agent, State: Opened, Layout: l.String(), Capacity: uint64(capacity), About: known})
 }
 
-// State writes that the state of an agent's ring has changed, except for [Opened], and why.
-func (w *Writer) State(now time.Time, agent int, s State, why string) error {
-	return w.write(now, line{Agent: agent, State: s, Why: clean(why)})
+// State writes that the state of an agent's ring has changed, except for [Opened].
+func (w *Writer) State(now time.Time, agent int, s State) error {
+	return w.write(now, line{Agent: agent, State: s})
 }
 
 // Events writes events of an open ring.

@@ -19,7 +19,6 @@ import (
 
 // column is one column of the table.
 type column struct {
-	key   string
 	title string
 	width int
 	// rank is the order in which columns are removed on a narrow screen, highest first. Columns
@@ -28,8 +27,8 @@ type column struct {
 	// most is the maximum width if a cell needs more than width; 0 means width.
 	most int
 
-	number     func(*fleet.Row) float64 // nil for text
-	descending bool                     // the default order
+	number      func(*fleet.Row) float64 // nil for text
+	lowestFirst bool                     // the order of numbers
 
 	// A cell is a formatted number, or anything.
 	format func(float64) (string, paint)
@@ -47,96 +46,108 @@ func (c *column) text(r *fleet.Row, width int) (string, paint) {
 // right reports whether cells are aligned to the right.
 func (c *column) right() bool { return c.number != nil }
 
+// sorts reports whether rows can be sorted by the column.
+func (c *column) sorts() bool { return c.number != nil || c.title == agent || c.title == notes }
+
+// key is what rows are sorted by.
+func (c *column) key() string { return strings.ToLower(c.title) }
+
+// arrow shows the order.
+func (c *column) arrow() string {
+	if c.number == nil || c.lowestFirst {
+		return "▲"
+	}
+	return "▼"
+}
+
 // Widths.
 const (
-	minName   = 10
-	maxName   = 40
-	minNotes  = 12
-	notesPart = 7   // columns are removed until NOTES has what it needs, or this part of the screen
-	narrow    = 100 // maximum width of a screen with one space between columns instead of two
-	gutter    = 2   // before the first column
+	minName  = 10
+	maxName  = 40
+	minNotes = 12
+	narrow   = 100 // maximum width of a screen with one space between columns instead of two
+	gutter   = 2   // before the first column
 )
+
+// The titles of text columns that rows can be sorted by.
+const (
+	agent = "AGENT"
+	notes = "NOTES"
+)
+
+// ByProblems is the key of an order in which agents with problems come first.
+const ByProblems = "notes"
 
 func columns() []column {
 	return []column{
-		{key: "name", title: "AGENT", width: minName, most: maxName, cell: nameCell},
-		{key: "out", title: "OUT", width: 9, descending: true, number: func(r *fleet.Row) float64 { return r.Out }, format: throughput},
-		{key: "in", title: "IN", width: 9, rank: 6, descending: true, number: func(r *fleet.Row) float64 { return r.In }, format: throughput},
-		{key: "transfers", title: "XFER/S", width: 7, rank: 7, descending: true, number: func(r *fleet.Row) float64 { return r.Completed }, format: rate},
-		{key: "p50", title: "P50", width: 7, rank: 4, descending: true, number: func(r *fleet.Row) float64 { return r.P50 }, format: duration},
-		{key: "p99", title: "P99", width: 7, rank: 3, descending: true, number: func(r *fleet.Row) float64 { return r.P99 }, format: duration},
-		{key: "post-p50", title: "POST50", width: 7, rank: 11, descending: true, number: func(r *fleet.Row) float64 { return r.PostP50 }, format: duration},
-		{key: "post-p99", title: "POST99", width: 7, rank: 10, descending: true, number: func(r *fleet.Row) float64 { return r.PostP99 }, format: duration},
-		{key: "throughput-p10", title: "TPUT10", width: 9, rank: 12, number: func(r *fleet.Row) float64 { return r.ThroughputP10 }, format: throughput},
-		{key: "throughput-p50", title: "TPUT50", width: 9, rank: 9, number: func(r *fleet.Row) float64 { return r.ThroughputP50 }, format: throughput},
-		{key: "speed", title: "SPEED", width: 9, rank: 1, number: func(r *fleet.Row) float64 { return r.Speed }, cell: speedCell},
-		{key: "errors", title: "ERR/S", width: 6, rank: 2, descending: true, number: func(r *fleet.Row) float64 { return r.Failures }, cell: errorsCell},
-		{key: "memory", title: "MEMORY", width: 8, rank: 8, descending: true, number: registered, cell: memoryCell},
-		{key: "fill", title: "RING", width: 4, descending: true, number: func(r *fleet.Row) float64 { return r.Fill() }, cell: fillCell},
-		{key: "age", title: "LAST", width: 6, rank: 5, descending: true, number: func(r *fleet.Row) float64 { return r.Age.Seconds() }, cell: ageCell},
-		{key: "layout", title: "LAYOUT", width: 7, most: 8, rank: 13, cell: func(r *fleet.Row, _ int) (string, paint) { return r.Layout, dim }},
-		{key: "alive", title: "ALIVE", width: 5, rank: 15, cell: aliveCell},
-		{key: "reader", title: "READER", width: 7, most: 16, rank: 14, cell: readerCell},
-		{key: ByProblems, title: "NOTES", width: minNotes, cell: notesCell},
+		{title: agent, width: minName, most: maxName, cell: nameCell},
+		{title: "OUT", width: 9, number: func(r *fleet.Row) float64 { return r.Out }, format: throughput},
+		{title: "IN", width: 9, rank: 6, number: func(r *fleet.Row) float64 { return r.In }, format: throughput},
+		{title: "XFER/S", width: 7, rank: 7, number: func(r *fleet.Row) float64 { return r.Completed }, format: rate},
+		{title: "P50", width: 7, rank: 4, number: func(r *fleet.Row) float64 { return r.P50 }, format: duration},
+		{title: "P99", width: 7, rank: 3, number: func(r *fleet.Row) float64 { return r.P99 }, format: duration},
+		{title: "SPEED", width: 9, rank: 1, lowestFirst: true, number: func(r *fleet.Row) float64 { return r.Speed }, cell: speedCell},
+		{title: "ERR/S", width: 6, rank: 2, number: func(r *fleet.Row) float64 { return r.Failures }, cell: errorsCell},
+		{title: "MEMORY", width: 8, rank: 8, number: registered, cell: memoryCell},
+		{title: "RING", width: 5, number: func(r *fleet.Row) float64 { return r.Fill() }, cell: fillCell},
+		{title: "LAST", width: 6, rank: 5, number: func(r *fleet.Row) float64 { return r.Age.Seconds() }, cell: ageCell},
+		{title: "READER", width: 7, most: 16, rank: 9, cell: readerCell},
+		{title: notes, width: minNotes, cell: notesCell},
 	}
 }
 
-// ByProblems is the key of the notes: the agents with problems come first.
-const ByProblems = "problems"
+// Help explains the columns, in lines of up to 76 columns.
+const Help = `OUT, IN   bytes per second that the agent wrote and read in completed
+          transfers that it initiated
+XFER/S    completed transfers per second
+P50, P99  transfer time, until the application saw the completion
+SPEED     mean throughput: bytes divided by the sum of the transfer times
+ERR/S     failed operations per second, without those that were canceled
+MEMORY    registered minus deregistered; ? if a consumer took registrations
+          before top started
+RING      peak fill since the last update; when the ring is full, the agent
+          loses events; - for a store
+LAST      time since the last event
+READER    program that takes events from the ring; foreign is one that doesn't
+          lock the ring: NIXL's telemetry_reader, pmdanixl, or a Collector in
+          another PID namespace
+NOTES     problems, the worst first; nixlring why explains them`
 
 // Keys returns the columns that rows can be sorted by.
 func Keys() (keys []string) {
-	for _, c := range columns() {
-		keys = append(keys, c.key)
+	list := columns()
+	for i := range list {
+		if list[i].sorts() {
+			keys = append(keys, list[i].key())
+		}
 	}
 	return keys
 }
 
-// descending reports whether the default order by a key is descending.
-func descending(key string) bool {
-	return slices.ContainsFunc(columns(), func(c column) bool { return c.key == key && c.descending })
-}
-
-// Sort sorts the rows of a board by a key, and then by name.
-func Sort(rows []*fleet.Row, key string, reverse bool) {
+// Sort sorts the rows of a board by one of [Keys], and then by name.
+func Sort(rows []*fleet.Row, key string) {
 	list := columns()
-	c := list[max(0, slices.IndexFunc(list, func(c column) bool { return c.key == key }))]
+	c := &list[slices.IndexFunc(list, func(c column) bool { return c.key() == key })]
 	if key == ByProblems { // the order of a board
-		if reverse {
-			slices.Reverse(rows)
-		}
 		return
 	}
-	sign := 1
-	if c.descending != reverse {
-		sign = -1
-	}
 	slices.SortStableFunc(rows, func(a, b *fleet.Row) int {
-		return cmp.Or(c.compare(a, b, sign), fleet.Natural(a.Name, b.Name), strings.Compare(a.Path, b.Path))
+		if c.number == nil {
+			return fleet.Natural(a.Name, b.Name)
+		}
+		x, y := c.number(a), c.number(b)
+		if c.lowestFirst {
+			x, y = -x, -y
+		}
+		return cmp.Or(cmp.Compare(y, x), fleet.Natural(a.Name, b.Name)) // NaN is less than any number, and so last
 	})
-}
-
-// compare compares two rows. NaN is last in both orders.
-func (c *column) compare(a, b *fleet.Row, sign int) int {
-	switch {
-	case c.key == "name":
-		return sign * fleet.Natural(a.Name, b.Name)
-	case c.number == nil:
-		x, _ := c.cell(a, c.most)
-		y, _ := c.cell(b, c.most)
-		return sign * strings.Compare(x, y)
-	}
-	x, y := c.number(a), c.number(b)
-	if math.IsNaN(x) || math.IsNaN(y) {
-		return cmp.Compare(y, x) // NaN is less than any number
-	}
-	return sign * cmp.Compare(x, y)
 }
 
 // Table returns the titles of all columns, and the cells of each row, as text. The title of a column of numbers
 // begins with >.
 func Table(rows []*fleet.Row) (titles []string, cells [][]string) {
 	list := columns()
+	cells = make([][]string, len(rows))
 	for i := range list {
 		c := &list[i]
 		title := c.title
@@ -144,78 +155,65 @@ func Table(rows []*fleet.Row) (titles []string, cells [][]string) {
 			title = ">" + title
 		}
 		titles = append(titles, title)
-	}
-	for _, r := range rows {
-		var line []string
-		for i := range list {
-			text, _ := list[i].text(r, list[i].width)
-			if list[i].key == ByProblems {
-				text = allNotes(r)
-			}
-			line = append(line, strings.TrimSpace(text))
+		for n, r := range rows {
+			const whole = 1 << 10 // for any text
+			text, _ := c.text(r, whole)
+			cells[n] = append(cells[n], text)
 		}
-		cells = append(cells, line)
 	}
 	return titles, cells
 }
 
-// layout returns the columns that fit on the screen, with their widths.
+// layout returns the columns that fit on the screen, with their widths. NOTES is wide enough for the worst problem
+// of each agent, because its number says how urgent it is.
 func (m *Model) layout() []column {
 	list := columns()
-	for i := range list {
-		c := &list[i]
-		if c.most == 0 {
-			continue
+	last := &list[len(list)-1]
+	for _, r := range m.rows {
+		for i := range list {
+			c := &list[i]
+			if c.most > 0 {
+				text, _ := c.text(r, c.most)
+				c.width = min(max(c.width, ansi.StringWidth(text)), c.most)
+			}
 		}
-		for _, r := range m.rows {
-			text, _ := c.text(r, c.most)
-			c.width = min(max(c.width, ansi.StringWidth(text)), c.most)
+		if r.Place > 0 {
+			last.width = max(last.width, ansi.StringWidth(r.Problems[0].Text))
 		}
 	}
 	list[0].width = min(list[0].width, max(minName, m.width/6))
-	notes := len(list) - 1
-	for _, r := range m.rows {
-		list[notes].width = max(list[notes].width, min(ansi.StringWidth(allNotes(r)), m.width/notesPart), stragglerWidth(r))
-	}
-	for m.columnsWidth(list) > m.width {
+	for m.room(list) < 0 {
 		worst := 0
-		for i, c := range list {
-			if c.rank > list[worst].rank {
+		for i := range list {
+			if list[i].rank > list[worst].rank {
 				worst = i
 			}
 		}
 		if list[worst].rank == 0 {
 			break
 		}
-		list = append(list[:worst], list[worst+1:]...)
+		list = slices.Delete(list, worst, worst+1)
 	}
-	notes = len(list) - 1
-	list[notes].width = max(0, list[notes].width+m.width-m.columnsWidth(list))
+	last = &list[len(list)-1]
+	last.width = max(0, last.width+m.room(list))
 	return list
 }
 
-// stragglerWidth returns the width that the note about a straggler needs, because its number says how urgent it is.
-func stragglerWidth(r *fleet.Row) int {
-	if len(r.Findings) == 0 || r.Findings[0].Kind != diagnose.Straggler {
-		return 0
-	}
-	return ansi.StringWidth(r.Problems[0].Text)
-}
-
-// gap returns the number of spaces between columns.
-func (m *Model) gap() int {
+// gap returns the space between columns.
+func (m *Model) gap() string {
 	if m.width <= narrow {
-		return 1
+		return " "
 	}
-	return 2
+	return "  "
 }
 
-func (m *Model) columnsWidth(list []column) int {
-	n := gutter - m.gap()
-	for _, c := range list {
-		n += m.gap() + c.width
+// room returns how much space columns leave on the screen.
+func (m *Model) room(list []column) int {
+	room := m.width - gutter + len(m.gap())
+	for i := range list {
+		room -= len(m.gap()) + list[i].width
 	}
-	return n
+	return room
 }
 
 func nameCell(r *fleet.Row, _ int) (string, paint) {
@@ -296,7 +294,7 @@ func fillCell(r *fleet.Row, _ int) (string, paint) {
 	case r.Fill() == 0:
 		p = dim
 	}
-	return percent(r.Fill()), p
+	return fmt.Sprintf("%.0f%%", 100*r.Fill()), p
 }
 
 func ageCell(r *fleet.Row, _ int) (string, paint) {
@@ -305,13 +303,6 @@ func ageCell(r *fleet.Row, _ int) (string, paint) {
 		return ">" + s, dim
 	}
 	return s, plain
-}
-
-func aliveCell(r *fleet.Row, _ int) (string, paint) {
-	if r.Up == diagnose.Yes {
-		return r.Up.String(), plain
-	}
-	return r.Up.String(), dim
 }
 
 func readerCell(r *fleet.Row, _ int) (string, paint) {
@@ -327,15 +318,17 @@ func readerCell(r *fleet.Row, _ int) (string, paint) {
 
 // notesCell returns the problems that fit, the worst first, and the number of the others, in the color
 // of the worst one.
-func notesCell(r *fleet.Row, width int) (string, paint) {
-	n := len(r.Problems)
-	s := allNotes(r)
-	for kept := n; kept > 0; kept-- {
-		more := ""
-		if kept < n {
-			more = fmt.Sprintf(" +%d", n-kept)
+func notesCell(r *fleet.Row, width int) (s string, p paint) {
+	for kept := len(r.Problems); kept > 0; kept-- {
+		var parts []string
+		for _, problem := range r.Problems[:kept] {
+			parts = append(parts, problem.Text)
 		}
-		s = join(r.Problems[:kept])
+		more := ""
+		if n := len(r.Problems) - kept; n > 0 {
+			more = fmt.Sprintf(" +%d", n)
+		}
+		s = strings.Join(parts, " · ")
 		if kept == 1 {
 			s = ansi.Truncate(s, max(0, width-len(more)), "…")
 		}
@@ -344,16 +337,6 @@ func notesCell(r *fleet.Row, width int) (string, paint) {
 		}
 	}
 	return s, severity(r.Worst())
-}
-
-func allNotes(r *fleet.Row) string { return join(r.Problems) }
-
-func join(problems []fleet.Problem) string {
-	var parts []string
-	for _, p := range problems {
-		parts = append(parts, p.Text)
-	}
-	return strings.Join(parts, " · ")
 }
 
 func severity(s diagnose.Severity) paint {

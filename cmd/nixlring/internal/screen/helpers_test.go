@@ -58,66 +58,49 @@ func (f *agents) next() (*diagnose.Frame, error) {
 	return frame, nil
 }
 
-// values returns a histogram with values in three buckets.
-func values(bounds []float64, first int, n uint64) diagnose.Histogram {
+// times returns a histogram with values in three buckets.
+func times(first int, n uint64) diagnose.Histogram {
+	bounds := semconv.TransferDuration.Bounds
 	counts := make([]uint64, len(bounds)+1)
 	counts[first], counts[first+1], counts[first+3] = 2*n, 7*n, n
 	return diagnose.Histogram{Bounds: bounds, Counts: counts}
 }
 
-// speeds are bounds of throughput.
-var speeds = func() (b []float64) {
-	for decade := 1e3; decade < 1e13; decade *= 10 {
-		b = append(b, decade, 2*decade, 5*decade)
-	}
-	return b
-}()
-
-func times(first int, n uint64) diagnose.Histogram {
-	return values(semconv.TransferDuration.Bounds, first, n)
-}
-
-// agent returns a healthy agent with a number of transfers per second.
-func agent(name string, second, perSecond uint64) diagnose.Agent {
+// worker returns a healthy agent with a number of transfers per second.
+func worker(name string, second, perSecond uint64) diagnose.Agent {
 	n, memory := second*perSecond, int64(79<<30)
 	return diagnose.Agent{
 		Identity: diagnose.Identity{ID: "/run/nixl/" + name, Name: name}, Path: "/run/nixl/" + name, Layout: "v4", Up: diagnose.Yes, Memory: &memory,
 		Moved:  [2]diagnose.Moved{{Bytes: 5 << 20 * n, Transfers: n, Seconds: 400e-6 * float64(n)}, {Bytes: 3 << 20 * n}},
-		Events: 4 * n, Times: times(6, n), PostTimes: times(1, n), Throughput: values(speeds, 17, n),
+		Events: 4 * n, Times: times(6, n),
 		Ring: &diagnose.Ring{Capacity: 4096, Peak: int(perSecond / 2), Consumer: &diagnose.Consumer{PID: 4321, Name: "otelcol-nixl"}},
 	}
 }
 
 // mixed returns agents with and without problems.
 func mixed(second uint64) []diagnose.Agent {
-	full := agent("kv-offload-0", second, 2500)
+	full := worker("kv-offload-0", second, 2500)
 	full.Ring.Capacity, full.Ring.Peak = 512, 511
 	full.Ring.Saturations, full.Ring.Torn, full.Dropped = 9*second, 2*second, 31*second
 
-	failing := agent("canary", second, 40)
+	failing := worker("canary", second, 40)
 	failing.Errors = map[string]uint64{"backend": 9 * second, "canceled": second}
 
-	unread := agent("bench-0", second, 20)
+	unread := worker("bench-0", second, 20)
 	unread.Ring.Consumer, unread.Ring.Peak = nil, int(min(80*second, 4095))
 
-	foreign := agent("eval \x1b[31m", second, 5)
+	foreign := worker("eval \x1b[31m", second, 5)
 	foreign.Ring.Consumer, foreign.Layout, foreign.Up = nil, "v2", diagnose.Unknown
 
-	exited := agent("exited", 0, 0)
+	exited := worker("exited", 0, 0)
 	exited.Up, exited.Memory, exited.Layout, exited.Ring.Consumer = diagnose.No, nil, "v1", nil
 
-	prefill := agent("prefill-0", second, 900+second)
+	prefill := worker("prefill-0", second, 900+second)
 	prefill.Attributes = map[string]string{
 		"service.name": "prefill", "k8s.pod.uid": "0f6d8a52-7a3b-4f2e-9d6a-1c2b3d4e5f60", "k8s.container.name": "vllm", "nixl.local_rank": "3",
 	}
-	if second == 1 {
-		prefill.Transfers = []diagnose.Transfer{
-			{Time: begin.Add(time.Second), Bytes: 512 << 20, Took: 0.0214, Post: 128e-6},
-			{Time: begin.Add(time.Second), Receive: true, Bytes: 64 << 10, Took: 0.009, Post: 4e-6},
-		}
-	}
 	return []diagnose.Agent{
-		unread, failing, agent("decode-2", second, 300), agent("decode-10", second, 310),
+		unread, failing, worker("decode-2", second, 300), worker("decode-10", second, 310),
 		foreign, exited, full, prefill,
 	}
 }
@@ -126,7 +109,7 @@ func mixed(second uint64) []diagnose.Agent {
 func screenOf(t *testing.T, width, height int, seconds int, f *agents) *Model {
 	t.Helper()
 	m := New(Config{
-		Name: "/run/nixl", Window: 5 * time.Second, Next: f.next, Empty: "no ring in /run/nixl\n\n  NIXL_TELEMETRY_ENABLE=y\n",
+		Name: "/run/nixl", Window: 5 * time.Second, Sort: "agent", Next: f.next, Empty: "no ring in /run/nixl\n\n  NIXL_TELEMETRY_ENABLE=y\n",
 	})
 	send(m, tea.WindowSizeMsg{Width: width, Height: height})
 	for range seconds {
@@ -147,7 +130,7 @@ var special = map[string]tea.KeyPressMsg{
 	"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight},
 	"pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd},
 	"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "backspace": {Code: tea.KeyBackspace},
-	"space": {Code: tea.KeySpace, Text: " "}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl},
+	"space": {Code: tea.KeySpace, Text: " "}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+f": {Code: 'f', Mod: tea.ModCtrl}, "ctrl+b": {Code: 'b', Mod: tea.ModCtrl},
 }
 
 // press presses keys and returns the command of the last one.

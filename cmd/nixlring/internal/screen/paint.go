@@ -4,7 +4,6 @@
 package screen
 
 import (
-	"math"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -21,7 +20,7 @@ const (
 	note
 	warn
 	bad
-	marked // selection and keys
+	marked // keys
 	paints
 )
 
@@ -35,22 +34,12 @@ var styles = [paints]string{
 	marked: ansi.NewStyle().Reverse(true).ForegroundColor(ansi.Cyan).String(),
 }
 
-// put writes painted text.
-func (p paint) put(b *strings.Builder, s string) {
-	if p == plain || s == "" {
-		b.WriteString(s)
-		return
-	}
-	b.WriteString(styles[p])
-	b.WriteString(s)
-	b.WriteString(ansi.ResetStyle)
-}
-
 // in returns painted text.
 func (p paint) in(s string) string {
-	var b strings.Builder
-	p.put(&b, s)
-	return b.String()
+	if p == plain || s == "" {
+		return s
+	}
+	return styles[p] + s + ansi.ResetStyle
 }
 
 // fit pads or truncates text to a width.
@@ -65,37 +54,4 @@ func fit(s string, width int, right bool) string {
 		return pad + s
 	}
 	return s + pad
-}
-
-// spark returns the newest points of a series as vertical bars, scaled to most. Missing points
-// are blank.
-func spark(series []float64, width int, most float64) string {
-	parts := []rune("▁▂▃▄▅▆▇█")
-	series = series[max(0, len(series)-width):]
-	s := make([]rune, 0, width)
-	for range width - len(series) {
-		s = append(s, ' ')
-	}
-	for _, v := range series {
-		switch {
-		case math.IsNaN(v):
-			s = append(s, ' ')
-		case most <= 0:
-			s = append(s, parts[0])
-		default:
-			i := int(v / most * float64(len(parts)))
-			s = append(s, parts[min(max(i, 0), len(parts)-1)])
-		}
-	}
-	return string(s)
-}
-
-// highest returns the highest value of the newest points.
-func highest(series []float64, width int) (most float64) {
-	for _, v := range series[max(0, len(series)-width):] {
-		if v > most {
-			most = v
-		}
-	}
-	return most
 }

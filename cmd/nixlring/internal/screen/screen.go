@@ -1,13 +1,19 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package screen shows a [fleet.Board] in a terminal, with Bubble Tea.
+//
+// It uses only the sixteen standard colors of the terminal, so it works on dark and light
+// backgrounds. No information depends on color alone, so that NO_COLOR works.
 package screen
 
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -25,47 +31,25 @@ type Config struct {
 	Empty string // text if there are no agents
 }
 
-// page is a page of the screen.
-type page uint8
-
-const (
-	pageTable page = iota
-	pageDetail
-	pageHelp
-)
-
 // Model is the state of the screen.
 type Model struct {
 	cfg           Config
 	board         *fleet.Board
 	width, height int
 
-	page   page
-	before page // the page before help
-	view   int  // first view on the page of an agent
-	helpAt int  // first visible line of help
-	paused bool
-
+	paused   bool
+	help     bool // show what the columns mean
 	key      string
-	reverse  bool
 	filter   string
 	typing   bool // the user is typing the filter
 	problems bool // show only agents with problems
 	rows     []*fleet.Row
-	selected string // ID
-	chosen   bool   // by the user; otherwise the first row is selected
-	offset   int    // first visible row
+	offset   int // first visible row
 }
 
-// New returns a screen without samples.
+// New returns a screen without frames.
 func New(cfg Config) *Model {
-	if cfg.Sort == "" {
-		cfg.Sort = "name"
-	}
-	return &Model{
-		cfg: cfg, board: fleet.NewBoard(cfg.Window, fleet.DefaultHistory), key: cfg.Sort,
-		width: 80, height: 24,
-	}
+	return &Model{cfg: cfg, board: fleet.NewBoard(cfg.Window), key: cfg.Sort, width: 80, height: 24}
 }
 
 // frameMsg is a frame, or why there is none.
@@ -88,7 +72,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-		m.arrange()
+		m.scroll(0)
 	case frameMsg:
 		switch {
 		case errors.Is(msg.err, io.EOF): // the end of a recording stays on the screen
@@ -103,35 +87,87 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.next
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
-	case tea.MouseWheelMsg:
-		switch msg.Button {
-		case tea.MouseWheelUp:
-			m.move(-3)
-		case tea.MouseWheelDown:
-			m.move(3)
-		}
 	}
 	return m, nil
 }
 
-// View draws the screen.
-func (m *Model) View() tea.View {
-	var s string
-	switch m.page {
-	case pageDetail:
-		s = m.detail()
-	case pageHelp:
-		s = m.help()
+// press handles a key.
+func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
+	switch key := k.String(); {
+	case key == "ctrl+c", key == "q" && !m.typing:
+		return tea.Quit
+	case m.typing:
+		m.typeFilter(key, k.Text)
+	case m.help:
+		m.help = false
 	default:
-		s = m.table()
+		m.command(key)
 	}
-	v := tea.NewView(s)
-	v.AltScreen = true
-	v.WindowTitle = "nixlring top " + m.cfg.Name
-	return v
+	return nil
 }
 
-// arrange filters and sorts the rows, and scrolls to the selected one.
+// command handles a key that is a command.
+func (m *Model) command(key string) {
+	switch key {
+	case "up", "k":
+		m.scroll(-1)
+	case "down", "j":
+		m.scroll(1)
+	case "pgup", "ctrl+b":
+		m.scroll(-m.body())
+	case "pgdown", "ctrl+f":
+		m.scroll(m.body())
+	case "home", "g":
+		m.scroll(-len(m.rows))
+	case "end", "G":
+		m.scroll(len(m.rows))
+	case "left", "h":
+		m.sortNext(-1)
+	case "right", "l":
+		m.sortNext(1)
+	case "space":
+		m.paused = !m.paused
+	case "?":
+		m.help = true
+	case "/":
+		m.typing = true
+	case "!":
+		m.problems = !m.problems
+	case "esc":
+		m.filter, m.problems = "", false
+	}
+	m.arrange()
+}
+
+// typeFilter handles a key while the user types the filter.
+func (m *Model) typeFilter(key, text string) {
+	switch key {
+	case "enter":
+		m.typing = false
+	case "esc":
+		m.typing, m.filter = false, ""
+	case "backspace":
+		_, n := utf8.DecodeLastRuneInString(m.filter)
+		m.filter = m.filter[:len(m.filter)-n]
+	default:
+		m.filter += text
+	}
+	m.arrange()
+}
+
+// sortNext sorts by the next visible column to the right, or with step -1 to the left.
+func (m *Model) sortNext(step int) {
+	var keys []string
+	for _, c := range m.layout() {
+		if c.sorts() {
+			keys = append(keys, c.key())
+		}
+	}
+	i := slices.Index(keys, m.key) // -1 if the column is hidden
+	m.key = keys[(max(i, 0)+step+len(keys))%len(keys)]
+}
+
+// arrange filters and sorts the rows.
 func (m *Model) arrange() {
 	m.rows = m.rows[:0]
 	for _, r := range m.board.Rows() {
@@ -139,47 +175,20 @@ func (m *Model) arrange() {
 			m.rows = append(m.rows, r)
 		}
 	}
-	Sort(m.rows, m.key, m.reverse)
-	if m.page == pageDetail && m.board.Row(m.selected) == nil {
-		m.page = pageTable // the agent was removed
-	}
-	m.scroll(m.position())
+	Sort(m.rows, m.key)
+	m.scroll(0)
 }
 
-// position returns the index of the selected row, or 0 if the row was removed or the user has selected none.
-func (m *Model) position() int {
-	if !m.chosen {
-		return 0
-	}
-	for i, r := range m.rows {
-		if r.ID == m.selected {
-			return i
-		}
-	}
-	return 0
-}
-
-// move moves the selection.
-func (m *Model) move(by int) { m.choose(m.position() + by) }
-
-// choose selects a row, which stays selected wherever it moves.
-func (m *Model) choose(row int) {
-	m.chosen = true
-	m.scroll(row)
-}
-
-// scroll selects a row and makes it visible.
-func (m *Model) scroll(to int) {
-	if len(m.rows) == 0 {
-		m.offset = 0
-		return
-	}
-	to = min(max(to, 0), len(m.rows)-1)
-	m.selected = m.rows[to].ID
-	body := m.body()
-	m.offset = min(max(m.offset, to-body+1), to)
-	m.offset = max(0, min(m.offset, len(m.rows)-body))
-}
+// scroll moves the visible rows.
+func (m *Model) scroll(by int) { m.offset = max(0, min(m.offset+by, len(m.rows)-m.body())) }
 
 // body returns the number of rows that fit on the screen.
-func (m *Model) body() int { return max(1, m.height-tableChrome) }
+func (m *Model) body() int { return max(1, m.height-chrome) }
+
+// View draws the screen.
+func (m *Model) View() tea.View {
+	v := tea.NewView(m.draw())
+	v.AltScreen = true
+	v.WindowTitle = "nixlring top " + m.cfg.Name
+	return v
+}

@@ -5,6 +5,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -13,223 +14,180 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// tableChrome is the number of lines on the page that aren't agents: two at the top, a
-// blank one, the titles, and two at the bottom.
-const tableChrome = 6
+// chrome is the number of lines that aren't agents: two at the top, a blank one, the titles, and two at the
+// bottom.
+const chrome = 6
 
-// table draws the page of all agents.
-func (m *Model) table() string {
-	var b strings.Builder
-	m.head(&b)
-	m.totals(&b)
-	b.WriteString("\n")
-	list := m.layout()
-	m.titles(&b, list)
-	body := m.body()
-	end := min(m.offset+body, len(m.rows))
-	lines := 0
-	for _, r := range m.rows[m.offset:end] {
-		m.row(&b, r, list)
-		lines++
+// draw draws the screen.
+func (m *Model) draw() string {
+	lines := []string{m.head(), m.totals(), ""}
+	columns := m.layout()
+	switch {
+	case m.help:
+		lines = append(lines, strings.Split("  "+strings.ReplaceAll(Help, "\n", "\n  "), "\n")...)
+	case len(m.rows) == 0:
+		lines = append(lines, m.titles(columns), "")
+		for _, line := range strings.Split(strings.TrimSpace(m.empty()), "\n") {
+			lines = append(lines, strings.Split("  "+strings.ReplaceAll(ansi.Wordwrap(line, max(20, m.width-4), ""), "\n", "\n  "), "\n")...)
+		}
+	default:
+		lines = append(lines, m.titles(columns))
+		for _, r := range m.rows[m.offset:min(m.offset+m.body(), len(m.rows))] {
+			lines = append(lines, m.row(r, columns))
+		}
 	}
-	if len(m.rows) == 0 {
-		lines += m.empty(&b, body)
+	lines = slices.Concat(lines, make([]string, m.height))[:max(0, m.height-2)]
+	lines = append(lines, m.status(), m.keys())
+	for i := range lines {
+		lines[i] = ansi.Truncate(lines[i], m.width, "…")
 	}
-	b.WriteString(strings.Repeat("\n", max(0, body-lines)))
-	m.status(&b)
-	m.keys(&b, [][2]string{
-		{"↑↓", "select"},
-		{"enter", "details"},
-		{"←→", "sort"},
-		{"/", "filter"},
-		{"?", "help"},
-		{"q", "quit"},
-		{"!", "problems only"},
-		{"r", "reverse"},
-		{"space", "pause"},
-	})
-	return b.String()
+	return strings.Join(lines[max(0, len(lines)-m.height):], "\n")
 }
 
-// head draws the first line: the directory, and how rates are measured.
-func (m *Model) head(b *strings.Builder) {
-	left := " " + strong.in("nixlring top") + "  " + units.Printable(m.cfg.Name)
+// sides returns a line with left-aligned text and, if it fits, right-aligned text.
+func (m *Model) sides(left, right string) string {
+	gap := m.width - ansi.StringWidth(left) - ansi.StringWidth(right)
+	if gap < 1 {
+		return left
+	}
+	return left + strings.Repeat(" ", gap) + right
+}
+
+var dot = dim.in(" · ")
+
+// head returns the first line: the directory, and how rates are measured.
+func (m *Model) head() string {
 	right := fmt.Sprintf("rates over %v", m.cfg.Window)
 	if at := m.board.At(); !at.IsZero() {
 		right += " · " + at.Format("15:04:05")
 	}
 	right = dim.in(right)
 	if m.paused {
-		right = warn.in("paused") + dim.in(" · ") + right
+		right = warn.in("paused") + dot + right
 	}
-	m.line(b, left, right+" ")
+	return m.sides(" "+strong.in("nixlring top")+"  "+units.Printable(m.cfg.Name), right+" ")
 }
 
-// totals draws the second line: the sum over all agents.
-func (m *Model) totals(b *strings.Builder) {
+// totals returns the second line: the sum over all agents.
+func (m *Model) totals() string {
 	s := m.board.Sum()
-	sep := dim.in(" · ")
-	agents := strong.in(units.Count(uint64(s.Agents))) + " agents"
+	parts := []string{strong.in(units.Count(uint64(s.Agents))) + " agents"}
 	if s.Agents == 1 {
-		agents = strong.in("1") + " agent"
+		parts[0] = strong.in("1") + " agent"
 	}
-	left := " " + agents
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if s.WithProblems > 0 {
-		left += sep + warn.in(fmt.Sprintf("%d with problems", s.WithProblems))
+		add("%s", warn.in(fmt.Sprintf("%d with problems", s.WithProblems)))
 	}
-	left += sep + "out " + strong.in(units.Throughput(s.Out)) + sep + "in " + strong.in(units.Throughput(s.In)) +
-		sep + strong.in(units.Rate(s.Completed)) + " transfers/s"
+	add("out %s", strong.in(units.Throughput(s.Out)))
+	add("in %s", strong.in(units.Throughput(s.In)))
+	add("%s transfers/s", strong.in(units.Rate(s.Completed)))
 	if p50 := fleet.Duration(s.Times.Quantile(0.5)); p50 != "" {
-		left += sep + "p50 " + strong.in(p50) + sep + "p99 " + strong.in(fleet.Duration(s.Times.Quantile(0.99)))
+		add("p50 %s", strong.in(p50))
+		add("p99 %s", strong.in(fleet.Duration(s.Times.Quantile(0.99))))
 	}
 	if s.Failures > 0 {
-		left += sep + warn.in(units.Rate(s.Failures)+" errors/s")
+		add("%s", warn.in(units.Rate(s.Failures)+" errors/s"))
 	}
 	if s.Memory > 0 {
-		left += sep + strong.in(units.Memory(s.Memory)) + " registered"
+		unknown := ""
 		if s.MemoryUnknown > 0 {
-			left += fmt.Sprintf(" (%d unknown)", s.MemoryUnknown)
+			unknown = fmt.Sprintf(" (%d unknown)", s.MemoryUnknown)
 		}
+		add("%s registered%s", strong.in(units.Memory(s.Memory)), unknown)
 	}
-	m.line(b, left, "")
+	return " " + strings.Join(parts, dot)
 }
 
-// line writes a line with left-aligned text and, if it fits, right-aligned text.
-func (m *Model) line(b *strings.Builder, left, right string) {
-	n, k := ansi.StringWidth(left), ansi.StringWidth(right)
-	switch {
-	case n > m.width:
-		b.WriteString(ansi.Truncate(left, m.width, "…"))
-	case right == "" || n+k+1 > m.width:
-		b.WriteString(left)
-	default:
-		b.WriteString(left + strings.Repeat(" ", m.width-n-k) + right)
-	}
-	b.WriteString("\n")
-}
-
-// titles draws the titles of the columns.
-func (m *Model) titles(b *strings.Builder, list []column) {
-	b.WriteString(strings.Repeat(" ", gutter))
-	for i, c := range list {
-		if i > 0 {
-			b.WriteString(strings.Repeat(" ", m.gap()))
-		}
+// titles returns the titles of the columns. An arrow marks the one that rows are sorted by.
+func (m *Model) titles(list []column) string {
+	cells := make([]string, 0, len(list))
+	for i := range list {
+		c := &list[i]
 		title, p := c.title, dim
-		if c.key == m.key {
-			p = strong
-			arrow := "▲"
-			if descending(m.key) != m.reverse {
-				arrow = "▼"
-			}
-			if c.right() {
-				title = arrow + title
-			} else {
-				title += arrow
-			}
+		switch {
+		case c.key() != m.key:
+		case c.right():
+			title, p = c.arrow()+title, strong
+		default:
+			title, p = title+c.arrow(), strong
 		}
-		p.put(b, fit(title, c.width, c.right()))
+		cells = append(cells, p.in(fit(title, c.width, c.right())))
 	}
-	b.WriteString("\n")
+	return strings.Repeat(" ", gutter) + strings.Join(cells, m.gap())
 }
 
-// row draws the line of one agent. If it has a problem, an exclamation mark is before its
+// row returns the line of one agent. If it has a problem, an exclamation mark is before its
 // name, which also works without colors and on narrow screens.
-func (m *Model) row(b *strings.Builder, r *fleet.Row, list []column) {
-	var line strings.Builder
-	selected := r.ID == m.selected
-	put := func(p paint, s string) {
-		if selected {
-			p = plain // the whole line is painted below
-		}
-		p.put(&line, s)
-	}
-	mark, p := "  ", plain
-	if r.Place > 0 {
-		mark, p = "! ", severity(r.Worst())
-	}
-	put(p, mark)
-	for i, c := range list {
-		if i > 0 {
-			put(plain, strings.Repeat(" ", m.gap()))
-		}
+func (m *Model) row(r *fleet.Row, list []column) string {
+	cells := make([]string, 0, len(list))
+	for i := range list {
+		c := &list[i]
 		text, p := c.text(r, c.width)
-		put(p, fit(text, c.width, c.right()))
+		cells = append(cells, p.in(fit(text, c.width, c.right())))
 	}
-	p = plain
-	if selected {
-		p = marked
+	mark := strings.Repeat(" ", gutter)
+	if r.Place > 0 {
+		mark = severity(r.Worst()).in("! ")
 	}
-	p.put(b, line.String())
-	b.WriteString("\n")
+	return mark + strings.Join(cells, m.gap())
 }
 
-// empty explains why there are no rows, in at most body lines.
-func (m *Model) empty(b *strings.Builder, body int) (lines int) {
-	text := m.cfg.Empty
+// empty explains why there are no rows.
+func (m *Model) empty() string {
 	switch err := m.board.Err(); {
-	case m.board.At().IsZero() && err == nil:
-		text = "loading…"
-	case len(m.board.Rows()) > 0 && m.filter == "":
-		text = "no agent has problems; esc shows all"
-	case len(m.board.Rows()) > 0 && m.problems:
-		text = fmt.Sprintf("no agent with problems has a name that contains %q; esc shows all", m.filter)
-	case len(m.board.Rows()) > 0:
-		text = fmt.Sprintf("no agent has a name that contains %q; esc shows all", m.filter)
 	case err != nil:
-		text = err.Error()
+		return err.Error()
+	case m.board.At().IsZero():
+		return "loading…"
+	case len(m.board.Rows()) > 0:
+		return "no agent matches"
 	}
-	b.WriteString("\n")
-	lines = 1
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		for part := range strings.SplitSeq(ansi.Wordwrap(line, max(20, m.width-4), ""), "\n") {
-			if lines < body {
-				b.WriteString("  " + part + "\n")
-				lines++
-			}
-		}
-	}
-	return lines
+	return m.cfg.Empty
 }
 
-// status draws the line before the last one: the filter while it is typed, a warning, or a
-// hint.
-func (m *Model) status(b *strings.Builder) {
+// selection says which agents are shown.
+func (m *Model) selection() string {
+	var which []string
+	if m.filter != "" {
+		which = append(which, fmt.Sprintf("name contains %q", m.filter))
+	}
+	if m.problems {
+		which = append(which, "with problems")
+	}
+	return fmt.Sprintf("%d of %d agents: %s; esc shows all", len(m.rows), len(m.board.Rows()), strings.Join(which, ", "))
+}
+
+// status returns the line before the last one: the filter while it is typed, a warning, or a hint.
+func (m *Model) status() string {
 	switch {
 	case m.typing:
-		b.WriteString(" filter: " + units.Printable(m.filter) + marked.in(" ") + "\n")
-		return
+		return " filter: " + units.Printable(m.filter) + marked.in(" ")
 	case len(m.board.Notes()) > 0:
-		m.line(b, " "+warn.in(units.Printable(m.board.Notes()[0])), "")
-		return
+		return " " + warn.in(units.Printable(m.board.Notes()[0]))
 	}
-	left := " top doesn't consume events; press ? for its limits"
+	left, right := " top doesn't consume events; for explanations of problems, use nixlring why", ""
 	if m.filter != "" || m.problems {
-		left = fmt.Sprintf(" %d of %d agents", len(m.rows), len(m.board.Rows()))
-		if m.filter != "" {
-			left += fmt.Sprintf(", name contains %q", m.filter)
-		}
-		if m.problems {
-			left += ", with problems"
-		}
-		left += "; esc shows all"
+		left = " " + m.selection()
 	}
-	right := ""
 	if body := m.body(); len(m.rows) > body {
 		right = fmt.Sprintf("%d–%d of %d ", m.offset+1, min(m.offset+body, len(m.rows)), len(m.rows))
 	}
-	m.line(b, dim.in(left), dim.in(right))
+	return m.sides(dim.in(left), dim.in(right))
 }
 
-// keys draws the last line, with the keys that fit. The help page lists all keys.
-func (m *Model) keys(b *strings.Builder, list [][2]string) {
-	line := ""
-	for _, k := range list {
-		next := line + " " + marked.in(" "+k[0]+" ") + " " + k[1] + " "
-		if ansi.StringWidth(next) > m.width {
-			break
-		}
-		line = next
+// keys returns the last line.
+func (m *Model) keys() (line string) {
+	for _, k := range [][2]string{
+		{"↑↓", "scroll"},
+		{"←→", "sort"},
+		{"/", "filter"},
+		{"!", "problems only"},
+		{"space", "pause"},
+		{"?", "columns"},
+		{"q", "quit"},
+	} {
+		line += " " + marked.in(k[0]) + " " + k[1] + " "
 	}
-	b.WriteString(line)
+	return line
 }

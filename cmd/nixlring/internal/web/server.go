@@ -49,7 +49,7 @@ type Page struct {
 }
 
 // New returns a page without frames. name is what is watched.
-func New(name string) *Page { return &Page{name: name, board: fleet.NewBoard(window, 0)} }
+func New(name string) *Page { return &Page{name: name, board: fleet.NewBoard(window)} }
 
 // Run takes frames until ctx is done. processes returns those that use NIXL; it may be nil.
 func (p *Page) Run(ctx context.Context, source fleet.Source, processes func() []diagnose.Process) {
