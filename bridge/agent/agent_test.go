@@ -38,7 +38,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 		}},
 		{"receive twice, the last without bytes and duration", func(a *agent.Agent) {
 			a.Transfer(ctx, agent.Receive, 1<<20, 3*us, 10*us)
-			a.Transfer(ctx, agent.Receive, -1, -us, -time.Hour)
+			a.Transfer(ctx, agent.Receive, 0, 0, 999*time.Nanosecond)
 		}, map[string]float64{
 			"nixl.transfer.io{nixl.transfer.direction=receive}":         1 << 20,
 			"nixl.transfer.requests{nixl.transfer.direction=receive}":   2,

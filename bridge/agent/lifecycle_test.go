@@ -53,6 +53,28 @@ func TestObservedSeriesEndWithClose(t *testing.T) {
 	}
 }
 
+// A value of 0 is a value, and negative ones count as 0.
+func TestLastValuesOfZeroAreReported(t *testing.T) {
+	b := newBackend()
+	a := b.agent(t)
+	a.Transfer(ctx, agent.Receive, -1, -us, -us)
+	a.MemoryDeregistered(ctx, -1)
+	want := map[string]float64{
+		"nixl.agent.up{}": 1, "nixl.memory.usage{}": 0,
+		"nixl.transfer.last.size{nixl.transfer.direction=receive}": 0, "nixl.transfer.last.duration{}": 0, "nixl.transfer.last.post_duration{}": 0,
+		"nixl.memory.last.size{nixl.memory.operation=deregister}": 0,
+	}
+	if d := cmp.Diff(want, observed(t, b)); d != "" {
+		t.Errorf("observed (-want +got):\n%s", d)
+	}
+	for _, h := range []string{semconv.TransferDuration.Name, semconv.TransferPostDuration.Name, semconv.TransferSize.Name} {
+		data := metrictest.Data[metricdata.Histogram[float64]](t, metrictest.Collect(t, b.reader), h)
+		if sum := data.DataPoints[0].Sum; sum != 0 {
+			t.Errorf("the sum of %s is %v", h, sum)
+		}
+	}
+}
+
 func TestRecreatedAgentContinuesTheCountersAndRestartsTheGauges(t *testing.T) {
 	b := newBackend()
 	first := b.agent(t)

@@ -20,8 +20,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
@@ -29,6 +31,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // The rows of the CSV file equal those of NIXL's CSV exporter: the category is an integer, and
@@ -180,20 +183,48 @@ func TestObserveLeavesEventsInTheRing(t *testing.T) {
 	}
 }
 
-func TestBoundsApply(t *testing.T) {
+// A point whose ring was opened during the collection ends a millisecond after its start, because
+// backends reject an empty interval.
+func TestPointsHaveTheTypeAndTheTimesOfTheirMetric(t *testing.T) {
 	dir := t.TempDir()
-	makeRing(t, dir, ringbuf.V3, ringbuf.NewEvent(ringbuf.TypeXferTime, 1_500_000))
-	w := newWorld(t, Config{Directories: []string{dir}, DurationBounds: []float64{1, 2}})
-	p := metrictest.Data[metricdata.Histogram[float64]](t, w.metrics(t), "nixl.transfer.duration").DataPoints[0]
-	if !slices.Equal(p.Bounds, []float64{1, 2}) || !slices.Equal(p.BucketCounts, []uint64{0, 1, 0}) {
-		t.Errorf("%+v", p)
+	makeRing(t, dir, ringbuf.V4,
+		ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5), ringbuf.NewEvent(ringbuf.TypeXferPostTime, 10), ringbuf.NewEvent(ringbuf.TypeXferTime, 1_500_000),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1))
+	w := newWorld(t, Config{Directories: []string{dir}, DurationBounds: []float64{1, 2}, clock: func() time.Time { return start }})
+	all := w.metrics(t)
+	name := attribute.String(semconv.AgentName, "a")
+	agent, transmit := attribute.NewSet(name), attribute.NewSet(name, attribute.String(semconv.Direction, semconv.Transmit))
+	at := start.Add(time.Millisecond)
+	sum := func(monotonic bool, set attribute.Set, v int64) metricdata.Aggregation {
+		return metricdata.Sum[int64]{
+			DataPoints:  []number{{Attributes: set, StartTime: start, Time: at, Value: v}},
+			Temporality: metricdata.CumulativeTemporality, IsMonotonic: monotonic,
+		}
+	}
+	extrema := metricdata.NewExtrema(1.5)
+	for metric, want := range map[string]metricdata.Aggregation{
+		"nixl.transfer.io":        sum(true, transmit, 4096),
+		"nixl.memory.usage":       sum(false, agent, 5),
+		"nixl.transfer.last.size": metricdata.Gauge[int64]{DataPoints: []number{{Attributes: transmit, StartTime: start, Time: at, Value: 4096}}},
+		"nixl.transfer.last.duration": metricdata.Gauge[float64]{DataPoints: []metricdata.DataPoint[float64]{
+			{Attributes: agent, StartTime: start, Time: at, Value: 1.5},
+		}},
+		"nixl.transfer.duration": metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []explicit{{
+			Attributes: agent, StartTime: start, Time: at, Count: 1, Sum: 1.5, Min: extrema, Max: extrema,
+			Bounds: []float64{1, 2}, BucketCounts: []uint64{0, 1, 0},
+		}}},
+	} {
+		m := metrictest.Find(t, all, metric)
+		i := slices.IndexFunc(semconv.NIXL(), func(m semconv.Metric) bool { return m.Name == metric })
+		catalog := semconv.NIXL()[i]
+		metricdatatest.AssertEqual(t, metricdata.Metrics{Name: metric, Description: catalog.Description, Unit: catalog.Unit, Data: want}, m)
 	}
 }
 
 func TestMissingDirectoryIsLoggedAndRetried(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	w := newWorld(t, Config{Directories: []string{dir}})
-	w.log.wait(t, "level=WARN", "telemetry directory can't be read", "path="+dir)
+	w.log.wait(t, "level=WARN", "telemetry directory can't be read", "path="+dir, "error=", "no such file or directory")
 	if err := w.Err(); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("Err: %v", err)
 	}

@@ -6,7 +6,6 @@ package session
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -109,12 +108,12 @@ func TestAnalyzeOfAMissingPathIsAnError(t *testing.T) {
 		filepath.Join(empty, "no-such-file.csv"): fs.ErrNotExist,
 		empty:                                    ErrNoSession,
 	} {
-		r, err := Analyze(path)
-		if !errors.Is(err, want) || r != nil {
-			t.Errorf("%s: %v, want %v", path, err, want)
-		}
-		if !strings.Contains(fmt.Sprint(err), path) {
-			t.Errorf("%q doesn't contain the path", err)
+		_, err := Analyze(path)
+		_, recoverErr := Recover(path, false)
+		for _, err := range []error{err, recoverErr} {
+			if !errors.Is(err, want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: %v, want %v", path, err, want)
+			}
 		}
 	}
 }
@@ -123,6 +122,7 @@ func TestReportWarns(t *testing.T) {
 	const noPackets = "Warning: the file has no packets"
 	for name, c := range map[string]struct{ csv, json, want string }{
 		"no bytes":               {"", "", noPackets},
+		"byte order mark":        {"\uFEFF" + headerLine, "", noPackets},
 		"header with CRLF":       {strings.ReplaceAll(headerLine, "\n", "\r\n"), "", noPackets},
 		"part of a header":       {headerLine[:30], "", noPackets},
 		"header without its end": {strings.TrimSpace(headerLine), "", noPackets},

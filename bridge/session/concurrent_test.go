@@ -4,7 +4,6 @@
 package session
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,84 +20,60 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-// With several goroutines, each row is complete, is written once, and is in the order
-// of timestamps. Totals and metrics include all packets.
-func TestConcurrentRecordsAreComplete(t *testing.T) {
-	reader := sdkmetric.NewManualReader()
-	s := openTest(t, t.TempDir(), WithClock(time.Now),
-		WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
-	const goroutines, each, total = 16, 500, 16 * 500
-	packet := func(id int) Packet {
+// Several goroutines record until the session is closed. Each recorded packet has a complete
+// row, in the order of timestamps, and totals and metrics include it.
+func TestConcurrentRecordsAreCompleteUntilClose(t *testing.T) {
+	packet := func(id int64) Packet {
 		return Packet{
-			ID: int64(id), Layer: id / each, Operation: layerOperations[id%5].operation, Device: []string{CPU, IGPU}[id%2],
+			ID: id, Layer: int(id % 7), Operation: layerOperations[id%5].operation, Device: []string{CPU, IGPU}[id%2],
 			Duration: time.Duration(id) * time.Microsecond, Err: textError(strings.Repeat(fmt.Sprintf("%d, ", id), 100)),
 		}
 	}
-	var wg sync.WaitGroup
-	for g := range goroutines {
-		wg.Go(func() {
-			for i := range each {
-				if err := s.Record(t.Context(), packet(g*each+i)); err != nil {
-					t.Error(err)
-				}
-				s.AddGeneratedTokens(t.Context(), 1)
-				_ = s.Summary()
-			}
-		})
-	}
-	wg.Wait()
-	closeTest(t, s)
-	rows := rowsOf(t, read(t, s.files.csv))
-	if !slices.IsSortedFunc(rows, func(a, b Row) int { return a.Time.Compare(b.Time) }) {
-		t.Error("the rows are not in the order of their timestamps")
-	}
-	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.PacketID, b.PacketID) })
-	equal(t, total, len(rows))
-	for i, r := range rows {
-		want := packet(i)
-		equal(t, Row{Time: r.Time, Device: want.Device, Worker: r.Worker, Duration: want.Duration, PacketID: want.ID, Layer: want.Layer, Operation: want.Operation, Error: want.Err.Error()}, r)
-	}
-	sum := s.Summary()
-	equal(t, []int64{total, total, total}, []int64{sum.FailedPackets, sum.TokensGenerated, packetsCounted(t, reader)})
-}
-
-// Packets recorded before Close are in the file. Later ones are rejected.
-func TestCloseDuringConcurrentRecordsLosesNoRow(t *testing.T) {
-	for range 20 {
-		s := openTest(t, t.TempDir(), WithClock(time.Now))
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		var recorded int
-		for range 4 {
-			wg.Go(func() {
+	for range 10 {
+		s, reader := openMeasured(t, WithClock(time.Now))
+		var recording sync.WaitGroup
+		var ids, recorded atomic.Int64
+		for range 8 {
+			recording.Go(func() {
 				for {
-					err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU})
+					err := s.Record(t.Context(), packet(ids.Add(1)))
 					if errors.Is(err, os.ErrClosed) {
 						return
 					}
-					mu.Lock()
-					recorded++
-					mu.Unlock()
 					if err != nil {
 						t.Error(err)
 					}
+					recorded.Add(1)
+					s.AddGeneratedTokens(t.Context(), 1)
 				}
 			})
 		}
-		for s.Summary().TotalPackets < 50 {
+		for s.Summary().TotalPackets < 500 {
 			runtime.Gosched()
 		}
 		for range 2 {
-			wg.Go(func() {
+			recording.Go(func() {
 				if err := s.Close(); err != nil {
 					t.Error(err)
 				}
 			})
 		}
-		wg.Wait()
-		if rows := rowsOf(t, read(t, s.files.csv)); len(rows) != recorded {
-			t.Fatalf("%d rows, %d packets were recorded", len(rows), recorded)
+		recording.Wait()
+		rows := rowsOf(t, read(t, s.files.csv))
+		if !slices.IsSortedFunc(rows, func(a, b Row) int { return a.Time.Compare(b.Time) }) {
+			t.Error("the rows are not in the order of their timestamps")
 		}
+		seen := make(map[int64]bool)
+		for _, r := range rows {
+			p := packet(r.PacketID)
+			want := Row{r.Time, p.Device, r.Worker, p.Duration, p.ID, p.Layer, p.Operation, false, 0, p.Err.Error()}
+			if r != want {
+				t.Fatalf("row %+v, want %+v", r, want)
+			}
+			seen[r.PacketID] = true
+		}
+		n := recorded.Load()
+		equal(t, []int64{n, n, n, n}, []int64{int64(len(rows)), int64(len(seen)), s.Summary().FailedPackets, packetsCounted(t, reader)})
 	}
 }
 

@@ -21,12 +21,12 @@ import (
 )
 
 // openMeasured opens a session whose metrics can be read.
-func openMeasured(t *testing.T) (*Session, sdkmetric.Reader) {
+func openMeasured(t *testing.T, opts ...Option) (*Session, sdkmetric.Reader) {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()
 	// Without a limit of the SDK, a session reports everything.
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithCardinalityLimit(0))
-	return openTest(t, t.TempDir(), WithMeterProvider(provider)), reader
+	return openTest(t, t.TempDir(), append(opts, WithMeterProvider(provider))...), reader
 }
 
 // values returns the values of counters and the counts of histograms, by name and

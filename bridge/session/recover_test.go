@@ -103,15 +103,6 @@ func TestRecoverOverwritesOnlyOnRequest(t *testing.T) {
 	}
 }
 
-func TestRecoverWithoutASessionIsAnError(t *testing.T) {
-	if _, err := Recover(t.TempDir(), false); !errors.Is(err, ErrNoSession) {
-		t.Errorf("in an empty directory: %v", err)
-	}
-	if _, err := Recover(filepath.Join(t.TempDir(), "x.csv"), false); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without the file: %v", err)
-	}
-}
-
 func TestCSVTruncatedAtAnyByteIsReadUpToTheLastCompleteRow(t *testing.T) {
 	rows := []string{
 		"1.500000,cpu,w,1.000,1,0,op,True,0.00,\n",

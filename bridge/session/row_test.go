@@ -6,7 +6,6 @@ package session
 import (
 	"errors"
 	"math"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,15 +83,6 @@ func TestInvalidRowsAreReportedAndSkipped(t *testing.T) {
 	}
 }
 
-func TestByteOrderMarkIsIgnored(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.csv")
-	write(t, path, "\uFEFF"+read(t, upstreamPath("test_session.csv")))
-	r, err := Analyze(path)
-	must.OK(t, err)
-	equal(t, int64(5), r.Summary.TotalPackets)
-	equal(t, int64(0), r.SkippedRows)
-}
-
 // Whatever a program records, the report includes each row, with its values on one line.
 func TestEveryRecordedPacketIsRead(t *testing.T) {
 	s := openTest(t, t.TempDir())
@@ -118,33 +108,5 @@ func TestEveryRecordedPacketIsRead(t *testing.T) {
 	}
 	if lines := strings.Count(read(t, s.files.csv), "\n"); lines != 9 {
 		t.Errorf("%d lines, want 9", lines)
-	}
-}
-
-// Line breaks and commas in errors don't change the numbers of tools that split lines
-// and fields.
-func TestLineToolsGiveCorrectNumbers(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	for i := range 1000 {
-		p := Packet{ID: int64(i), Layer: i % 2, Operation: "expert_ffn", Device: IGPU, Duration: time.Duration(1+i%2) * time.Millisecond}
-		if i%100 == 0 {
-			p.Err = textError("device lost,\r\ncode \"7\",\nreset")
-		}
-		recordAll(t, s, p)
-	}
-	closeTest(t, s)
-	for command, want := range map[string]string{
-		`awk -F',' 'NR>1 {print $2}' s.csv | sort | uniq -c`:           "1000 igpu",
-		`awk -F',' 'NR>1 {print $4, $7}' s.csv | sort -rn | head -n 1`: "2.000 expert_ffn",
-		`wc -l < s.csv`: "1001",
-		`awk -F',' 'NR>1 {if($8=="True") s++; t++} END {print s/t*100"%"}' s.csv`: "99%",
-		`grep -c "False" s.csv`: "10",
-	} {
-		sh := exec.CommandContext(t.Context(), "sh", "-c", command)
-		sh.Dir = filepath.Dir(s.files.csv)
-		out, err := sh.CombinedOutput()
-		if got := strings.TrimSpace(string(out)); err != nil || got != want {
-			t.Errorf("%s: %q, want %q; %v", command, got, want, err)
-		}
 	}
 }

@@ -211,18 +211,3 @@ func TestClosedSessionRejectsPackets(t *testing.T) {
 	now := s.Summary()
 	equal(t, written, &now)
 }
-
-func TestNegativeNumbersCountAsZero(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	recordAll(t, s, Packet{Operation: "a", Device: CPU, Duration: -time.Second, Memory: -1})
-	s.AddPromptTokens(t.Context(), -1)
-	s.AddGeneratedTokens(t.Context(), -1)
-	s.AddContentionEvents(t.Context(), -1)
-	got := s.Summary()
-	if got.TotalCPUTimeMS != 0 || got.PromptTokens != 0 || got.TokensGenerated != 0 || got.ContentionEvents != 0 {
-		t.Errorf("got %+v", got)
-	}
-	if r := rowsOf(t, read(t, s.files.csv))[0]; r.Duration != 0 || r.MemoryMB != 0 {
-		t.Errorf("the row is %+v", r)
-	}
-}

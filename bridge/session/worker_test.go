@@ -33,13 +33,3 @@ func TestWorkerIsDerivedFromOperationAndDevice(t *testing.T) {
 		}
 	}
 }
-
-func TestDerivedWorkerIsThatOfRealSessions(t *testing.T) {
-	for _, name := range upstream {
-		for _, r := range rowsOf(t, read(t, upstreamPath(name+".csv"))) {
-			if got := worker(r.Operation, r.Device, r.Layer); got != r.Worker {
-				t.Errorf("%s: worker of packet %d is %s, want %s", name, r.PacketID, got, r.Worker)
-			}
-		}
-	}
-}
