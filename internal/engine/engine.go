@@ -26,21 +26,10 @@ type Engine struct {
 	cfg      Config
 	shape    *tally.Shape
 	reporter *notice.Reporter
-	loop     *drain.Loop // nil before Start
-	sources  []source
-	watchers map[string]source // the sources that discover directories, by name
+	loop     *drain.Loop                  // nil before Start
+	sources  map[string]*discover.Watcher // directories, processes and kubelet
 
 	refreshed atomic.Bool // by the first collection
-}
-
-// source discovers rings and stores.
-type source interface {
-	Start()
-	Refresh(done func())
-	Stores(add func([]drain.Snapshot), done func())
-	Cancel()
-	Stop(ctx context.Context) error
-	State() discover.State
 }
 
 // New checks the configuration. Nothing is opened before [Engine.Start].
@@ -50,7 +39,7 @@ func New(cfg Config) (*Engine, error) {
 	if err := errors.Join(cfg.Check(), errShape); err != nil {
 		return nil, err
 	}
-	return &Engine{cfg: cfg, shape: shape, watchers: make(map[string]source)}, nil
+	return &Engine{cfg: cfg, shape: shape, sources: make(map[string]*discover.Watcher)}, nil
 }
 
 // Watch sets what receives transfers and errors; see [Handler]. It must come before [Engine.Start].
@@ -84,17 +73,13 @@ func (e *Engine) Start(storage Storage) error {
 		}
 	}
 	if len(e.cfg.Directories) > 0 {
-		e.watch("", common, discover.Configured(e.cfg.Directories, e.cfg.PodUID, e.cfg.IdentifyBy), 0)
+		e.watch("directories", common, discover.Configured(e.cfg.Directories, e.cfg.PodUID, e.cfg.IdentifyBy))
 	}
 	if k := e.cfg.Kubelet; k != nil {
-		volumes := common
-		volumes.CloseExited = !e.cfg.Observe
-		e.watch("kubelet", volumes, k.Finder(e.cfg.IdentifyBy), discover.DefaultInterval)
+		e.watch("kubelet", common, k.Finder(e.cfg.IdentifyBy))
 	}
 	if p := e.cfg.Processes; p != nil {
-		mounts := common
-		mounts.Hold = true
-		e.watch("processes", mounts, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...), p.Interval)
+		e.watch("processes", common, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...))
 	}
 	for _, s := range e.sources {
 		s.Start()
@@ -102,17 +87,13 @@ func (e *Engine) Start(storage Storage) error {
 	return nil
 }
 
-// watch adds a source. Its name is empty if its directories are configured.
-func (e *Engine) watch(name string, common discover.Config, f discover.Finder, interval time.Duration) {
-	cfg := discover.WatcherConfig{Config: common, Finder: f, Interval: interval}
-	if searched := e.cfg.Telemetry.Searched; searched != nil && name != "" {
+// watch adds a source.
+func (e *Engine) watch(name string, cfg discover.Config, f discover.Finder) {
+	cfg.Finder = f
+	if searched := e.cfg.Telemetry.Searched; searched != nil && f.Interval > 0 {
 		cfg.Searched = func(took time.Duration) { searched(name, took) }
 	}
-	w := discover.NewWatcher(cfg, e.loop.Send, e.reporter)
-	e.sources = append(e.sources, w)
-	if name != "" {
-		e.watchers[name] = w
-	}
+	e.sources[name] = discover.NewWatcher(cfg, e.loop.Send, e.reporter)
 }
 
 // Collect drains all rings, reads all stores, and returns the totals of all agents, by ID;
@@ -142,12 +123,12 @@ const (
 
 // Refresh discovers the rings and stores that currently exist, so that the next collection
 // includes them. It waits for a second or a quarter of ctx's time, whichever is less.
-func (e *Engine) Refresh(ctx context.Context) { e.ask(ctx, askTimeout, source.Refresh) }
+func (e *Engine) Refresh(ctx context.Context) { e.ask(ctx, askTimeout, (*discover.Watcher).Refresh) }
 
 // finish is like Refresh, but cancels a search that takes too long. What it didn't find is
 // left to the next process.
 func (e *Engine) finish(ctx context.Context) {
-	if !e.ask(ctx, lastSearch, source.Refresh) {
+	if !e.ask(ctx, lastSearch, (*discover.Watcher).Refresh) {
 		for _, s := range e.sources {
 			s.Cancel()
 		}
@@ -164,15 +145,14 @@ func (e *Engine) stores(ctx context.Context) []Snapshot {
 		defer mu.Unlock()
 		all = append(all, some...)
 	}
-	e.ask(ctx, askTimeout-lastSearch, func(s source, done func()) { s.Stores(add, done) })
+	e.ask(ctx, askTimeout-lastSearch, func(w *discover.Watcher) { w.Stores(add) })
 	mu.Lock()
 	defer mu.Unlock()
 	return slices.Clone(all) // add may still be called
 }
 
-// ask calls a method of all sources, and waits until all have called done. It reports false
-// if that takes too long.
-func (e *Engine) ask(ctx context.Context, timeout time.Duration, method func(s source, done func())) bool {
+// ask calls a method of all sources, and reports false if that takes too long.
+func (e *Engine) ask(ctx context.Context, timeout time.Duration, method func(*discover.Watcher)) bool {
 	if end, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(end)/4)
 	}
@@ -180,7 +160,10 @@ func (e *Engine) ask(ctx context.Context, timeout time.Duration, method func(s s
 	defer cancel()
 	done := make(chan struct{}, len(e.sources))
 	for _, s := range e.sources {
-		method(s, func() { done <- struct{}{} })
+		go func() {
+			method(s)
+			done <- struct{}{}
+		}()
 	}
 	for range e.sources {
 		select {
@@ -206,7 +189,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 	errs := make([]error, 2+len(e.sources))
 	errs[0] = e.loop.Stop(ctx)
 	var ends sync.WaitGroup
-	for i, s := range e.sources {
+	for i, s := range slices.Collect(maps.Values(e.sources)) {
 		ends.Go(func() { errs[2+i] = s.Stop(ctx) })
 	}
 	ends.Go(func() { errs[1] = e.loop.StopSaving(ctx) })
@@ -229,20 +212,16 @@ type State struct {
 // State returns the state of discovery. It never blocks.
 func (e *Engine) State() State {
 	s := State{Refused: make(map[string]discover.Refusal), Directories: make(map[string]int)}
-	for name, w := range e.watchers {
-		s.Directories[name] = w.State().Directories
-	}
-	for _, source := range e.sources {
-		s.add(source.State())
+	for name, source := range e.sources {
+		one := source.State()
+		s.Open += one.Open
+		if name != "directories" {
+			s.Directories[name] = one.Directories
+		}
+		maps.Copy(s.Refused, one.Refused)
+		s.Missing = append(s.Missing, one.Missing...)
 	}
 	return s
-}
-
-// add adds the state of one source.
-func (s *State) add(one discover.State) {
-	s.Open += one.Open
-	maps.Copy(s.Refused, one.Refused)
-	s.Missing = append(s.Missing, one.Missing...)
 }
 
 // Err returns an error if a directory can't be read, or if no ring or store can be

@@ -8,6 +8,7 @@ package engine
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/processtest"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
@@ -99,37 +101,34 @@ func TestStoresOfContainerAreCollectedAfterItsExit(t *testing.T) {
 	must.OK(t, h.Stop(context.Background()))
 }
 
-// slowSource is a source whose search ends only when it is canceled.
-type slowSource struct {
-	source
-
-	calls    []string
-	searched func() // done of the search
-}
-
-func (s *slowSource) Refresh(done func()) { s.calls, s.searched = append(s.calls, "search"), done }
-
-func (s *slowSource) Cancel() {
-	s.calls = append(s.calls, "cancel")
-	s.searched()
-}
-
-func (s *slowSource) Stores(_ func([]drain.Snapshot), done func()) {
-	s.calls = append(s.calls, "read")
-	done()
-}
-
 func TestLastCollectionCancelsSlowSearch(t *testing.T) {
-	h, err := New(Config{Directories: []string{t.TempDir()}})
+	dir := t.TempDir()
+	h, err := New(Config{Directories: []string{dir}})
 	must.OK(t, err)
 	must.OK(t, h.Start(nil))
-	slow := &slowSource{source: h.sources[0]}
-	h.sources[0] = slow
+	must.OK(t, h.sources["directories"].Stop(t.Context()))
+	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+	must.OK(t, err)
+	defer w.Close()
+	found := discover.Configured([]string{dir}, "", nil)
+	gate := make(chan struct{})
+	slow := discover.NewWatcher(discover.Config{Finder: discover.Finder{Find: func(now time.Time) (map[string]discover.Location, error) {
+		all, err := found.Find(now)
+		for key, l := range all {
+			open := l.OpenDir
+			l.OpenDir = func(name string) (*files.Dir, error) {
+				<-gate
+				return open(name)
+			}
+			all[key] = l
+		}
+		return all, err
+	}}}, func(m drain.Message) { t.Errorf("%+v is sent after the search was canceled", m) }, h.reporter)
+	slow.Start()
+	h.sources["directories"] = slow
 	if _, err := h.Collect(t.Context(), true); err != nil {
 		t.Error(err)
 	}
-	if d := cmp.Diff([]string{"search", "cancel", "read"}, slow.calls); d != "" {
-		t.Errorf("calls (-want +got)\n%s", d)
-	}
+	close(gate)
 	must.OK(t, h.Stop(context.Background()))
 }

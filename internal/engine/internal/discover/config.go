@@ -14,8 +14,10 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Config configures all directories of a [Watcher].
+// Config configures a [Watcher] and all its directories.
 type Config struct {
+	Finder
+
 	Include     []string // doublestar patterns, relative to the directory; * if empty
 	Exclude     []string
 	Observe     bool         // open rings without locking or changing them
@@ -23,16 +25,8 @@ type Config struct {
 	Resource    Resource     // of all agents
 	Stores      *StoreConfig // how stores are read; nil if they are ignored
 
-	// Hold keeps a directory open between walks, because opening it takes many system calls.
-	// An open directory prevents unmounting its file system in this mount namespace.
-	Hold bool
-	// CloseExited closes rings soon after their agents have exited, because an open ring
-	// prevents unmounting its volume.
-	CloseExited bool
-
-	Now func() time.Time // the clock; time.Now if nil
-
-	discovered bool // the directories aren't configured
+	Now      func() time.Time         // the clock; time.Now if nil
+	Searched func(took time.Duration) // receives the duration of each search; may be nil
 }
 
 func (c Config) withDefaults() Config {
@@ -42,6 +36,7 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.CloseExited = c.CloseExited && !c.Observe // an observer leaves the ring to its consumer
 	return c
 }
 

@@ -48,7 +48,10 @@ const maxPods = 4096
 
 // Finder returns a Finder that finds the volumes.
 func (k Kubelet) Finder(by IdentifyBy) Finder {
-	return Finder{Name: k.Pods, Find: func(time.Time) (map[string]Location, error) { return k.find(by) }}
+	return Finder{
+		Name: k.Pods, Interval: DefaultInterval, CloseExited: true,
+		Find: func(time.Time) (map[string]Location, error) { return k.find(by) },
+	}
 }
 
 func (k Kubelet) find(by IdentifyBy) (map[string]Location, error) {

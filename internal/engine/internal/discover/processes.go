@@ -103,7 +103,7 @@ func (p Processes) Finder(by IdentifyBy, reserved ...string) Finder {
 			Attributes: p.Attributes, Reserved: slices.AppendSeq(reserved, maps.Values(p.EnvAttributes)),
 		}),
 	}
-	return Finder{Name: p.Proc, Find: f.find}
+	return Finder{Name: p.Proc, Find: f.find, Interval: p.Interval, Hold: true}
 }
 
 type processes struct {

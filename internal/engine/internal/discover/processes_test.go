@@ -33,8 +33,8 @@ type machine struct {
 func newMachine(t *testing.T, by IdentifyBy) *machine {
 	t.Helper()
 	host := processtest.New(t)
-	x := newPods(t, func(c *WatcherConfig) {
-		c.Finder = Processes{Proc: host.Proc, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"}}.Finder(by)
+	x := newPods(t, func(c *Config) {
+		c.Finder = Processes{Proc: host.Proc, Interval: time.Hour, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"}}.Finder(by)
 	})
 	return &machine{x, host}
 }

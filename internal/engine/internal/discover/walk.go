@@ -245,7 +245,7 @@ func (w *walk) report(truncated bool) {
 			Kind: notice.DirectoryCut, Level: slog.LevelWarn, Path: w.at.Path, Err: over.Err,
 			Text: "some files in this directory are ignored; give agents their own directory",
 		})
-	case w.seen > 0 && !w.matched && !w.cfg.discovered && !w.unmatched:
+	case w.seen > 0 && !w.matched && w.cfg.Interval == 0 && !w.unmatched:
 		w.unmatched = true
 		w.Directory.report(notice.Notice{
 			Kind: notice.PatternsUnmatched, Level: slog.LevelInfo, Path: w.at.Path,

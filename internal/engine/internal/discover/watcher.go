@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
@@ -30,7 +29,15 @@ type Finder struct {
 	// Find returns all directories that exist, by a key that identifies each, or nil
 	// if the search failed. If only a part of the search failed, it returns an error
 	// and the directories that it found. It may block.
-	Find func(now time.Time) (map[string]Location, error)
+	Find     func(now time.Time) (map[string]Location, error)
+	Interval time.Duration // between searches; zero if the directories are configured
+
+	// Hold keeps a directory open between walks, because opening it takes many system calls.
+	// An open directory prevents unmounting its file system in this mount namespace.
+	Hold bool
+	// CloseExited closes rings soon after their agents have exited, because an open ring
+	// prevents unmounting its volume.
+	CloseExited bool
 }
 
 // Location is a directory of rings that a [Finder] has found. Its functions are safe for
@@ -91,26 +98,15 @@ func Configured(dirs []string, pod string, by IdentifyBy) Finder {
 	}}
 }
 
-// WatcherConfig configures a [Watcher]. Config applies to each directory that the
-// Finder finds.
-type WatcherConfig struct {
-	Config
-
-	Finder   Finder
-	Interval time.Duration // between searches; zero if the directories are configured
-	// Searched receives the duration of each search; it may be nil.
-	Searched func(took time.Duration)
-}
-
 // Watcher watches the directories that a [Finder] finds. It runs a [Directory] for
 // each of them, so a directory that hangs delays no other.
 type Watcher struct {
-	cfg       WatcherConfig
-	send      func(drain.Message)
-	notices   *notice.Reporter
-	refreshes chan func() // functions to call after the next search
-	cancel    context.CancelFunc
-	ended     chan struct{}
+	cfg      Config
+	send     func(drain.Message)
+	notices  *notice.Reporter
+	searches chan chan struct{} // requests to search; they are closed afterwards
+	cancel   context.CancelFunc
+	ended    chan struct{}
 
 	mu      sync.Mutex
 	watched map[string]*Directory // by the finder's key
@@ -129,12 +125,10 @@ type State struct {
 
 // NewWatcher returns a Watcher. It passes messages to send. Nothing is opened before
 // Start.
-func NewWatcher(cfg WatcherConfig, send func(drain.Message), notices *notice.Reporter) *Watcher {
-	cfg.Config = cfg.Config.withDefaults()
-	cfg.discovered = cfg.Interval > 0
+func NewWatcher(cfg Config, send func(drain.Message), notices *notice.Reporter) *Watcher {
 	return &Watcher{
-		cfg: cfg, send: send, notices: notices,
-		refreshes: make(chan func()), ended: make(chan struct{}), watched: make(map[string]*Directory),
+		cfg: cfg.withDefaults(), send: send, notices: notices,
+		searches: make(chan chan struct{}), ended: make(chan struct{}), watched: make(map[string]*Directory),
 	}
 }
 
@@ -154,12 +148,12 @@ func (w *Watcher) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case afterwards := <-w.refreshes:
+		case searched := <-w.searches:
 			w.search(ctx)
-			afterwards()
+			close(searched)
 		case <-timer.C:
 			w.search(ctx)
-			if w.cfg.discovered {
+			if w.cfg.Interval > 0 {
 				timer.Reset(w.cfg.Interval)
 			}
 		case <-hangs.C:
@@ -173,7 +167,7 @@ func (w *Watcher) run(ctx context.Context) {
 // search starts to watch new directories, and abandons removed ones.
 func (w *Watcher) search(ctx context.Context) {
 	began := w.cfg.Now()
-	found, err := w.cfg.Finder.Find(began)
+	found, err := w.cfg.Find(began)
 	if w.cfg.Searched != nil {
 		w.cfg.Searched(w.cfg.Now().Sub(began))
 	}
@@ -219,7 +213,7 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 		}
 	}
 	if !h.Isolated() || same < maxDirectories {
-		d := newDirectory(w.cfg.Config, l, w.send, w.notices)
+		d := newDirectory(w.cfg, l, w.send, w.notices)
 		d.start()
 		w.watched[key] = d
 		return
@@ -228,7 +222,7 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 	w.refused[l.Path] = Refusal{Reason: "budget", Err: err}
 	if _, reported := before[l.Path]; !reported {
 		w.notices.Report(notice.Notice{
-			Kind: notice.BudgetReached, Level: slog.LevelWarn, Path: w.cfg.Finder.Name, Pod: h.Pod, Container: h.Container, Err: err,
+			Kind: notice.BudgetReached, Level: slog.LevelWarn, Path: w.cfg.Name, Pod: h.Pod, Container: h.Container, Err: err,
 			Text: "not all directories are watched, and the events in the others aren't counted",
 		})
 	}
@@ -240,7 +234,7 @@ func (w *Watcher) reportSearch(err error) {
 	before := w.missing
 	w.missing = err
 	w.mu.Unlock()
-	n := notice.Notice{Path: w.cfg.Finder.Name, Level: slog.LevelWarn, Err: err}
+	n := notice.Notice{Path: w.cfg.Name, Level: slog.LevelWarn, Err: err}
 	switch {
 	case err != nil && before == nil:
 		n.Kind, n.Text = notice.DiscoveryFailed, "discovery of agents is incomplete"
@@ -252,48 +246,33 @@ func (w *Watcher) reportSearch(err error) {
 	w.notices.Report(n)
 }
 
-// Refresh searches, walks all directories, searches for the processes of new rings, and then
-// calls done. All messages about what it finds are sent before that.
-func (w *Watcher) Refresh(done func()) {
-	attribute := func() {
-		w.each(func(d *Directory, done func()) { d.request(d.attribute, done) }, done)
-	}
-	refresh := func() {
-		w.each(func(d *Directory, done func()) { d.request(d.refresh, done) }, func() { w.searchFirst(attribute, done) })
-	}
-	w.searchFirst(refresh, done)
-}
-
-// searchFirst searches and then calls next, or calls done if the searches have ended.
-func (w *Watcher) searchFirst(next, done func()) {
-	go func() {
+// Refresh searches, walks all directories, and searches for the processes of new rings. All messages
+// about what it finds are sent when it returns.
+func (w *Watcher) Refresh() {
+	for _, fn := range []func(*Directory){(*Directory).refresh, (*Directory).attribute} {
+		searched := make(chan struct{})
 		select {
-		case w.refreshes <- next:
+		case w.searches <- searched:
+			<-searched
 		case <-w.ended:
-			done()
 		}
-	}()
+		w.all(func(d *Directory, done func()) { d.request(func() { fn(d) }, done) })
+	}
 }
 
-// Stores reads all stores, passes their snapshots to add, and then calls done. It may call add
-// concurrently.
-func (w *Watcher) Stores(add func([]drain.Snapshot), done func()) {
-	w.each(func(d *Directory, done func()) { d.readStores(add, done) }, done)
+// Stores reads all stores, and passes their snapshots to add, also concurrently.
+func (w *Watcher) Stores(add func([]drain.Snapshot)) {
+	w.all(func(d *Directory, done func()) { d.readStores(add, done) })
 }
 
-// each calls fn for all directories. It calls done when all of them have called theirs.
-func (w *Watcher) each(fn func(*Directory, func()), done func()) {
-	all := w.directories()
-	left := int64(len(all)) + 1
-	one := func() {
-		if atomic.AddInt64(&left, -1) == 0 {
-			done()
-		}
+// all calls fn for all directories, and waits until all of them have called done.
+func (w *Watcher) all(fn func(d *Directory, done func())) {
+	var left sync.WaitGroup
+	for _, d := range w.directories() {
+		left.Add(1)
+		fn(d, left.Done)
 	}
-	for _, d := range all {
-		fn(d, one)
-	}
-	one()
+	left.Wait()
 }
 
 // directories returns the watched directories, and the removed ones whose rings aren't closed yet.
@@ -323,7 +302,7 @@ func (w *Watcher) Stop(ctx context.Context) error {
 	select {
 	case <-w.ended:
 	case <-ctx.Done():
-		err = fmt.Errorf("stop discovering agents in %s: %w", w.cfg.Finder.Name, ctx.Err())
+		err = fmt.Errorf("stop discovering agents in %s: %w", w.cfg.Name, ctx.Err())
 	}
 	all := w.directories()
 	errs := make([]error, len(all))

@@ -30,14 +30,11 @@ type pods struct {
 	watcher *Watcher
 }
 
-func newPods(t *testing.T, change func(*WatcherConfig)) *pods {
+func newPods(t *testing.T, change func(*Config)) *pods {
 	t.Helper()
 	x := newFixture(t)
-	cfg := WatcherConfig{
-		Config:   Config{Now: x.clock},
-		Finder:   Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy),
-		Interval: time.Hour, // tests call look
-	}
+	cfg := Config{Finder: Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy), Now: x.clock}
+	cfg.Interval = time.Hour // tests call look
 	if change != nil {
 		change(&cfg)
 	}
@@ -67,9 +64,7 @@ func (p *pods) agent(pod, volume, name string) *ringbuf.Writer {
 func (p *pods) look() {
 	p.t.Helper()
 	p.advance(4 * lookInterval)
-	done := make(chan struct{})
-	p.watcher.Refresh(func() { close(done) })
-	<-done
+	p.watcher.Refresh()
 }
 
 func (p *pods) opened() map[string]drain.Agent {
@@ -89,9 +84,9 @@ func (p *pods) opened() map[string]drain.Agent {
 
 func TestWatcherSearchesAgainAfterItsInterval(t *testing.T) {
 	searches := make(chan struct{})
-	newPods(t, func(c *WatcherConfig) {
+	newPods(t, func(c *Config) {
 		c.Interval = time.Millisecond
-		c.Finder.Find = func(time.Time) (map[string]Location, error) {
+		c.Find = func(time.Time) (map[string]Location, error) {
 			select {
 			case searches <- struct{}{}:
 			case <-t.Context().Done():
@@ -105,8 +100,8 @@ func TestWatcherSearchesAgainAfterItsInterval(t *testing.T) {
 }
 
 func TestKubeletFindsMatchingVolumes(t *testing.T) {
-	x := newPods(t, func(c *WatcherConfig) {
-		c.Finder = Kubelet{Pods: c.Finder.Name, Volumes: []string{"shm", "ring*"}}.Finder(DefaultIdentifyBy)
+	x := newPods(t, func(c *Config) {
+		c.Finder = Kubelet{Pods: c.Name, Volumes: []string{"shm", "ring*"}}.Finder(DefaultIdentifyBy)
 	})
 	x.agent("uid-1", "shm", "decode")
 	x.agent("uid-2", "shm", "decode") // the same name in another pod
@@ -130,7 +125,7 @@ func TestKubeletFindsMatchingVolumes(t *testing.T) {
 
 // An open ring prevents the removal of the volume, and of its pod.
 func TestRingOfExitedAgentIsClosedUntilRestartWithCloseExited(t *testing.T) {
-	x := newPods(t, func(c *WatcherConfig) { c.CloseExited = true })
+	x := newPods(t, nil)
 	const id = "pod uid-1 shm/decode"
 	w := x.agent("uid-1", "shm", "decode")
 	push(t, w, 3)
