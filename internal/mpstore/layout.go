@@ -74,9 +74,9 @@ type Header struct {
 	slots int
 }
 
-// parseHeader checks and copies the header of a store. b must have headerSize bytes. size
-// is the size of the file.
-func parseHeader(b []byte, size int64, name fileName) (h Header, err error) {
+// parseHeader checks the header of a store, and adds it to what its name states. b must have headerSize
+// bytes. size is the size of the file.
+func parseHeader(b []byte, size int64, h Header) (Header, error) {
 	le := binary.LittleEndian
 	version, slots := le.Uint32(b[atVersion:]), le.Uint32(b[atSlots:])
 	switch {
@@ -90,11 +90,9 @@ func parseHeader(b []byte, size int64, name fileName) (h Header, err error) {
 		return h, fmt.Errorf("%w: file has %d bytes, but %d event types take %d", ErrInvalid, size, slots, sizeOf(int(slots)))
 	}
 	h.slots = int(slots)
-	h.PID, h.Instance = int64(le.Uint64(b[atPID:])), le.Uint64(b[atInstance:])
-	if h.PID != name.pid || h.Instance != name.instance {
-		return h, fmt.Errorf("%w: header is for process %d, instance %d, unlike the file name", ErrInvalid, h.PID, h.Instance)
+	if pid, instance := int64(le.Uint64(b[atPID:])), le.Uint64(b[atInstance:]); h.PID != pid || h.Instance != instance {
+		return h, fmt.Errorf("%w: header is for process %d, instance %d, unlike the file name", ErrInvalid, pid, instance)
 	}
-	h.Start = time.Unix(0, name.marker)
 	var errs [3]error
 	h.Agent, errs[0] = parseText(b[atAgent:atHost], "agent name")
 	h.Host, errs[1] = parseText(b[atHost:atRank], "host name")

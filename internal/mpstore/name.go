@@ -8,14 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
-
-// fileName is the parsed name of a store: nixl.PID.MARKER.INSTANCE.mmap.
-type fileName struct {
-	pid      int64
-	marker   int64 // start of the process, in nanoseconds since the epoch
-	instance uint64
-}
 
 const (
 	suffix        = ".mmap"
@@ -28,16 +22,20 @@ var (
 	lockNames = regexp.MustCompile(`^nixl-owner\..*\.lock$`)
 )
 
-func parseName(name string) (f fileName, ok bool) {
+// parseName returns what the name of a store states: nixl.PID.START.INSTANCE.mmap. The start of the process
+// is in nanoseconds since the epoch.
+func parseName(name string) (h Header, ok bool) {
 	m := fileNames.FindStringSubmatch(name)
 	if m == nil {
-		return f, false
+		return h, false
 	}
 	var errs [3]error
-	f.pid, errs[0] = strconv.ParseInt(m[1], 10, 64)
-	f.marker, errs[1] = strconv.ParseInt(m[2], 10, 64)
-	f.instance, errs[2] = strconv.ParseUint(m[3], 10, 64)
-	return f, errors.Join(errs[:]...) == nil
+	var start int64
+	h.PID, errs[0] = strconv.ParseInt(m[1], 10, 64)
+	start, errs[1] = strconv.ParseInt(m[2], 10, 64)
+	h.Instance, errs[2] = strconv.ParseUint(m[3], 10, 64)
+	h.Start = time.Unix(0, start)
+	return h, errors.Join(errs[:]...) == nil
 }
 
 // IsName reports whether a file name is that of a store.

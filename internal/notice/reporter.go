@@ -26,18 +26,15 @@ type Reporter struct {
 	now    func() time.Time
 
 	mu         sync.Mutex
-	began      time.Time // when the current minute began
-	seen       map[line]bool
+	began      time.Time          // when the current minute began
+	seen       map[[2]string]bool // paths and texts
 	suppressed int
 }
-
-// line is what a repetition has in common with the first notice.
-type line struct{ path, text string }
 
 // New returns a Reporter that calls report for each line. report must not block, must not call
 // the Reporter, and must be safe for concurrent use.
 func New(report func(Notice), now func() time.Time) *Reporter {
-	return &Reporter{report: report, now: now, began: now(), seen: make(map[line]bool)}
+	return &Reporter{report: report, now: now, began: now(), seen: make(map[[2]string]bool)}
 }
 
 // Report reports a notice, unless it is a repetition.
@@ -56,7 +53,7 @@ func (r *Reporter) Report(n Notice) {
 	} else if n.Level < slog.LevelError {
 		limit = maxWarn
 	}
-	key := line{n.Path, n.Text}
+	key := [...]string{n.Path, n.Text}
 	admitted := !r.seen[key] && len(r.seen) < limit
 	if admitted {
 		r.seen[key] = true

@@ -56,13 +56,13 @@ func (s reader) examine(before state) (p state, err error) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return p, err
 	}
-	stat, ok := parseStat(b)
-	if !ok || before.Start != 0 && stat.start != before.Start {
+	parent, start, ok := parseStat(b)
+	if !ok || before.Start != 0 && start != before.Start {
 		return p, ErrExited
 	}
-	p.PID, p.Start, p.Pod, p.Container = before.PID, stat.start, before.Pod, before.Container
+	p.PID, p.Start, p.Pod, p.Container = before.PID, start, before.Pod, before.Container
 	p.Executable = strings.ToValidUTF8(path.Base(strings.TrimSuffix(exe, " (deleted)")), "\uFFFD")
-	if err := s.readEnviron(root, stat.parent, before, &p); err != nil {
+	if err := s.readEnviron(root, parent, before, &p); err != nil {
 		return p, err
 	}
 	env := Env(func(name string) (string, bool) { v, ok := p.Env[name]; return v, ok })
@@ -120,7 +120,7 @@ func (s reader) ancestor(pid int, namespace string) (env map[string]string, inta
 	defer root.Close()
 	b, _ := readFile(root, "stat", maxFile)
 	there, _ := root.Readlink("ns/mnt")
-	stat, ok := parseStat(b)
+	parent, _, ok := parseStat(b)
 	if !ok || there != namespace {
 		return nil, false, 0
 	}
@@ -128,7 +128,7 @@ func (s reader) ancestor(pid int, namespace string) (env map[string]string, inta
 	if err != nil {
 		return nil, false, 0
 	}
-	return env, intact, stat.parent
+	return env, intact, parent
 }
 
 func (s reader) environ(root *os.Root) (env map[string]string, intact bool, err error) {

@@ -264,8 +264,8 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 	pid := os.Getpid()
 	b, err := os.ReadFile("/proc/self/stat")
 	must.OK(t, err)
-	s, _ := parseStat(b)
-	p := Process{PID: pid, Start: s.start}
+	_, start, _ := parseStat(b)
+	p := Process{PID: pid, Start: start}
 	for _, dir := range []string{"/proc/" + strconv.Itoa(pid) + "/root", "/proc/self/cwd", "/proc/self/root/tmp"} {
 		if f, err := OpenDir(p, "", dir, "."); !errors.Is(err, files.ErrNotDir) {
 			t.Errorf("%s: %v, %v", dir, f, err)

@@ -42,8 +42,8 @@ func OpenDir(p Process, proc, dir, name string) (*files.Dir, error) {
 // Runs reports whether a process is still running.
 func Runs(proc string, p Process) bool {
 	b, err := readOnce(pidDir(proc, p.PID) + "/stat")
-	s, ok := parseStat(b)
-	return err == nil && ok && s.start == p.Start
+	_, start, ok := parseStat(b)
+	return err == nil && ok && start == p.Start
 }
 
 // readOnce reads a file of at most 4 KiB with 3 system calls; os.ReadFile takes 8, and there may be

@@ -8,12 +8,6 @@ import (
 	"strconv"
 )
 
-// stat contains fields of /proc/PID/stat.
-type stat struct {
-	parent int    // PID of the parent
-	start  uint64 // start time, in clock ticks since boot
-}
-
 // proc(5) numbers the fields of /proc/PID/stat from 1. The first two are the PID and, in
 // parentheses, a name that may contain any characters.
 const (
@@ -21,15 +15,16 @@ const (
 	fieldStart  = 22
 )
 
-// parseStat parses the contents of /proc/PID/stat.
-func parseStat(b []byte) (s stat, ok bool) {
+// parseStat returns the PID of the parent and the start time, in clock ticks since boot, from the contents
+// of /proc/PID/stat.
+func parseStat(b []byte) (parent int, start uint64, ok bool) {
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(fields) <= fieldStart-3 {
-		return s, false
+		return 0, 0, false
 	}
 	parent, err1 := strconv.Atoi(string(fields[fieldParent-3]))
 	start, err2 := strconv.ParseUint(string(fields[fieldStart-3]), 10, 64)
-	return stat{parent, start}, err1 == nil && err2 == nil
+	return parent, start, err1 == nil && err2 == nil
 }
 
 // nsPID returns the PID of a process in its own PID namespace, from the contents of

@@ -63,7 +63,6 @@ type Directory struct {
 	folders   map[string]*folder // of the last walk, by name
 	skipped   bool               // the last walk has ignored files
 	unmatched bool               // it was reported that include selects no file
-	onDisk    bool               // it was reported that rings are on a disk
 }
 
 // newDirectory returns a Directory. It passes messages to send. Nothing is opened before start.
@@ -146,7 +145,8 @@ const (
 	// maxWalking limits the share of the time that is spent on walks of a directory that
 	// changes all the time: one part in maxWalking.
 	maxWalking = 16
-	// hangTimeout is the time after which a file system that doesn't respond is reported.
+	// hangTimeout is the time after which a file system that doesn't respond, or an agent that isn't ready,
+	// is reported.
 	hangTimeout = 10 * time.Second
 )
 

@@ -95,12 +95,11 @@ func (d *Directory) attribute() {
 	}
 }
 
-// reportDisk reports once that rings of this directory are on a disk.
+// reportDisk reports if rings of this directory are on a disk.
 func (d *Directory) reportDisk(f *files.Dir) {
-	if d.onDisk || !f.OnDisk() {
+	if !f.OnDisk() {
 		return
 	}
-	d.onDisk = true
 	d.report(notice.Notice{
 		Kind: notice.DirectoryOnDisk, Level: slog.LevelWarn, Path: d.at.Path,
 		Text: "rings are on a disk, and no ring is drained while it is frozen or fails; set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm",

@@ -17,13 +17,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-const (
-	// maxRetry is the longest time until a refused file is tried again. The first try is after
-	// lookInterval, and each wait is twice as long as the one before.
-	maxRetry = 30 * time.Second
-	// startTimeout is the time after which an agent that isn't ready is reported.
-	startTimeout = 10 * time.Second
-)
+// maxRetry is the longest time until a refused file is tried again. The first try is after
+// lookInterval, and each wait is twice as long as the one before.
+const maxRetry = 30 * time.Second
 
 var (
 	// errGone means that a directory was removed with its container or pod.
@@ -48,8 +44,8 @@ var refusals = []struct {
 	{ringbuf.ErrFileSystem, "file_system", 0},
 	{fs.ErrPermission, "permission", 0},
 	{ringbuf.ErrLocked, "locked", lookInterval},
-	{ringbuf.ErrNotReady, "not_ready", startTimeout}, // an agent creates its ring within microseconds
-	{errSeeking, "not_ready", startTimeout},
+	{ringbuf.ErrNotReady, "not_ready", hangTimeout}, // an agent creates its ring within microseconds
+	{errSeeking, "not_ready", hangTimeout},
 	{ringbuf.ErrHole, "sparse", 0},
 	{ringbuf.ErrInvalid, "invalid", lookInterval}, // its agent may be about to restart
 	{ringbuf.ErrShrunk, "invalid", lookInterval},

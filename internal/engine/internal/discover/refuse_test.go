@@ -61,7 +61,7 @@ func TestRefusalHasReason(t *testing.T) {
 			}
 			d := x.directory(tc.change)
 			x.round(d)
-			x.advance(startTimeout)
+			x.advance(hangTimeout)
 			x.round(d)
 			s := d.state()
 			if got := s.Refused[ring.Path()]; got.Reason != want || got.Err == nil || len(s.Refused) != 1 {
@@ -232,7 +232,7 @@ func TestFilesOfOtherProgramsAreNotRefusedRings(t *testing.T) {
 	d := x.directory(nil)
 	for range 10 {
 		x.round(d)
-		x.advance(startTimeout)
+		x.advance(hangTimeout)
 		d.look()
 	}
 	if s := d.state(); len(s.Refused) != 0 {
