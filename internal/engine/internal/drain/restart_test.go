@@ -70,21 +70,3 @@ func TestMemoryIsKnownAfterTheReaderRestedAtTheEndOfTheRing(t *testing.T) {
 		}
 	}
 }
-
-// A probe can be older than the restart that the checkpoint shows.
-func TestRestartIsReportedOnceDespiteAnEarlierProbe(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
-	b.push(10)
-	b.step()
-	b.step()
-	b.startAgent(64)
-	b.start(ringbuf.Consume, true)
-	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
-	b.step()
-	b.push(5)
-	b.step()
-	if got := b.agent().tally.Restarts(); got != 1 || b.count(notice.RingRestart) != 1 || b.counted() != 15 {
-		t.Errorf("%d restarts are counted and %d reported, want 1; %d events, want 15", got, b.count(notice.RingRestart), b.counted())
-	}
-}

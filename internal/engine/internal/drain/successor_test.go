@@ -4,12 +4,14 @@
 package drain
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -173,6 +175,23 @@ func TestNothingIsLostOrCountedTwiceByANewStream(t *testing.T) {
 	}
 }
 
+// A new stream begins with no memory registered.
+func TestMemoryOfANewStreamIsKnown(t *testing.T) {
+	b := newHarness(t)
+	b.restartAgent(1)
+	b.start(ringbuf.Consume, false)
+	b.register(1000)
+	b.step()
+	b.restartAgent(2)
+	b.step()
+	b.open(ringbuf.Consume)
+	b.register(55)
+	list := b.collect()
+	if got, known := list[len(list)-1].Totals.MemoryUsage(); !known || got != 55 {
+		t.Errorf("%d bytes (known: %v), want 55", got, known)
+	}
+}
+
 // A backend that was down gets the totals of a limited number of streams.
 func TestStreamsThatWereNotExportedAreLimited(t *testing.T) {
 	b := newHarness(t)
@@ -204,26 +223,6 @@ func TestTransfersOfASuccessorArePassedToTheHandler(t *testing.T) {
 	}
 }
 
-// A page is written as a whole, so a save of many agents must not touch all pages.
-func TestSavesOfManyAgentsWriteEachPageOnce(t *testing.T) {
-	const agents = 16 * maxSlice
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
-	b.step()
-	for i := range agents {
-		id := fmt.Sprintf("/rings/agent-%d", i)
-		a := b.owner.newAgent(Agent{ID: id, Path: id}, b.now)
-		a.dirty = true
-		b.owner.enter(a)
-	}
-	b.saves, b.pages = 0, 0
-	b.step()
-	b.step()
-	if b.saves != agents/maxSlice || b.pages > 64+2*b.saves {
-		t.Errorf("%d saves have written %d pages, want %d saves and each of 64 pages about once", b.saves, b.pages, agents/maxSlice)
-	}
-}
-
 // At a shutdown, nothing is known about the process of an agent that has just started.
 func TestAgentWithoutAttributesIsExportedOnlyIfItsTotalsWouldBeLost(t *testing.T) {
 	for name, saves := range map[string]bool{"with a store": true, "without": false} {
@@ -248,4 +247,20 @@ func TestAgentWithoutAttributesIsExportedOnlyIfItsTotalsWouldBeLost(t *testing.T
 			}
 		})
 	}
+}
+
+// storedMark returns the mark of the stored checkpoint, and the number of events that its
+// totals include.
+func (b *harness) storedMark() (m checkpoint.Mark, events uint64) {
+	b.t.Helper()
+	pages, errs := checkpoint.NewPages(b.stored, b.now)
+	must.OK(b.t, errors.Join(errs...))
+	e, err := pages.Take(agentPath, time.Time{})
+	must.OK(b.t, err)
+	if e == nil {
+		return m, 0
+	}
+	totals, err := b.owner.cfg.Shape.Restore(e.Totals)
+	must.OK(b.t, err)
+	return e.Mark, totals.Requests(tally.Transmit).Events
 }
