@@ -68,11 +68,13 @@ func TestUnreadableValueIsReported(t *testing.T) {
 	valid := written(empty(), started, bad, good)
 	page := string(valid[PageOf(bad)])
 	for name, tc := range map[string]struct{ value, want string }{
-		"cut to half":        {page[:len(page)/2], "line 2"},
-		"last byte missing":  {page[:len(page)-1], "line 2"},
-		"garbage at the end": {page + "x", "line 3"},
-		"binary":             {"\x04\x01\x02", "invalid character"},
-		"another version":    {strings.Replace(page, `{"Version":1}`, `{"Version":2}`, 1), "format version 2; this release reads version 1"},
+		"cut to half":          {page[:len(page)/2], "line 2"},
+		"last byte missing":    {page[:len(page)-1], "line 2"},
+		"garbage at the end":   {page + "x", "line 3"},
+		"line of another page": {string(valid[PageOf(good)]), "line 2"},
+		"no JSON":              {strings.Replace(page, "}\n{", "}\n", 1), "line 2"},
+		"binary":               {"\x04\x01\x02", "invalid character"},
+		"another version":      {strings.Replace(page, `{"Version":1}`, `{"Version":2}`, 1), "format version 2; this release reads version 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := slices.Clone(valid)

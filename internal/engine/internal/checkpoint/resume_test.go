@@ -6,9 +6,12 @@
 package checkpoint
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
@@ -186,6 +189,72 @@ func TestRestartIsDetectedAfterTheRingHasWrapped(t *testing.T) {
 	}
 }
 
+// The cases of the table in [Mark.Resume]. All slots are zero, so only the positions differ.
+func TestPositionsDecideHowARingIsResumed(t *testing.T) {
+	for _, c := range []struct {
+		capacity      int
+		from, to      uint64 // of the checkpoint
+		read, write   uint64 // in the ring
+		want          Outcome
+		next, pending int // position of the reader, and events after it
+	}{
+		{8, 3, 5, 5, 5, Resumed, 5, 0},
+		{8, 3, 5, 5, 7, Resumed, 5, 2},
+		{8, 3, 5, 3, 5, Finished, 5, 0},
+		{8, 3, 5, 3, 6, Finished, 5, 1},
+		{8, 3, 5, 3, 4, Restarted, 3, 1}, // too few events
+		{8, 3, 5, 0, 0, Restarted, 0, 0},
+		{8, 3, 5, 0, 6, Restarted, 0, 6},
+		{8, 3, 5, 4, 6, ReadByOther, 5, 1},
+		{8, 3, 5, 4, 5, ReadByOther, 5, 0},
+		{8, 3, 5, 4, 4, ReadByOther, 4, 0}, // a lap later
+		{8, 3, 5, 6, 7, ReadByOther, 6, 1},
+		{8, 6, 2, 7, 3, ReadByOther, 2, 1},
+		{8, 6, 2, 3, 4, ReadByOther, 3, 1},
+
+		{8, 6, 0, 7, 0, Resumed, 0, 0}, // a commit to 0 stops at the last slot
+		{8, 1, 0, 7, 2, Resumed, 0, 2},
+		{8, 6, 0, 7, 7, Restarted, 7, 0}, // but the agent hasn't written that
+		{8, 6, 0, 6, 2, Finished, 0, 2},
+		{8, 7, 0, 7, 0, Finished, 0, 0},
+		{8, 6, 0, 0, 2, Restarted, 0, 2},
+		{2, 1, 0, 0, 0, Resumed, 0, 0}, // two slots are too few for one that is kept
+		{2, 1, 0, 0, 1, Resumed, 0, 1},
+		{2, 1, 0, 1, 0, Finished, 0, 0},
+
+		{8, 0, 0, 0, 3, Resumed, 0, 3}, // nothing was counted
+		{8, 0, 0, 7, 0, ReadByOther, 7, 1},
+		{8, 0, 5, 5, 6, Resumed, 5, 1},
+		{8, 0, 5, 0, 6, Finished, 5, 1},
+		{8, 0, 5, 0, 4, Restarted, 0, 4},
+		{8, 0, 5, 2, 6, ReadByOther, 5, 1},
+	} {
+		p := &plain{memory: make([]byte, ringbuf.V4.FileSize(uint64(c.capacity)))}
+		_, err := ringbuf.NewWriter(p.memory, p, ringbuf.V4, c.capacity)
+		must.OK(t, err)
+		binary.LittleEndian.PutUint64(p.memory[0:], c.write)
+		binary.LittleEndian.PutUint64(p.memory[8:], c.read)
+		r, err := ringbuf.NewReader(p.memory, p, ringbuf.Consume)
+		must.OK(t, err)
+		m := Mark{Layout: ringbuf.V4, Capacity: uint64(c.capacity), From: c.from, To: c.to}
+		if c.from == 0 {
+			m.Fingerprint, err = r.Fingerprint(c.to)
+			must.OK(t, err)
+		}
+		type result struct {
+			Outcome       Outcome
+			Next, Pending int
+		}
+		outcome, err := m.Resume(r)
+		must.OK(t, err)
+		pending, err := r.Skip(r.Position())
+		must.OK(t, err)
+		if d := cmp.Diff(result{c.want, c.next, c.pending}, result{outcome, int(r.Position()), pending}); d != "" {
+			t.Errorf("%+v: (-want +got)\n%s", c, d)
+		}
+	}
+}
+
 // The checkpoint's totals already include the restart.
 func TestCheckpointWithoutARingIsResumed(t *testing.T) {
 	a := newAgent(t)
@@ -196,7 +265,12 @@ func TestCheckpointWithoutARingIsResumed(t *testing.T) {
 	a.crash()
 	a.push(1)
 	a.open()
-	if got, err := new(Mark).Resume(a.reader); got != Resumed || err != nil {
+	mark, err := MarkOf(nil, 5)
+	must.OK(t, err)
+	if d := cmp.Diff(Mark{Start: 5}, mark); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if got, err := mark.Resume(a.reader); got != Resumed || err != nil {
 		t.Fatalf("outcome is %v, %v", got, err)
 	}
 	a.read()
