@@ -62,7 +62,7 @@ func (b *builder) write(a *engine.Snapshot, taken pcommon.Timestamp, metrics pme
 	// back. Backends reject a point before its start, and cumulative_to_delta drops
 	// a first point at its start. If a processor removes the attribute that
 	// distinguishes two streams, their points must differ in a backend's milliseconds.
-	p := points{b.disabled, metrics, start, max(taken, start+pcommon.Timestamp(time.Millisecond))}
+	p := &points{disabled: b.disabled, metrics: metrics, start: start, ts: max(taken, start+pcommon.Timestamp(time.Millisecond))}
 	a.Totals.Points(p.add)
 	if !a.Store { // a store, which has neither events nor a ring
 		a.Totals.EventPoints(p.add)
@@ -86,36 +86,45 @@ type points struct {
 	disabled  map[string]bool // metrics, by name
 	metrics   pmetric.MetricSlice
 	start, ts pcommon.Timestamp
+
+	of     *semconv.Metric // of the last point
+	metric pmetric.Metric  // that of, unless it is disabled
 }
 
 // add adds a point, unless its metric is disabled.
-func (p points) add(one *tally.Point) {
-	if p.disabled[one.Metric.Name] {
+func (p *points) add(one *tally.Point) {
+	if p.of != one.Metric {
+		p.of, p.metric = one.Metric, pmetric.Metric{}
+		if !p.disabled[p.of.Name] {
+			p.metric = p.find(one)
+		}
+	}
+	if p.metric == (pmetric.Metric{}) {
 		return
 	}
-	switch metric := p.metric(one); metric.Type() {
+	switch p.metric.Type() {
 	case pmetric.MetricTypeSum:
-		p.number(metric.Sum().DataPoints().AppendEmpty(), one)
+		p.number(p.metric.Sum().DataPoints().AppendEmpty(), one)
 	case pmetric.MetricTypeGauge:
-		p.number(metric.Gauge().DataPoints().AppendEmpty(), one)
+		p.number(p.metric.Gauge().DataPoints().AppendEmpty(), one)
 	case pmetric.MetricTypeExponentialHistogram:
-		dp, buckets := metric.ExponentialHistogram().DataPoints().AppendEmpty(), one.Histogram.Buckets()
+		dp, buckets := p.metric.ExponentialHistogram().DataPoints().AppendEmpty(), one.Histogram.Buckets()
 		summarize(p, dp, one)
 		dp.SetScale(buckets.Scale)
 		dp.SetZeroCount(buckets.Zero)
 		dp.Positive().SetOffset(buckets.Offset)
 		dp.Positive().BucketCounts().FromRaw(buckets.Counts)
 	default:
-		dp := metric.Histogram().DataPoints().AppendEmpty()
+		dp := p.metric.Histogram().DataPoints().AppendEmpty()
 		summarize(p, dp, one)
 		dp.BucketCounts().FromRaw(one.Histogram.Counts())
 		dp.ExplicitBounds().FromRaw(one.Histogram.Bounds())
 	}
 }
 
-// metric returns the metric of a point.
-func (p points) metric(one *tally.Point) pmetric.Metric {
-	for i := p.metrics.Len() - 1; i >= 0; i-- { // most points follow others of their metric
+// find returns the metric of a point.
+func (p *points) find(one *tally.Point) pmetric.Metric {
+	for i := range p.metrics.Len() {
 		if metric := p.metrics.At(i); metric.Name() == one.Metric.Name {
 			return metric
 		}
@@ -127,10 +136,12 @@ func (p points) metric(one *tally.Point) pmetric.Metric {
 	const cumulative = pmetric.AggregationTemporalityCumulative
 	switch kind := one.Metric.Kind; {
 	case kind == semconv.Gauge:
-		metric.SetEmptyGauge()
+		metric.SetEmptyGauge().DataPoints().EnsureCapacity(usual)
 	case kind != semconv.Histogram:
-		metric.SetEmptySum().SetAggregationTemporality(cumulative)
-		metric.Sum().SetIsMonotonic(kind == semconv.Counter)
+		sum := metric.SetEmptySum()
+		sum.SetAggregationTemporality(cumulative)
+		sum.SetIsMonotonic(kind == semconv.Counter)
+		sum.DataPoints().EnsureCapacity(usual)
 	case one.Histogram.Kind() == tally.Exponential:
 		metric.SetEmptyExponentialHistogram().SetAggregationTemporality(cumulative)
 	default:
@@ -139,50 +150,51 @@ func (p points) metric(one *tally.Point) pmetric.Metric {
 	return metric
 }
 
-func (p points) number(dp pmetric.NumberDataPoint, one *tally.Point) {
-	describe(p, dp, one)
+// usual is the number of points that most metrics have at most: one for each direction.
+const usual = 2
+
+func (p *points) number(dp pmetric.NumberDataPoint, one *tally.Point) {
+	dp.SetStartTimestamp(p.start)
+	dp.SetTimestamp(p.ts)
 	if one.Metric.Number == semconv.Float64 {
 		dp.SetDoubleValue(one.Float)
 	} else {
 		dp.SetIntValue(one.Int)
 	}
-}
-
-// dataPoint is a point of any metric.
-type dataPoint interface {
-	SetStartTimestamp(ts pcommon.Timestamp)
-	SetTimestamp(ts pcommon.Timestamp)
-	Attributes() pcommon.Map
-}
-
-func describe[P dataPoint](p points, dp P, one *tally.Point) {
-	dp.SetStartTimestamp(p.start)
-	dp.SetTimestamp(p.ts)
-	for _, kv := range one.Attributes {
-		if kv.Value.Type() == attribute.BOOL {
-			dp.Attributes().PutBool(string(kv.Key), kv.Value.AsBool())
-		} else {
-			dp.Attributes().PutStr(string(kv.Key), kv.Value.AsString())
-		}
-	}
+	putPointAttributes(dp.Attributes(), one)
 }
 
 // histogramPoint is a point of a histogram of any kind.
 type histogramPoint interface {
-	dataPoint
+	SetStartTimestamp(ts pcommon.Timestamp)
+	SetTimestamp(ts pcommon.Timestamp)
 	SetCount(v uint64)
 	SetSum(v float64)
 	SetMin(v float64)
 	SetMax(v float64)
+	Attributes() pcommon.Map
 }
 
-func summarize[P histogramPoint](p points, dp P, one *tally.Point) {
-	describe(p, dp, one)
+func summarize[P histogramPoint](p *points, dp P, one *tally.Point) {
 	h := one.Histogram
+	dp.SetStartTimestamp(p.start)
+	dp.SetTimestamp(p.ts)
 	dp.SetCount(h.Count())
 	dp.SetSum(h.Sum())
 	if h.HasRange() {
 		dp.SetMin(h.Min())
 		dp.SetMax(h.Max())
+	}
+	putPointAttributes(dp.Attributes(), one)
+}
+
+func putPointAttributes(to pcommon.Map, one *tally.Point) {
+	to.EnsureCapacity(len(one.Attributes))
+	for _, kv := range one.Attributes {
+		if kv.Value.Type() == attribute.BOOL {
+			to.PutBool(string(kv.Key), kv.Value.AsBool())
+		} else {
+			to.PutStr(string(kv.Key), kv.Value.AsString())
+		}
 	}
 }
