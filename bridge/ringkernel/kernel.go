@@ -6,6 +6,7 @@ package ringkernel
 import (
 	"context"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,7 @@ type Kernel struct {
 	number  int // in the order of registration
 	points  points
 
+	changing    sync.Mutex // held while the state and what depends on it change
 	state       atomic.Uint32
 	ended       atomic.Pointer[time.Time] // nil before it terminates
 	lastMessage atomic.Int64              // when the last message was received, in ns since the epoch; 0 if unknown

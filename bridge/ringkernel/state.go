@@ -51,19 +51,16 @@ func (k *Kernel) SetState(s State) error {
 	case s >= states:
 		return fmt.Errorf("set state of ring kernel %q: %v is not a state", k.id, s)
 	}
-	for {
-		old := State(k.state.Load())
-		if old == s {
-			return nil
-		}
-		if !old.mayBecome(s) {
-			return fmt.Errorf("set state of ring kernel %q: state %v can't change to %v; "+
-				"to restart a terminated kernel, set the state created", k.id, old, s)
-		}
-		if k.state.CompareAndSwap(uint32(old), uint32(s)) {
-			break
-		}
+	k.changing.Lock()
+	defer k.changing.Unlock()
+	switch old := State(k.state.Load()); {
+	case old == s:
+		return nil
+	case !old.mayBecome(s):
+		return fmt.Errorf("set state of ring kernel %q: state %v can't change to %v; "+
+			"to restart a terminated kernel, set the state created", k.id, old, s)
 	}
+	k.state.Store(uint32(s))
 	switch now := time.Now(); s {
 	case StateTerminated:
 		k.ended.Store(&now)

@@ -5,7 +5,9 @@ package ringkernel_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +59,24 @@ func TestKernelCannotReturnToAnEarlierState(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// A kernel that restarts as soon as it terminates has no end.
+func TestRestartedKernelHasNoEnd(t *testing.T) {
+	w := newWorld(t)
+	k := w.Register("k")
+	for range 20_000 {
+		var terminating sync.WaitGroup
+		terminating.Go(func() { setState(t, k, ringkernel.StateTerminated) })
+		for w.telemetry(t, "k").State != ringkernel.StateTerminated {
+			runtime.Gosched()
+		}
+		setState(t, k, ringkernel.StateCreated)
+		terminating.Wait()
+		if s := w.telemetry(t, "k"); !s.EndTime.IsZero() {
+			t.Fatalf("the kernel is %v and ended at %v", s.State, s.EndTime)
+		}
+	}
 }
 
 func TestUptimeStopsWhenAKernelTerminates(t *testing.T) {

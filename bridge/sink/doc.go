@@ -24,7 +24,5 @@
 //	calls of Write                  one per agent and run interval (by default, 100 ms)
 //	CSV.Write                       less than 1 µs per event; one write(2) per batch
 //
-// # Installation
-//
-//	go get github.com/nixl-otel/nixl-otel/bridge/sink
+// bridge/README.md in the repository shows how to install this package.
 package sink
