@@ -59,7 +59,7 @@ var rows = []row{
 	{"1,000 idle agents found through /proc, each in a directory of its own", "one core", "Discovered", "%-processes", "%.1f%%", 3, 0, []value{{"%-tree", "in one directory tree %.1f%%"}}},
 	bridge("Kernel.Received", "one atomic addition", "Kernel/Received/2", 1.5),
 	bridge("Kernel.Processed", "one Float64Histogram.Record", "Kernel/Processed/2", 1.1),
-	bridge("Agent.Transfer", "the SDK's records that it makes: two counters, four histograms", "Transfer/Plain/2", 1.1),
+	bridge("Agent.Transfer", "the SDK's records that it makes: two counters, four histograms", "Transfer/2", 1.1),
 	{"bridge: Agent.Transfer to a ring, none dropped, two goroutines", "", "TransferToRing/2", "ns", "%.0f ns", 100, 3, []value{{"SDK-ns", "one Float64Histogram.Record %.0f ns"}}},
 	{
 		"bridge: record a packet of a session in the CSV file and the metrics", "", "RecordPacket", "ns", "%.0f ns", 2000, 3,
