@@ -211,6 +211,8 @@ func TestInvalidRingIsRejected(t *testing.T) {
 		"capacity of 1":      {"a", dir, agent.WithCapacity(1), [2]string{}, "capacity is 1: "},
 		"capacity too large": {"a", dir, agent.WithCapacity(1 << 30), [2]string{}, "from 2 to 4194304"},
 		"run interval":       {"a", dir, agent.WithRunInterval(-1), [2]string{}, "run interval is -1ns"},
+		"nil sink":           {"a", dir, agent.WithSinks(nil), [2]string{}, "a sink is nil"},
+		"another provider":   {"a", dir, agent.WithMeterProvider(newBackend().provider), [2]string{}, "WithRing and WithMeterProvider can't be combined"},
 		"buffer size in env": {"a", dir, nil, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "x"}, "NIXL_TELEMETRY_BUFFER_SIZE=x"},
 		"too large in env":   {"a", dir, nil, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "1073741824"}, "from 2 to 4194304"},
 	} {
@@ -229,12 +231,6 @@ func TestInvalidRingIsRejected(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a ring file exists: %v", err)
-	}
-}
-
-func TestNilSinkIsRejected(t *testing.T) {
-	if _, err := agent.New("a", agent.WithSinks(nil)); err == nil || err.Error() != "agent a: a sink is nil" {
-		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -304,13 +300,6 @@ func TestOpenAgentsDoNotShareARing(t *testing.T) {
 	}
 	closeAgent(t, first)
 	closeAgent(t, newRingAgent(t, filepath.Join(other, "link"), "a"))
-}
-
-func TestRingTogetherWithAMeterProviderIsRejected(t *testing.T) {
-	_, err := agent.New("a", agent.WithRing(t.TempDir()), agent.WithMeterProvider(newBackend().provider))
-	if err == nil || !strings.Contains(err.Error(), "agent a: WithRing and WithMeterProvider can't be combined") {
-		t.Errorf("error %v", err)
-	}
 }
 
 func TestEventsThatASinkDoesNotWriteAreCountedAsDropped(t *testing.T) {

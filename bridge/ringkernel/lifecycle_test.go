@@ -46,9 +46,16 @@ func TestSeriesEndWhenAKernelIsUnregistered(t *testing.T) {
 	if d := cmp.Diff(want, metrictest.Values(w.collect(t))); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)
 	}
-	use(t, w.Register("k"))
+	k := w.Register("k")
+	k.Sent(t.Context())
 	if got := metrictest.Values(w.collect(t)); got[sent] != 1 {
 		t.Errorf("the new kernel sent %v messages, want 1", got[sent])
+	}
+	for range 2 {
+		must.OK(t, w.Close())
+	}
+	if d := cmp.Diff(want, metrictest.Values(w.collect(t))); d != "" {
+		t.Errorf("after Close (-want +got):\n%s", d)
 	}
 }
 
@@ -185,14 +192,3 @@ func TestMemoryOfUnregisteredKernelsIsReleased(t *testing.T) {
 }
 
 func kernelID(i int) string { return fmt.Sprint("kernel-", i) }
-
-func TestCloseEndsAllSeries(t *testing.T) {
-	w := newWorld(t)
-	w.Register("k").Sent(t.Context())
-	for range 2 {
-		must.OK(t, w.Close())
-	}
-	if got := metrictest.Values(w.collect(t)); len(got) != 0 {
-		t.Errorf("after Close: %v", got)
-	}
-}

@@ -8,21 +8,19 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"text/tabwriter"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // WriteTo prints the report as text. It implements [io.WriterTo].
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "Session %s\n", printable(r.Path))
+	fmt.Fprintf(&b, "Session %s\n", units.Printable(r.Path))
 	if r.SkippedRows > 0 {
 		fmt.Fprintf(&b, "\nWarning: the report doesn't include all rows; skipped: %d\n", r.SkippedRows)
 		for _, s := range r.Skipped {
-			fmt.Fprintf(&b, "  line %d: %s\n", s.Line, printable(s.Reason))
+			fmt.Fprintf(&b, "  line %d: %s\n", s.Line, units.Printable(s.Reason))
 		}
 	}
 	if s := &r.Summary; s.TotalPackets == 0 {
@@ -53,7 +51,7 @@ func (r *Report) groups(b *bytes.Buffer, heading string, all []Group) {
 	}
 	table(b, heading+"\tpackets\tfailed\ttime ms\tof time\tavg ms\tmin ms\tmax ms", len(all), func(i int) string {
 		g := all[i]
-		return fmt.Sprintf("%s\t%d\t%d\t%.3f\t%s\t%.3f\t%.3f\t%.3f", printable(g.Name), g.Packets, g.Failed, milliseconds(g.Time),
+		return fmt.Sprintf("%s\t%d\t%d\t%.3f\t%s\t%.3f\t%.3f\t%.3f", units.Printable(g.Name), g.Packets, g.Failed, milliseconds(g.Time),
 			percent(ratio(milliseconds(g.Time), total)), g.averageMS(), milliseconds(g.Min), milliseconds(g.Max))
 	})
 }
@@ -62,8 +60,8 @@ func (r *Report) groups(b *bytes.Buffer, heading string, all []Group) {
 func (*Report) rows(b *bytes.Buffer, heading string, all []Row) {
 	table(b, heading+"\tpacket\tlayer\tdevice\ttime ms\terror", len(all), func(i int) string {
 		row := all[i]
-		return fmt.Sprintf("%s\t%d\t%d\t%s\t%.3f\t%s", printable(row.Operation), row.PacketID, row.Layer, printable(row.Device),
-			milliseconds(row.Duration), cmp.Or(printable(row.Error), "-"))
+		return fmt.Sprintf("%s\t%d\t%d\t%s\t%.3f\t%s", units.Printable(row.Operation), row.PacketID, row.Layer, units.Printable(row.Device),
+			milliseconds(row.Duration), cmp.Or(units.Printable(row.Error), "-"))
 	})
 }
 
@@ -83,7 +81,7 @@ func table(b *bytes.Buffer, heading string, n int, line func(int) string) {
 // written prints the summary that the session wrote itself.
 func (r *Report) written(b *bytes.Buffer) {
 	if r.Problem != "" {
-		fmt.Fprintf(b, "\nWarning: the summary can't be read: %s\n", printable(r.Problem))
+		fmt.Fprintf(b, "\nWarning: the summary can't be read: %s\n", units.Printable(r.Problem))
 	}
 	s := r.Written
 	if s == nil {
@@ -98,18 +96,8 @@ Summary of the session
   success rate  %s
   csv           %s
   json          %s
-`, printable(s.SessionName), s.TotalTimeS, s.TokensGenerated, s.PromptTokens, s.TokensPerSecond,
-		percent(s.SuccessRate), printable(s.CSVLog), printable(s.JSONSummary))
+`, units.Printable(s.SessionName), s.TotalTimeS, s.TokensGenerated, s.PromptTokens, s.TokensPerSecond,
+		percent(s.SuccessRate), units.Printable(s.CSVLog), units.Printable(s.JSONSummary))
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
-
-// printable returns text that is safe to print on a terminal: quoted and escaped if
-// it contains characters that a terminal would interpret.
-func printable(s string) string {
-	notPrint := func(r rune) bool { return !unicode.IsPrint(r) }
-	if utf8.ValidString(s) && strings.IndexFunc(s, notPrint) < 0 {
-		return s
-	}
-	return strconv.Quote(s)
-}

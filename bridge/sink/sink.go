@@ -50,7 +50,8 @@ type Sink interface {
 	//
 	// An agent or a rings.Producer calls Write from one goroutine at a time and waits
 	// for it to return; meanwhile, the ring isn't drained or the agent isn't flushed.
-	// If Write returns an error, the error is reported and the batch isn't retried.
+	// If Write returns an error, the error is reported and the batch isn't retried. A panic
+	// ends the program.
 	//
 	// Write must not call methods of its caller: Flush, Close and RingTelemetry of an
 	// Agent, and all methods of a rings.Producer, wait for Write to return.

@@ -13,7 +13,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// The markers around a generated section of a document.
 // markers enclose a generated section of a document. Its name stands between before and named.
 type markers struct{ before, named, after string }
 
