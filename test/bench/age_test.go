@@ -8,12 +8,12 @@ package bench
 import (
 	"fmt"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
 
 // BenchmarkAge measures the age of an event when the backend receives it. A ring
@@ -23,30 +23,25 @@ func BenchmarkAge(b *testing.B) {
 	const interval = 2 * time.Second
 	duration := time.Duration(number(b, "BENCH_SECONDS", 30)) * time.Second
 	for b.Loop() {
-		var mu sync.Mutex
 		var pushed []time.Time
-		var ages []float64
-		s := newSink(b, func(at time.Time, events int64) {
-			mu.Lock()
-			defer mu.Unlock()
-			for len(ages) < min(int(events), len(pushed)) {
-				ages = append(ages, float64(at.Sub(pushed[len(ages)]))/float64(time.Millisecond))
-			}
-		})
-		dir := inMemory(b)
-		start(b, dir, s.URL, fmt.Sprintf("receivers: {nixl_shm: {collection_interval: %v}}", interval))
+		s, dir := otlpfile.NewSink(b), inMemory(b)
+		start(b, dir, s.URL(), fmt.Sprintf("receivers: {nixl_shm: {collection_interval: %v}}", interval))
 		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, slots)
 		must.OK(b, err)
 		each := time.NewTicker(time.Millisecond)
 		for began := time.Now(); time.Since(began) < duration; <-each.C {
-			mu.Lock()
 			pushed = append(pushed, time.Now())
-			mu.Unlock()
 			must.OK(b, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
 		}
 		each.Stop()
 		must.OK(b, w.Close())
-		mu.Lock()
+		var ages []float64
+		received := s.Received()
+		for i, m := range s.Collections() {
+			for events := int(eventsIn(m)); len(ages) < events; {
+				ages = append(ages, float64(received[i].Sub(pushed[len(ages)]))/float64(time.Millisecond))
+			}
+		}
 		if len(ages) == 0 {
 			b.Fatal("the backend received no events")
 		}
@@ -54,6 +49,5 @@ func BenchmarkAge(b *testing.B) {
 		b.ReportMetric(quantile(ages, 0.5), "ms-p50")
 		b.ReportMetric(float64(interval.Milliseconds()), "ms-interval")
 		b.ReportMetric(0, "ns/op")
-		mu.Unlock()
 	}
 }

@@ -16,9 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -103,7 +106,7 @@ func load(b *testing.B, dir string, agents int) (full func() uint64, stop func()
 type side struct {
 	*proc.Process
 
-	sink *sink
+	sink *otlpfile.Sink
 	used time.Duration
 
 	// nil without agents
@@ -138,7 +141,8 @@ func BenchmarkCollector(b *testing.B) {
 		worst := stalled()
 		lost, written := plain.end(b)
 		lostStored, _ := stored.end(b)
-		_, points, bytes := plain.sink.total()
+		newest := plain.newest()
+		points, bytes := newest.DataPointCount(), new(pmetric.ProtoMarshaler).MetricsSize(newest)
 		_, peak := plain.Memory(b)
 		_, peakIdle := idle.Memory(b)
 		core := func(s *side) float64 { return 100 * s.used.Seconds() / duration.Seconds() }
@@ -163,8 +167,8 @@ func BenchmarkCollector(b *testing.B) {
 func newSide(b *testing.B, more string, agents int) *side {
 	b.Helper()
 	dir := inMemory(b)
-	s := &side{sink: newSink(b, nil)}
-	s.Process = start(b, dir, s.sink.URL, more)
+	s := &side{sink: otlpfile.NewSink(b)}
+	s.Process = start(b, dir, s.sink.URL(), more)
 	if agents > 0 {
 		s.full, s.stop = load(b, dir, agents)
 	}
@@ -183,7 +187,7 @@ func (s *side) end(b *testing.B) (lost, written int64) {
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
 	for {
-		got, _, _ := s.sink.total()
+		got := eventsIn(s.newest())
 		if got == written {
 			return full, written
 		}
@@ -193,6 +197,30 @@ func (s *side) end(b *testing.B) (lost, written int64) {
 			return written - got + full, written
 		}
 	}
+}
+
+// newest returns the newest collection that has arrived.
+func (s *side) newest() pmetric.Metrics {
+	if all := s.sink.Collections(); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return pmetric.NewMetrics()
+}
+
+// eventsIn returns the number of events of all agents in a collection.
+func eventsIn(m pmetric.Metrics) (n int64) {
+	for _, rm := range m.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, metric := range sm.Metrics().All() {
+				if metric.Name() == "nixl.events" {
+					for _, p := range metric.Sum().DataPoints().All() {
+						n += p.IntValue()
+					}
+				}
+			}
+		}
+	}
+	return n
 }
 
 // stalls starts to measure how late this process wakes up. Worst stops it and

@@ -37,6 +37,7 @@ type Sink struct {
 	mu       sync.Mutex
 	sums     *Sums
 	metrics  []pmetric.Metrics
+	times    []time.Time
 	logs     []plog.Logs
 	requests int  // accepted
 	down     bool // whether requests are rejected
@@ -102,6 +103,7 @@ func (s *Sink) add(m pmetric.Metrics, l plog.Logs) (accepted bool) {
 	s.requests++
 	s.sums.Add(m)
 	s.metrics = append(s.metrics, m)
+	s.times = append(s.times, time.Now())
 	s.logs = append(s.logs, l)
 	return true
 }
@@ -182,6 +184,13 @@ func (s *Sink) Collections() []pmetric.Metrics {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.metrics)
+}
+
+// Received returns when the requests arrived.
+func (s *Sink) Received() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.times)
 }
 
 // Logs returns the logs of all requests.
