@@ -46,8 +46,8 @@ func (t *track) exited(i int) bool {
 	return false
 }
 
-// crashLoops returns the agents that restart, or exit and start, again and again. An agent with stores has another
-// one in each life.
+// crashLoops returns the agents that restart, or exit and start, again and again. In each life, an agent has totals of its
+// own, unless it restarts on its ring.
 func (h *history) crashLoops(i int) (list []Finding) {
 	for _, lives := range grouped(h.agents, func(t *track) Identity {
 		a := t.Identity
@@ -56,11 +56,7 @@ func (h *history) crashLoops(i int) (list []Finding) {
 	}) {
 		restarts, newest := 0.0, lives[0]
 		for _, t := range lives {
-			exits := 0
-			for n := max(t.first, h.index(i, CrashWindow)) + 1; n <= i; n++ {
-				exits += boolean(t.up(n-1) == Yes && t.up(n) == No)
-			}
-			restarts += max(h.during(t, i, CrashWindow).restarts, float64(exits))
+			restarts += max(h.during(t, i, CrashWindow).restarts, float64(t.lives(h.index(i, CrashWindow), i)))
 			if newest.first < t.first {
 				newest = t
 			}
@@ -73,6 +69,23 @@ func (h *history) crashLoops(i int) (list []Finding) {
 		}
 	}
 	return list
+}
+
+// lives returns how often an agent exited or had new totals between two frames. An agent that is absent may still run.
+func (t *track) lives(from, to int) int {
+	exits, starts := 0, 0
+	last := t.states[max(t.first, from)]
+	for _, a := range t.states[max(t.first, from) : to+1] {
+		if last == nil {
+			last = a
+		}
+		if a != nil {
+			exits += boolean(last.Up == Yes && a.Up == No)
+			starts += boolean(!last.Start.Equal(a.Start))
+			last = a
+		}
+	}
+	return max(exits, starts)
 }
 
 // memoryGrows returns the agents whose registered memory only grows, long after their start.

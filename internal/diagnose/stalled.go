@@ -184,22 +184,21 @@ func othersActive(n int) string {
 	return counted(n, "another agent of the job still transfers", "%d other agents of the job still transfer")
 }
 
-// still returns the jobs whose agents complete no transfers, although some did before: they hang, or have no work.
+// still returns the jobs whose agents complete no transfers, although some did before, which may have exited: they hang, or
+// have no work.
 func (h *history) still(i int) (list []Finding) {
 	for _, job := range h.jobs {
 		var stopped []Identity
-		last, active := 0, false
+		last, running, active := 0, false, false
 		for _, t := range job {
-			if t.up(i) == No {
-				continue
-			}
+			running = running || t.up(i) != No
 			active = active || h.completed(t, i, h.windows.Window, both) > 0
 			n := t.lastMove(i, both)
 			if last = max(last, n); n > 0 || t.before() > 0 {
 				stopped = append(stopped, t.Identity)
 			}
 		}
-		if active || len(stopped) == 0 {
+		if !running || active || len(stopped) == 0 {
 			continue
 		}
 		quiet := units.Age(h.at[i].Sub(h.at[last]))

@@ -109,19 +109,20 @@ func (h *history) stragglers(i int) (list []Finding) {
 		}
 		f := slower(Straggler, t.Identity, ways, "the speed of its peers", "straggler: %s of peers")
 		if tail[t] {
-			f.Short = "a few very slow transfers"
-			f.What = fmt.Sprintf("A few transfers of %s take very long. On average, it moves data at %s of the speed of its peers.", t.Identity, percent(f.Ratio))
+			f.Short = "some very slow transfers"
+			f.What = fmt.Sprintf("Some transfers of %s take very long. On average, it moves data at %s of the speed of its peers.", t.Identity, percent(f.Ratio))
 			f.Evidence = append(f.Evidence, "the median of its transfer times is like that of its peers")
-			f.Not = "It isn't a slow link or NIC: most of its transfers are as fast as those of its peers."
-			f.Next = "Look for what its slow transfers share: a peer, a size or a time. " + seeSlow
+			f.Not = "It isn't a link or NIC that is always slow: most of its transfers are as fast as those of its peers."
+			f.Next = "Look for what its slow transfers share: a peer, or a time, such as when a link flaps. " + seeSlow
 		}
 		list = append(list, f)
 	}
 	return list
 }
 
-// onlyTail reports whether most transfers of a straggler are as fast as those of its peers, so that a few very slow ones
-// make it slow on average. The histograms have no directions, so this isn't known of an agent that reads and writes.
+// onlyTail reports whether most transfers of a straggler are as fast as those of its peers, so that some very slow ones
+// make it slow on average. The histograms have no directions, so this isn't known of an agent that reads and writes. Nor
+// is it known if most transfers are far smaller than the mean: on a slow link, small ones are as fast as before.
 func (h *history) onlyTail(t *track, peers []peer, i int) bool {
 	mine := math.NaN()
 	var others []float64
@@ -133,7 +134,9 @@ func (h *history) onlyTail(t *track, peers []peer, i int) bool {
 		switch middle := p.states[i].Times.Since(from.Times).Quantile(0.5); {
 		case math.IsNaN(middle):
 		case p.track == t:
-			mine = middle
+			if small := p.states[i].Sizes.Since(from.Sizes).Quantile(0.5); small > p.size/SimilarSize {
+				mine = middle
+			}
 		default:
 			others = append(others, middle)
 		}

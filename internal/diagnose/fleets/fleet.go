@@ -86,6 +86,9 @@ const (
 	Found = Begin + 10*time.Minute
 )
 
+// epoch is when each fleet begins.
+var epoch = time.Unix(0, 0).UTC()
+
 // Reading is the state of an agent, with what only the metrics have.
 type Reading struct {
 	diagnose.Agent
@@ -95,9 +98,8 @@ type Reading struct {
 
 // Frames returns the fleet's frames.
 func (f *Fleet) Frames() (frames []*diagnose.Frame) {
-	start := time.Unix(0, 0).UTC()
 	for i, readings := range f.Readings() {
-		frame := &diagnose.Frame{Time: start.Add(time.Duration(i) * Every)}
+		frame := &diagnose.Frame{Time: epoch.Add(time.Duration(i) * Every)}
 		for n := range readings {
 			frame.Agents = append(frame.Agents, readings[n].Agent)
 		}
@@ -115,7 +117,7 @@ func (f *Fleet) Readings() (all [][]Reading) {
 	for at := time.Duration(0); at <= f.Length; at += Every {
 		var readings []Reading
 		for i := range f.Members {
-			if r := runs[i].step(f.Members[i].Do(at)); r != nil {
+			if r := runs[i].step(at, f.Members[i].Do(at)); r != nil {
 				readings = append(readings, *r)
 			}
 		}
@@ -164,12 +166,13 @@ func histogram(bounds []float64) diagnose.Histogram {
 func add(h diagnose.Histogram, v float64, n uint64) { h.Counts[sort.SearchFloat64s(h.Bounds, v)] += n }
 
 // step adds a state to the totals. It returns nil if the agent is absent.
-func (r *run) step(s State) *Reading {
+func (r *run) step(at time.Duration, s State) *Reading {
 	if s.NewStore {
 		r.sums.Stream++
 	}
 	if s.Restart || s.NewStore {
 		r.restart()
+		r.sums.Start = epoch.Add(at)
 	}
 	ring, memory := *r.sums.Ring, int64(s.Memory)
 	r.sums.Up, r.sums.Memory, r.sums.Ring = s.Up, &memory, &ring

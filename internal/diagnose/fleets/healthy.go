@@ -14,7 +14,7 @@ import (
 
 // Healthy returns fleets without a problem.
 func Healthy() []Fleet {
-	list := slices.Concat(mixed(), changing(), loaded(), everyday())
+	list := slices.Concat(mixed(), changing(), loaded(), everyday(), nights())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found + 5*time.Minute
@@ -282,5 +282,72 @@ func everyday() []Fleet {
 			})
 		})},
 		{Name: "a new agent that only writes", Members: except("nixl", 6, 2, always(usual(), reads(usual())), with(always(busier(2)), func(t time.Duration, s *State) { s.Absent = t < Begin }))},
+	}
+}
+
+// nights returns healthy fleets that were written down before the rules had seen them.
+func nights() []Fleet {
+	fine := always(usual())
+	return []Fleet{
+		{Name: "a prefill pool that is scaled to zero for an hour", Length: 3 * time.Hour, Members: append(
+			members("prefill", 4, func(i int) func(time.Duration) State {
+				out, in := Begin+time.Duration(i)*time.Minute, Begin+time.Hour+time.Duration(i)*time.Minute
+				return func(t time.Duration) State {
+					switch {
+					case during(t, out, time.Minute):
+						return State{Up: diagnose.No}
+					case during(t, out, in-out):
+						return State{Absent: true}
+					case t == in:
+						return State{Restart: true}
+					}
+					return fine(t)
+				}
+			}), same("decode", 4, func(t time.Duration) State {
+				l := usual()
+				if during(t, Begin, time.Hour) {
+					l.Rate /= 20
+				}
+				return State{Loads: []Load{l}}
+			})...)},
+		{Name: "a rolling upgrade of all hosts", Length: 2 * time.Hour, Members: func() []Member {
+			list := members("decode", 8, func(i int) func(time.Duration) State {
+				begin := Begin + time.Duration(i/2)*8*time.Minute
+				return func(t time.Duration) State {
+					switch {
+					case during(t, begin, 30*time.Second):
+						return State{Up: diagnose.No}
+					case during(t, begin, 5*time.Minute):
+						return State{Absent: true}
+					case t == begin+5*time.Minute:
+						return State{Restart: true}
+					}
+					return fine(t)
+				}
+			})
+			for i := range list {
+				list[i].Host = fmt.Sprintf("node-%d", i/2)
+			}
+			return list
+		}()},
+		{Name: "reports that are missing for half a minute every three minutes", Length: 70 * time.Minute, Members: members("decode", 6, func(i int) func(time.Duration) State {
+			return with(fine, func(t time.Duration, s *State) {
+				s.Absent = i%2 == 1 && t >= Begin && t%(3*time.Minute) < 30*time.Second
+			})
+		})},
+		{Name: "two models that take turns", Length: 3 * time.Hour, Members: same("decode", 6, func(t time.Duration) State {
+			if t/(20*time.Minute)%2 == 1 {
+				return State{Loads: []Load{at(16*mib, 40*gb, 10)}}
+			}
+			return State{Loads: []Load{at(1*mib, 25*gb, 100), at(64*kib, 8*gb, 50)}}
+		})},
+		{Name: "a load test for a quarter of an hour", Length: 80 * time.Minute, Members: same("decode", 6, func(t time.Duration) State {
+			l := usual()
+			if during(t, Begin, 15*time.Minute) {
+				l = slowed(l, 2.5)
+				l.Rate *= 5
+			}
+			return State{Loads: []Load{l}}
+		})},
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // Incidents returns fleets with a problem that begins at Begin and must be found by Found.
 func Incidents() []Fleet {
-	list := slices.Concat(slow(), stalled(), failing(), changed(), telemetry(), untuned())
+	list := slices.Concat(slow(), stalled(), failing(), changed(), telemetry(), untuned(), mornings())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found
@@ -364,6 +364,61 @@ func untuned() []Fleet {
 		{
 			Name: "a ring that is nearly full", Want: wants(diagnose.NearlyFull, "decode-1"), Alerts: agents("NIXLRingNearlyFull", 1),
 			Members: some(3, []int{1}, fine, since(fine, func(_ time.Duration, s *State) { s.Fill = 0.9 })),
+		},
+	}
+}
+
+// mornings returns incidents that were written down before the rules had seen them.
+func mornings() []Fleet {
+	fine := always(usual())
+	small, large := reads(at(256*kib, 40*gb, 200)), reads(at(64*mib, 45*gb, 4))
+	onHosts := func(list []Member, each int) []Member {
+		for i := range list {
+			list[i].Host = fmt.Sprintf("node-%d", i/each)
+		}
+		return list
+	}
+	overloaded := usual()
+	overloaded.Rate, overloaded.Time = 3, 10*overloaded.Time
+	others := usual()
+	others.Rate = 27
+	return []Fleet{
+		{
+			Name: "a NIC that flaps", Want: wants(diagnose.Straggler, "decode-2", "decode-3"), Alerts: agents("NIXLStraggler", 2, 3),
+			Members: onHosts(some(8, []int{2, 3}, fine, then(fine, func(t time.Duration) State {
+				if t%(80*time.Second) >= time.Minute {
+					return State{Loads: []Load{slowed(usual(), 8)}}
+				}
+				return fine(t)
+			})), 2),
+		},
+		{
+			Name: "only large reads of a host are slow", Want: wants(diagnose.Straggler, "decode-5"), Alerts: agents("NIXLStraggler", 5),
+			Members: onHosts(some(6, []int{5}, always(small, large), then(always(small, large), always(small, slowed(large, 3)))), 1),
+		},
+		{
+			Name: "one of ten peers is overloaded", Want: []Want{{diagnose.JobSlower, ""}}, Alerts: decode("NIXLJobSlower"),
+			Members: some(6, nil, then(fine, always(others, overloaded)), nil),
+		},
+		{
+			Name: "half of the new pods fall back to TCP while the load doubles", Alerts: agents("NIXLStraggler", 0, 2, 4),
+			Members: some(6, []int{0, 2, 4}, then(fine, func(t time.Duration) State {
+				l := usual()
+				l.Rate *= 2
+				return State{Loads: []Load{l}, Restart: t == Begin}
+			}), then(fine, func(t time.Duration) State { return State{Loads: []Load{slowed(usual(), 20)}, Restart: t == Begin} })),
+		},
+		{
+			Name: "new pods never transfer", Length: Found + 5*time.Minute, Want: []Want{{diagnose.JobStalled, ""}},
+			Members: func() []Member {
+				list := rollout(3, Begin, usual)
+				for i := range list {
+					if i%2 == 1 {
+						list[i].Do = with(list[i].Do, func(_ time.Duration, s *State) { s.Loads = nil })
+					}
+				}
+				return append(list, same("frontend", 3, fine)...)
+			}(),
 		},
 	}
 }
