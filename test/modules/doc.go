@@ -2,6 +2,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package modules tests which modules the project's modules add to the module
-// graph of a program that imports them. It also tests that the recipes of the
-// Collectors agree.
+// graph of a program that imports them.
 package modules
