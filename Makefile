@@ -23,7 +23,7 @@ CODE      := . bridge/gpu receiver/nixlshmreceiver cmd/nixlring internal/dashboa
 RACES     := . bridge/gpu receiver/nixlshmreceiver cmd/nixlring
 MODULES   := $(CODE) internal/tools test/backends
 # The tests of the built Collectors have their own targets.
-PACKAGES  := $$(go -C $$m list ./... | grep -Ev "/test/(chaos|chart|dashboards|e2e)")
+packages   = $$(go -C $$m list ./... | grep -Ev "/test/(chaos|chart|dashboards|e2e)$(1)")
 # $(call each,MODULES,COMMAND) runs COMMAND for each module $$m, and fails at the end if one failed.
 each       = failed=; for m in $(1); do echo "$@ $$m"; $(2) || failed=1; done; [[ -z $$failed ]]
 # The other systems on which programs must compile, although NIXL has no rings there.
@@ -62,17 +62,20 @@ test: ## Run all tests, including those of the built Collector
 	@$(MAKE) --no-print-directory e2e
 
 test-module/%:
-	@m=$*; echo "test $$m"; go -C $$m test -count=1 $(PACKAGES) # the cache ignores files outside a module
+	@m=$*; echo "test $$m"; go -C $$m test -count=1 $(call packages) # the cache ignores files outside a module
 
-# Code without goroutines that runs for long: the race detector would only slow it down. With it, a sync.Pool allocates.
-PURE := ^Test(Simulation|NothingIsSaidAboutHealthy|LiveToolFindsNoSlowdown|ReadingDoesNotAllocate|WorkForAContainer|RunOfEqualLength|TotalsOfRandomEvents|EverySlow)
+# Packages and tests without goroutines that run for long: the race detector would only slow them down. With it, a
+# sync.Pool allocates.
+SERIAL := internal/diagnose|internal/tally
+PURE   := ^Test(Simulation|ReadingDoesNotAllocate|WorkForAContainer)
 .PHONY: test-race
 # QEMU doesn't emulate leases, locks and mounts as needed, nor the addresses of faults.
 test-race: ## Run the tests, where goroutines share memory under the race detector and in random order, and portable ones on an emulated arm64
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target $(addprefix test-race/,$(RACES)) \
 	  $(addprefix test-module/,$(filter-out $(RACES),$(CODE)))
 	@go test -race ./internal/engine/internal/drain -run '^TestSimulation' -sim.seeds=300
-	@go test -count=1 ./ringbuf ./internal/engine/internal/drain ./internal/diagnose ./internal/tally -run '$(PURE)'
+	@go test -count=1 ./ringbuf ./internal/engine/internal/drain -run '$(PURE)'
+	@go test -count=1 $$(go list ./... | grep -E "/($(SERIAL))$$")
 	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static isn't installed: the tests on arm64 are skipped"; exit 0; }; \
 	export GOARCH=arm64 CGO_ENABLED=0; \
 	go test -count=1 -short -exec qemu-aarch64-static -skip 'Attended|Below|Fault|Full|Hole|Lock|Permission|ReadOnly|Shr[iu]nk|Sparse' \
@@ -80,7 +83,7 @@ test-race: ## Run the tests, where goroutines share memory under the race detect
 	go test -count=1 -exec qemu-aarch64-static -run '^TestSimulation$$' ./internal/engine/internal/drain -sim.seeds=300
 
 test-race/%:
-	@m=$*; echo "test-race $$m"; go -C $$m test -race -shuffle=on -skip '$(PURE)' $(PACKAGES)
+	@m=$*; echo "test-race $$m"; go -C $$m test -race -shuffle=on -skip '$(PURE)' $(call packages,|/($(SERIAL))$$)
 
 .PHONY: e2e
 e2e: build ## Run only the tests of the built Collector
