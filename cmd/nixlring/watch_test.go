@@ -69,6 +69,10 @@ func TestDirectoryOfTheArgumentsIsRead(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	missing := filepath.Join(dir, "missing")
+	w := world{now: time.Now, proc: missing, env: lookup(nil)}
+	if r := runWith(t.Context(), w, "why", "--for", "100ms"); r.code != exitError || !strings.HasPrefix(r.err, "nixlring: find processes: open "+missing+": ") {
+		t.Errorf("%+v", r)
+	}
 	if r := nixlring(t.Context(), nil, "top", "--once", "-w", "10ms", "--kubelet="+missing); r.code != exitError || !strings.Contains(r.err, missing+": no such directory; specify where the kubelet") {
 		t.Errorf("%+v", r)
 	}

@@ -127,7 +127,7 @@ func (s *Rings) Name() string {
 	case s.cfg.Kubelet != "":
 		return "the pods of this node"
 	}
-	return "all processes"
+	return "the processes of this host"
 }
 
 // Close implements [Source]. It returns an error if a file system hangs.
@@ -271,12 +271,19 @@ func (s *Rings) observe(a *diagnose.Agent, r *ring, now time.Time) {
 	}
 }
 
-// err returns why the directory can't be read, with the same text as other commands.
+// err returns why agents can't be found, with the same text as other commands.
 func (s *Rings) err() error {
-	if s.cfg.Kubelet != "" {
-		return patherr.Explain(patherr.Pods, s.cfg.Kubelet, s.host.State().Err())
+	state := s.host.State()
+	switch err := state.Err(); {
+	case s.cfg.Kubelet != "":
+		return patherr.Explain(patherr.Pods, s.cfg.Kubelet, err)
+	case s.cfg.Directory != "":
+		return patherr.Explain(patherr.Rings, s.cfg.Directory, err)
+	case len(state.Missing) > 0: // processes that can't be examined
+		return errors.Join(state.Missing...)
+	default:
+		return err
 	}
-	return patherr.Explain(patherr.Rings, s.cfg.Directory, s.host.State().Err())
 }
 
 // transferred receives each transfer of all agents.
