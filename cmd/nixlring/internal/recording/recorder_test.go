@@ -220,7 +220,7 @@ func liveRun(t *testing.T) (file []byte, sums map[string]uint64, stats Stats) {
 	return out.Bytes(), c.sums, rec.Stats()
 }
 
-// written writes a recording of five agents that have 20,000 events in four seconds, and returns the number of
+// written writes a recording of five agents that have 4,000 events in four seconds, and returns the number of
 // events.
 func written(t *testing.T) (file []byte, events uint64) {
 	t.Helper()
@@ -230,12 +230,12 @@ func written(t *testing.T) (file []byte, events uint64) {
 	must.OK(t, err)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := range 5 {
-		must.OK(t, w.Open(at, n, About{Name: fmt.Sprint("agent-", n)}, ringbuf.V4, 1024))
+		must.OK(t, w.Open(at, n, About{Name: fmt.Sprint("agent-", n)}, ringbuf.V4, 256))
 	}
 	for range 80 {
 		at = at.Add(50 * time.Millisecond)
 		for n := range 5 {
-			list := make([]ringbuf.Event, 50)
+			list := make([]ringbuf.Event, 10)
 			for i := range list {
 				list[i] = ringbuf.NewEvent(ringbuf.Type(rng.IntN(21)), rng.Uint64N(1<<40))
 			}
@@ -297,6 +297,38 @@ func TestReplayWithoutAReaderDropsEventsAfterASecond(t *testing.T) {
 	})
 }
 
+// A reader may start late, or stop.
+func TestReplayContinuesWhenARingIsReadAgain(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewWriter(&file, Header{Start: start})
+	must.OK(t, err)
+	must.OK(t, w.Open(start, 0, About{Name: "a"}, ringbuf.V4, 8))
+	events := make([]ringbuf.Event, 7)
+	for second := range 13 { // of 13 events, 5 find a full ring without a reader, and 7 fit into the ring again
+		for i := range events {
+			events[i] = ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(second))
+		}
+		b, err := ringbuf.MakeBatch(ringbuf.V4, events)
+		must.OK(t, errors.Join(err, w.Events(start.Add(time.Duration(second)*time.Second), 0, b)))
+		events = events[:1]
+	}
+	must.OK(t, w.Close())
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		begin, c, polled := time.Now(), newConsumer(t, dir), false
+		p := play(t, file.Bytes(), dir, 1, func() time.Time {
+			if !polled && time.Since(begin) >= 5500*time.Millisecond {
+				c.poll()
+				polled = true
+			}
+			return time.Now()
+		}).Played
+		if diff := cmp.Diff(Played{Rings: 1, Starts: 1, Written: 14, Dropped: 5, Seconds: 12}, p); diff != "" || time.Since(begin) != 12*time.Second {
+			t.Errorf("after %v: %s", time.Since(begin), diff)
+		}
+	})
+}
+
 // A recorder that crashes loses at most its last second.
 func TestTruncatedRecordingIsReadUpToItsLastSecond(t *testing.T) {
 	file, _ := written(t)
@@ -305,7 +337,7 @@ func TestTruncatedRecordingIsReadUpToItsLastSecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := 0
-	for n := 0; n < len(file); n += 4999 {
+	for n := 0; n < len(file); n += 997 {
 		some, err := recorded(t, file[:n])
 		switch {
 		case n == 0 && errors.Is(err, ErrFormat):
@@ -329,7 +361,7 @@ func TestDamagedRecordingIsRejected(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	for n := 0; n < len(file); n += 3001 {
+	for n := 0; n < len(file); n += 601 {
 		bad := bytes.Clone(file)
 		bad[n] ^= 0x10
 		some, err := recorded(t, bad)

@@ -103,6 +103,19 @@ func TestLinesAreAsDocumented(t *testing.T) {
 	}
 }
 
+// Names come from agents.
+func TestLongTextsAreCut(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{Start: start})
+	must.OK(t, err)
+	must.OK(t, w.Open(start, 0, About{Name: "a", Path: "x" + strings.Repeat("é", maxString)}, ringbuf.V4, 8))
+	must.OK(t, w.Close())
+	list, err := records(content(t, &out))
+	if want := "x" + strings.Repeat("é", maxString/2-1) + "\uFFFD"; !errors.Is(err, io.EOF) || list[0].About.Path != want {
+		t.Errorf("%v: %d bytes", err, len(list[0].About.Path))
+	}
+}
+
 func TestEventsOfEachLayoutAreRestored(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {

@@ -166,7 +166,7 @@ func (m *Model) status() string {
 	case len(m.board.Notes()) > 0:
 		return " " + warn.in(units.Printable(m.board.Notes()[0]))
 	}
-	left, right := " top doesn't consume events; for explanations of problems, use nixlring why", ""
+	left, right := " top doesn't consume events; nixlring why explains problems", ""
 	if m.filter != "" || m.problems {
 		left = " " + m.selection()
 	}
