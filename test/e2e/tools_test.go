@@ -7,8 +7,12 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +20,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
@@ -59,4 +64,32 @@ func TestToolsObserveBesideACollector(t *testing.T) {
 	report := simulator.wait(t, 4*time.Second)
 	c.AwaitTotals(t, otlpfile.WantReport(t, report))
 	c.NoComplaints(t)
+}
+
+// Both count all events of agents whose rings they have open.
+func TestRecordBesideACollectorMissesNothing(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "agents.jsonl.zst")
+	simulator := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "200", "--capacity", "16384", "--duration", "6s")
+	record := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "record", file, dir))
+	must.Eventually(t, func() string {
+		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", record.PID()))
+		must.OK(t, err)
+		return cmp.Diff(5, strings.Count(string(maps), dir+"/sim-"))
+	})
+	c := otelcol.Setup{
+		Sample:   "local.yaml",
+		Overlays: []string{otelcol.Every(time.Second), otelcol.ExportTo("file")},
+		Env:      []string{rings(dir)},
+	}.Start(t)
+	report := simulator.wait(t, 6*time.Second)
+	c.AwaitTotals(t, otlpfile.WantReport(t, report))
+	record.Signal(t, syscall.SIGINT)
+	if code := record.Wait(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	want := fmt.Sprintf("Recorded %s events of 5 rings (5 starts of agents) in ", units.Count(report.Sum.Written))
+	if got := record.Stderr.Text(); !strings.Contains(got, want) || strings.Contains(got, "missing") {
+		t.Errorf("want %q:\n%s", want, got)
+	}
 }
