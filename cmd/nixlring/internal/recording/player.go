@@ -136,12 +136,9 @@ func (p *Player) open(ctx context.Context, r *playedRing, rec *Record) error {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(r.path), 0o755); err != nil {
-		return err
-	}
+	_ = os.MkdirAll(filepath.Dir(r.path), 0o755) // if this fails, so does the next line
 	var err error
 	r.w, err = ringbuf.Create(r.path, rec.Layout, rec.Capacity)
-	r.unread = false
 	return err
 }
 

@@ -7,6 +7,7 @@ package recording
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -443,7 +444,45 @@ func TestFullDiskIsAnError(t *testing.T) {
 	t.Error("the recording never fits")
 }
 
-func TestTwoAgentsOfOneNameAreNotReplayed(t *testing.T) {
+func TestRunRecordsUntilItIsCanceled(t *testing.T) {
+	dir := t.TempDir()
+	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+	must.OK(t, err)
+	defer w.Close()
+	var file bytes.Buffer
+	rec, err := NewRecorder(RecorderConfig{Dir: dir, Interval: time.Millisecond, Out: &file, Now: time.Now})
+	must.OK(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- rec.Run(ctx) }()
+	for n := range uint64(3) {
+		must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
+		must.EventuallyTrue(t, "event", func() bool { return rec.Stats().Events == n+1 })
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("it ended before: %v", err)
+	default:
+	}
+	cancel()
+	must.OK(t, errors.Join(<-done, rec.Close()))
+}
+
+// A crash must not lose more than a second.
+func TestRecordingIsFlushedEverySecond(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewWriter(&file, Header{Start: start})
+	must.OK(t, err)
+	must.OK(t, w.Open(start, 0, About{Name: "a"}, ringbuf.V4, 8))
+	for after, want := range []int{0, 1} {
+		must.OK(t, w.Tick(start.Add(flushEvery-1+time.Duration(after))))
+		if list, err := recorded(t, file.Bytes()); !errors.Is(err, ErrTruncated) || len(list) != want {
+			t.Errorf("%d records, want %d: %v", len(list), want, err)
+		}
+	}
+}
+
+func TestAgentsThatMustNotBeCreatedAreNotReplayed(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, Header{Start: start})
 	must.OK(t, err)
@@ -451,11 +490,21 @@ func TestTwoAgentsOfOneNameAreNotReplayed(t *testing.T) {
 		must.OK(t, w.Open(start, n, About{Name: "a"}, ringbuf.V4, 8))
 	}
 	must.OK(t, w.Close())
+	file := bytes.Clone(out.Bytes())
 	r, err := Open(&out)
 	must.OK(t, err)
 	defer r.Close()
 	p := &Player{Dir: t.TempDir(), Speed: 1, Now: time.Now}
 	if err := p.Run(t.Context(), r); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), `two agents are named "a"`) {
+		t.Error(err)
+	}
+	must.OK(t, p.Close())
+	forbidden := errors.New("an agent is running")
+	again, err := Open(bytes.NewReader(file))
+	must.OK(t, err)
+	defer again.Close()
+	p = &Player{Dir: t.TempDir(), Speed: 1, Now: time.Now, Check: func(string) error { return forbidden }}
+	if err := p.Run(t.Context(), again); !errors.Is(err, forbidden) {
 		t.Error(err)
 	}
 	must.OK(t, p.Close())
