@@ -37,7 +37,15 @@ func (v *verdict) write(w world) error {
 	for _, warning := range v.Warnings {
 		fmt.Fprintf(say, "Warning: %s\n", units.Printable(warning))
 	}
+	for _, g := range diagnose.Group(v.Findings) {
+		if _, err := fmt.Fprint(w.out, "\n"+findings(g)); err != nil {
+			return err
+		}
+	}
 	if v.Agents > v.Exited && len(v.Unjudged) > 0 {
+		if len(v.Findings) > 0 {
+			fmt.Fprintln(say)
+		}
 		fmt.Fprintln(say, "Not judged:")
 		names := make(map[string][]string)
 		for _, c := range v.Unjudged {
@@ -47,11 +55,6 @@ func (v *verdict) write(w world) error {
 			if c.Name == names[c.Reason][0] {
 				fmt.Fprint(say, wrapped("  - ", "    ", strings.Join(names[c.Reason], ", ")+": "+c.Reason))
 			}
-		}
-	}
-	for _, g := range diagnose.Group(v.Findings) {
-		if _, err := fmt.Fprint(w.out, "\n"+findings(g)); err != nil {
-			return err
 		}
 	}
 	return nil
