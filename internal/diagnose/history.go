@@ -157,7 +157,7 @@ func (h *history) full(t *track, i int, ago time.Duration) bool {
 	return i > t.first && h.at[i].Sub(h.at[t.first]) >= ago
 }
 
-// pace is how fast an agent's transfers are: means of the window.
+// pace is how fast an agent's transfers are: means of a window.
 type pace struct {
 	way   way
 	size  float64 // bytes
@@ -167,6 +167,7 @@ type pace struct {
 	load  float64 // bytes per second, including idle time
 	mixed bool    // the agent also moves data in the other direction
 
+	window     time.Duration
 	remembered bool // by the ring, from before the watch
 }
 
@@ -183,14 +184,14 @@ func (m Moved) pace(w way) (pace, bool) {
 }
 
 // pace returns an agent's pace at frame i, if it completed enough transfers.
-func (h *history) pace(t *track, i int, w way) (pace, bool) {
-	if i < 0 || t.states[i] == nil {
-		return pace{}, false
+func (h *history) pace(t *track, i int, w way) (p pace, ok bool) {
+	for _, window := range []time.Duration{h.windows.Window, h.windows.Longer} {
+		if m := h.during(t, i, window).moved; !ok && t.states[i] != nil {
+			p, ok = m[w].pace(w)
+			p.mixed = m[w].Transfers < m[both].Transfers
+			p.load, p.window = float64(m[w].Bytes)/window.Seconds(), window
+		}
 	}
-	m := h.during(t, i, h.windows.Window).moved
-	p, ok := m[w].pace(w)
-	p.mixed = ok && m[w].Transfers < m[both].Transfers
-	p.load = float64(m[w].Bytes) / h.windows.Window.Seconds()
 	return p, ok
 }
 

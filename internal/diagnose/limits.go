@@ -63,6 +63,7 @@ const (
 // Windows are the time ranges of a diagnosis.
 type Windows struct {
 	Window time.Duration // speeds, rates and loss
+	Longer time.Duration // speeds of agents with few transfers
 	Silent time.Duration // without transfers, after which an agent is stalled
 	Short  time.Duration // errors still going on
 	Long   time.Duration // errors
@@ -82,7 +83,7 @@ type Windows struct {
 // Rules returns the windows of the recording rules and alerts.
 func Rules() Windows {
 	return Windows{
-		Window: 3 * time.Minute, Silent: 3 * time.Minute, Short: 2 * time.Minute, Long: 5 * time.Minute, Again: 4 * time.Minute, Apart: 5 * time.Minute,
+		Window: 3 * time.Minute, Longer: 3 * time.Minute, Silent: 3 * time.Minute, Short: 2 * time.Minute, Long: 5 * time.Minute, Again: 4 * time.Minute, Apart: 5 * time.Minute,
 		Recent: time.Hour, Regular: 10 * time.Minute,
 		Past: 24 * time.Hour, Step: 10 * time.Minute, Gap: 5 * time.Minute, Steps: 3,
 		Before: 10 * time.Minute,
@@ -96,7 +97,7 @@ func Watch(length time.Duration) Windows {
 		return w
 	}
 	w.Window = min(w.Window, length)
-	w.Long = w.Window
+	w.Long, w.Longer = w.Window, w.Window
 	w.Silent = min(w.Silent, length/2)
 	w.Short = min(w.Short, length*2/5)
 	w.Regular = min(w.Regular, length*2/5)

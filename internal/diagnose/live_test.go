@@ -47,3 +47,23 @@ func TestLiveToolFindsNoSlowdownOfHealthyFleets(t *testing.T) {
 		}
 	})
 }
+
+// Storage is read with large transfers. A page that shows the speed of ten seconds sees too few in them.
+func TestLiveToolJudgesAgentsWithFewTransfers(t *testing.T) {
+	var frames []*diagnose.Frame
+	for second := range 120 {
+		f := &diagnose.Frame{Time: time.Unix(int64(second), 0)}
+		for i, took := range []float64{0.8, 0.8, 3, 0.8} {
+			n := uint64(second / 2)
+			f.Agents = append(f.Agents, diagnose.Agent{
+				Identity: diagnose.Identity{ID: string(rune('a' + i)), Name: "storage-" + string(rune('a'+i))}, Up: diagnose.Yes,
+				Moved: [2]diagnose.Moved{{}, {Bytes: n << 29, Transfers: n, Seconds: float64(n) * took}},
+			})
+		}
+		frames = append(frames, f)
+	}
+	got := found(diagnose.Now(frames, diagnose.Live(10*time.Second, 2*time.Minute)).Findings)
+	if len(got) != 1 || got[0] != (fleets.Want{Kind: diagnose.Straggler, Agent: "storage-c"}) {
+		t.Errorf("found %v", got)
+	}
+}

@@ -11,7 +11,7 @@ const $ = (id) => document.getElementById(id);
 
 // tiles has a tile for each kind of finding: its label, what it says without a finding, and the kinds.
 const tiles = [
-  ["Compared with peers", "All alike", ["straggler"]],
+  ["Compared with peers", "No outlier", ["straggler"]],
   ["Compared with the past", "As fast as before", ["slower", "job_slower"]],
   ["Progress", "No agent hangs", ["stalled", "job_stalled", "idle"]],
   ["Operations", "None fail", ["failing", "some_fail"]],
@@ -51,6 +51,8 @@ function set(e, text) {
 
 const linkTo = (row) => "#/agent/" + encodeURIComponent(row.id);
 const many = (n, one, more) => `${n.toLocaleString("en-US")} ${n === 1 ? one : more}`;
+// What was wrong when the watch began may have been for long.
+const since = (f) => f.since ? `since ${clock(f.since, true)}${f.since - frame.start < 10_000 ? " or earlier" : ""}` : "";
 const isProblem = (f) => f.severity !== "info";
 const agentsWith = (kinds) => new Set(frame.findings.filter((f) => isProblem(f) && kinds.includes(f.kind)).flatMap((f) => f.agents));
 const rowOf = (id) => frame.rows.find((r) => r.id === id);
@@ -72,17 +74,17 @@ function showVerdict() {
     more = unjudged.length ? `${many(unjudged.length, "check", "checks")} could not be made` : "all checks were made";
   }
   set($("headline"), headline);
-  const since = watched < 60 ? `watched for ${age(watched)}; some findings take a minute or two` : `watched for ${age(watched)}`;
-  const lead = problems[0]?.since ? "since " + clock(problems[0].since, true) : "";
-  set($("subline"), [lead, more, many(frame.rows.length, "agent", "agents"), since, ...frame.notes].filter(Boolean).join(" · "));
+  const length = watched < 60 ? `watched for ${age(watched)}; some findings take a minute or two` : `watched for ${age(watched)}`;
+  const lead = problems.length ? since(problems[0]) : "";
+  set($("subline"), [lead, more, many(frame.rows.length, "agent", "agents"), length, ...frame.notes].filter(Boolean).join(" · "));
   document.title = (problems.length ? `(${problems.length}) ` : "") + "nixlring " + frame.name;
   tiles.forEach(([label, well, kinds], i) => {
     const tile = $("tiles").children[i] ?? $("tiles").appendChild(el("a", { class: "tile" }, el("div", { class: "label" }, label), el("div", { class: "state" }), el("div", { class: "detail" })));
     const found = frame.findings.filter((f) => kinds.includes(f.kind)), worst = found[0];
     const [, state, detail] = tile.children, open = unjudged.find((c) => c.kinds.some((k) => kinds.includes(k)));
     tile.className = "tile " + (worst ? worst.severity : running && !open ? "ok" : "none");
-    set(state, worst ? (worst.who || worst.short) + (found.length > 1 ? ` +${found.length - 1}` : "") : !running ? "–" : open ? "Not judged" : "✓ " + well);
-    set(detail, worst ? (worst.who ? worst.short : "") : running && open ? open.reason : "");
+    set(state, worst ? worst.who || worst.short : !running ? "–" : open ? "Not judged" : "✓ " + well);
+    set(detail, worst ? [worst.who && worst.short, found.length > 1 && `and ${found.length - 1} more`].filter(Boolean).join(", ") : running && open ? open.reason : "");
     tile.title = worst ? worst.what : open ? open.reason : "";
     const row = worst?.agents.length === 1 ? rowOf(worst.agents[0]) : null;
     if (row) tile.href = linkTo(row); else tile.removeAttribute("href");
@@ -115,7 +117,7 @@ function showFindings(parent, list, headline) {
     if (i === 0 && headline) e.open = true;
     const [summary, evidence, not, next, also] = e.children;
     set(summary.children[1], f.what);
-    set(summary.children[2], f.since ? "since " + clock(f.since, true) : "");
+    set(summary.children[2], since(f));
     while (evidence.children.length > f.evidence.length) evidence.lastChild.remove();
     f.evidence.forEach((text, n) => set(evidence.children[n] ?? evidence.appendChild(el("li")), text));
     set(not, f.not);
