@@ -126,6 +126,11 @@ func TestHeaderThatClaimsHolesLaterAllocatesNothing(t *testing.T) {
 					t.Fatalf("write position %d: %d bytes are allocated, %d before", write, after, before)
 				}
 			}
+			_, err := r.Fingerprint(20_000)
+			wantHole(t, "fingerprint", err)
+			if after := allocated(t, path); after != before {
+				t.Errorf("fingerprint: %d bytes are allocated, %d before", after, before)
+			}
 		})
 	}
 }
@@ -175,6 +180,22 @@ func TestSteadyStateLooksForNoHoles(t *testing.T) {
 		t.Errorf("%d calls after the first lap", calls.n)
 	}
 }
+
+// A disk that fails is no reason to treat holes as events.
+func TestFileThatCantBeCheckedIsNotRead(t *testing.T) {
+	w := newRing(t, V4, 16)
+	r := open(t, w.Path(), Consume)
+	file, _ := r.backing.(fileBacking)
+	r.backing, r.extent.left = noState{file}, 0
+	push(t, w, 0, 1)
+	if got, err := tryRead(r, 0); len(got) > 0 || !errors.Is(err, unix.EIO) {
+		t.Errorf("%d events, error %v", len(got), err)
+	}
+}
+
+type noState struct{ fileBacking }
+
+func (noState) Stat() (FileState, error) { return FileState{}, unix.EIO }
 
 type countHoles struct {
 	fileBacking

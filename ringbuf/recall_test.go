@@ -43,6 +43,14 @@ func TestRecallReturnsConsumedEventsThatWereNotOverwritten(t *testing.T) {
 		equal(t, "in a later lap", recalled(w.Path()), samples(l, 25, 37))
 		equal(t, "after a restart", recalled(create(t, w.Path(), l, 16).Path()), []Event{})
 	})
+	before, path := openFiles(t), newRing(t, V4, 16).Path()
+	for range 10 {
+		_, err := Recall(path)
+		must.OK(t, err)
+	}
+	if after := openFiles(t); after > before {
+		t.Errorf("%d files open, %d before", after, before)
+	}
 	if _, err := Recall(filepath.Join(t.TempDir(), "missing")); err == nil {
 		t.Error("no error without a file")
 	}

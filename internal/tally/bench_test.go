@@ -20,69 +20,17 @@ const slots = 4096
 // ratio of the two, which depends less on the machine's load than the times do.
 func BenchmarkAdd(b *testing.B) {
 	for _, l := range ringbuf.Layouts() {
-		b.Run(l.String(), func(b *testing.B) { benchmarkAdd(b, l, tally.Config{}) })
+		b.Run(l.String(), func(b *testing.B) {
+			r := newRing(b, l, slots)
+			r.push(transferMix(rand.New(rand.NewPCG(1, 2))))
+			r.first(func(batch ringbuf.Batch) {
+				agent := tally.NewAgent(shape(b, tally.Config{}))
+				agent.Add(batch) // adds every name once
+				b.ReportAllocs()
+				against(b, batch.Len(), func() { agent.Add(batch) }, copying(batch))
+			})
+		})
 	}
-	exponential := tally.HistogramConfig{Kind: tally.Exponential}
-	b.Run("v4-exponential", func(b *testing.B) {
-		benchmarkAdd(b, ringbuf.V4, tally.Config{Duration: exponential, Size: exponential})
-	})
-	none := tally.HistogramConfig{Kind: tally.NoHistogram}
-	b.Run("v4-none", func(b *testing.B) {
-		benchmarkAdd(b, ringbuf.V4, tally.Config{Duration: none, Size: none})
-	})
-}
-
-// BenchmarkThroughput tallies a full ring with and without throughput, in turns.
-func BenchmarkThroughput(b *testing.B) {
-	events := transferMix(rand.New(rand.NewPCG(1, 2)))
-	r := newRing(b, ringbuf.V4, slots)
-	r.push(events)
-	r.first(func(batch ringbuf.Batch) {
-		with := tally.NewAgent(shape(b, tally.Config{}))
-		without := tally.NewAgent(shape(b, tally.Config{Throughput: tally.HistogramConfig{Kind: tally.NoHistogram}}))
-		w, r := inTurn(b, func() { with.Add(batch) }, func() { without.Add(batch) })
-		b.ReportMetric((w-r)/float64(batch.Len()), "ns/event-more")
-		b.ReportMetric(w/r, "x-without")
-	})
-}
-
-// BenchmarkWatch tallies a full ring, with and without a check for slow transfers, in turns.
-func BenchmarkWatch(b *testing.B) {
-	benchmarkMore(b, tally.Config{}, func(a *tally.Agent) {
-		slow := tally.Slow{Duration: time.Hour, MinThroughput: 1}
-		a.Watch(tally.Watch{Transfer: func(t *tally.Transfer) {
-			if slow.Check(t) {
-				b.Error("a transfer is slow")
-			}
-		}})
-	})
-}
-
-// benchmarkMore tallies a full ring with and without an extra configuration, in turns.
-func benchmarkMore(b *testing.B, more tally.Config, prepare func(*tally.Agent)) {
-	b.Helper()
-	events := transferMix(rand.New(rand.NewPCG(1, 2)))
-	r := newRing(b, ringbuf.V4, slots)
-	r.push(events)
-	r.first(func(batch ringbuf.Batch) {
-		with, without := tally.NewAgent(shape(b, more)), tally.NewAgent(shape(b, tally.Config{}))
-		prepare(with)
-		w, r := inTurn(b, func() { with.Add(batch) }, func() { without.Add(batch) })
-		b.ReportMetric((w-r)/float64(batch.Len()), "ns/event-more")
-		b.ReportMetric(w/r, "x-without")
-	})
-}
-
-func benchmarkAdd(b *testing.B, l ringbuf.Layout, c tally.Config) {
-	events := transferMix(rand.New(rand.NewPCG(1, 2)))
-	r := newRing(b, l, slots)
-	r.push(events)
-	r.first(func(batch ringbuf.Batch) {
-		agent := tally.NewAgent(shape(b, c))
-		agent.Add(batch) // adds every name once
-		b.ReportAllocs()
-		against(b, batch.Len(), func() { agent.Add(batch) }, copying(batch))
-	})
 }
 
 // first calls fn with the first batch of the ring.
@@ -100,16 +48,6 @@ func (r *ring) first(fn func(ringbuf.Batch)) {
 // against runs work and a reference in turns, and reports the medians of both per event.
 func against(b *testing.B, n int, work, reference func()) {
 	b.Helper()
-	w, r := inTurn(b, work, reference)
-	b.ReportMetric(w/float64(n), "ns/event")
-	b.ReportMetric(r/float64(n), "memcpy-ns/event")
-	b.ReportMetric(w/r, "x-memcpy")
-}
-
-// inTurn runs work and a reference in turns, and returns the medians of both in
-// nanoseconds.
-func inTurn(b *testing.B, work, reference func()) (w, r float64) {
-	b.Helper()
 	var worked, referred []time.Duration
 	for b.Loop() {
 		start := time.Now()
@@ -119,7 +57,10 @@ func inTurn(b *testing.B, work, reference func()) (w, r float64) {
 		worked = append(worked, between.Sub(start))
 		referred = append(referred, time.Since(between))
 	}
-	return median(worked), median(referred)
+	w, r := median(worked), median(referred)
+	b.ReportMetric(w/float64(n), "ns/event")
+	b.ReportMetric(r/float64(n), "memcpy-ns/event")
+	b.ReportMetric(w/r, "x-memcpy")
 }
 
 func median(d []time.Duration) float64 {

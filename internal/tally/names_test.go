@@ -212,7 +212,7 @@ func checkCounts(t *testing.T, a *tally.Agent, events uint64) {
 	if sum != events {
 		t.Errorf("%d events are counted, want %d", sum, events)
 	}
-	if n := len(a.Series()); n > tally.DefaultMaxNames {
+	if n := len(a.Series()); n > 64 {
 		t.Errorf("%d series", n)
 	}
 	for name, h := range map[string]*tally.Histogram{

@@ -62,13 +62,3 @@ func TestSnapshotEndsTheIntervalOfTheUtilization(t *testing.T) {
 		t.Errorf("utilization is %v in the next interval, want 0", got)
 	}
 }
-
-func BenchmarkSnapshot(b *testing.B) {
-	agent := tally.NewAgent(shape(b, tally.Config{}))
-	r := newRing(b, ringbuf.V4, slots)
-	r.feed(agent, transferMix(rand.New(rand.NewPCG(1, 2))))
-	b.ReportAllocs()
-	for b.Loop() {
-		agent.Snapshot()
-	}
-}

@@ -238,12 +238,3 @@ func restored(t testing.TB, shape *Shape, stored []byte) *Agent {
 	must.OK(t, err)
 	return a
 }
-
-// BenchmarkState encodes the totals of a usual agent, as each save does.
-func BenchmarkState(b *testing.B) {
-	a := NewAgent(shapeOf(b, Config{}))
-	a.sizes[Transmit].record(1 << 20)
-	for b.Loop() {
-		b.SetBytes(int64(len(store(b, a))))
-	}
-}

@@ -106,6 +106,20 @@ func watchRandomEvents(t *testing.T, l ringbuf.Layout, config tally.HistogramCon
 	}
 }
 
+// The log may contain only errors, or only slow transfers.
+func TestWatchMayLackAFunction(t *testing.T) {
+	events := append(transfersOf(1, 2), ringbuf.NewEvent(ringbuf.TypeErrBackend, 1), ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1))
+	var got seen
+	for _, w := range []tally.Watch{{Transfer: got.watch().Transfer}, {Error: got.watch().Error}} {
+		agent := tally.NewAgent(shape(t, tally.Config{}))
+		agent.Watch(w)
+		newRing(t, ringbuf.V4, 16).feed(agent, events, 6) // also a transfer in two batches
+	}
+	if len(got.transfers) != 2 || len(got.errors) != 1 {
+		t.Errorf("%d transfers and %d errors are passed, want 2 and 1", len(got.transfers), len(got.errors))
+	}
+}
+
 func TestTransferIsSlowIfItMeetsACondition(t *testing.T) {
 	for name, c := range map[string]struct {
 		slow     tally.Slow

@@ -13,14 +13,10 @@ import (
 
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
-	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -122,20 +118,4 @@ func (r *ringReceiver) drained(b *testing.B, runs uint64) (n int) {
 		}
 	}
 	return n
-}
-
-// BenchmarkRefusedRecord measures what an error event beyond an agent's rate costs.
-func BenchmarkRefusedRecord(b *testing.B) {
-	cfg := createDefaultConfig()
-	cfg.Directories = []string{b.TempDir()}
-	settings := receivertest.NewNopSettings(metadata.Type)
-	settings.TelemetrySettings = componenttest.NewTelemetry().NewTelemetrySettings()
-	on := machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }}
-	r, err := newReceiver(cfg, settings, on)
-	must.OK(b, err)
-	_, failure := newSlowLog(r, on, settings, consumertest.NewNop(), nil).watch(notice.New(func(notice.Notice) {}, time.Now).Report)
-	a := engine.Agent{ID: "k8s:0b1c8d3e-6c52-4e0b-9a58-1f0f0a7c2f11/worker/run/nixl/agent-0", Path: "/proc/4711/root/run/nixl/agent-0"}
-	for b.Loop() {
-		failure(&a, tally.Error{Type: ringbuf.TypeErrBackend})
-	}
 }

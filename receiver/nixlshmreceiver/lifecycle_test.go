@@ -241,7 +241,7 @@ func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 		h.start()
 		push(t, w, write(10, 1, 1)...)
 		wait(t, began, "read that hangs")
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		if err := h.own().collect(ctx, false); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("collect returned %v", err)

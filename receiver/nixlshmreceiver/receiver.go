@@ -33,7 +33,7 @@ type ringReceiver struct {
 	obs       *receiverhelper.ObsReport
 	slow      *slowLog // nil without a logs pipeline
 	now       func() time.Time
-	telemetry *telemetry
+	telemetry telemetry
 	rings     *engine.Engine
 	builder   *builder
 	hostname  string
@@ -61,7 +61,7 @@ type machine struct {
 
 func newReceiver(cfg *Config, settings receiver.Settings, on machine) (r *ringReceiver, err error) {
 	r = &ringReceiver{cfg: cfg, id: settings.ID, log: settings.Logger, now: on.now}
-	if r.telemetry, err = newTelemetry(settings.TelemetrySettings); err != nil {
+	if r.telemetry.TelemetryBuilder, err = metadata.NewTelemetryBuilder(settings.TelemetrySettings); err != nil {
 		return nil, err
 	}
 	if r.hostname = cfg.Resource[semconv.HostName]; r.hostname == "" {

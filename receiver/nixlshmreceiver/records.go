@@ -81,7 +81,7 @@ func (b *recordBuilder) write(r *record, to plog.LogRecord) {
 // time at which the agent recorded it.
 func (*recordBuilder) time(micros uint64, read time.Time, to plog.LogRecord) {
 	to.SetObservedTimestamp(pcommon.NewTimestampFromTime(read))
-	if micros > 0 && micros <= math.MaxInt64/1000 {
+	if micros <= math.MaxInt64/1000 {
 		to.SetTimestamp(pcommon.Timestamp(micros * 1000))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -425,6 +426,22 @@ func TestShutdownDoesntWaitForABlockedConsumerOfLogs(t *testing.T) {
 		close(goOn)
 		<-h.own().slow.ended
 	})
+}
+
+func TestShutdownExportsTheLastLogRecord(t *testing.T) {
+	h := newHarness(t, t.TempDir()).onlyLogs()
+	h.create()
+	s := h.own().slow
+	for range 20 { // it may notice the end, or the record, first
+		s.ending = make(chan struct{})
+		s.queue <- record{failure: tally.Error{Type: ringbuf.TypeErrBackend, Layout: ringbuf.V4}}
+		close(s.ending)
+		if s.loop(t.Context()); len(h.records) != 1 {
+			t.Fatalf("%d exports, want 1", len(h.records))
+		}
+		<-h.records
+	}
+	must.OK(t, h.logs.Shutdown(t.Context()))
 }
 
 func TestRejectedLogRecordsAreRetriedUnlessTheyAreInvalid(t *testing.T) {

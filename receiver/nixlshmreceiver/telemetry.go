@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -27,14 +26,6 @@ type telemetry struct {
 type census struct {
 	byLayout map[string]int64
 	exited   int // agents that have exited
-}
-
-func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
-	builder, err := metadata.NewTelemetryBuilder(settings)
-	if err != nil {
-		return nil, err
-	}
-	return &telemetry{TelemetryBuilder: builder}, nil
 }
 
 // host returns the functions that record the host's work.

@@ -4,6 +4,8 @@
 package nixlshmreceiver
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
@@ -168,7 +172,7 @@ func TestCollectorCountsAcceptedAndRefusedPoints(t *testing.T) {
 		taken += int64((<-h.batches).DataPointCount())
 	}
 
-	accepted, refused := counted(t, telemetry, h, "accepted"), counted(t, telemetry, h, "refused")
+	accepted, refused := counted(t, telemetry, h, "accepted_metric_points"), counted(t, telemetry, h, "refused_metric_points")
 	if accepted != taken || refused == 0 {
 		t.Errorf("%d points accepted and %d refused, want %d and at least 1", accepted, refused, taken)
 	}
@@ -178,10 +182,31 @@ func TestCollectorCountsAcceptedAndRefusedPoints(t *testing.T) {
 	}
 }
 
-// counted returns the Collector's count of accepted or refused points.
+func TestCollectorCountsAcceptedAndRefusedLogRecords(t *testing.T) {
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 16)
+	h := newHarness(t, dir).withLogs()
+	telemetry := h.withTelemetry()
+	answers := make(chan error, 1)
+	h.consumeLogs = func(context.Context, plog.Logs) error { return <-answers }
+	h.start()
+	answers <- consumererror.NewPermanent(errors.New("invalid record"))
+	push(t, w, write(1, 2_000_000, 1)...)
+	h.log("the next consumer rejected log records")
+	answers <- nil
+	push(t, w, write(1, 2_000_000, 1)...)
+	h.awaitLogged(1)
+	must.OK(t, h.stop())
+	got := [2]int64{counted(t, telemetry, h, "accepted_log_records"), counted(t, telemetry, h, "refused_log_records")}
+	if d := cmp.Diff([2]int64{1, 1}, got); d != "" {
+		t.Errorf("accepted and refused (-want +got)\n%s", d)
+	}
+}
+
+// counted returns the Collector's count of accepted or refused points or records.
 func counted(t *testing.T, telemetry *componenttest.Telemetry, h *harness, what string) int64 {
 	t.Helper()
-	m, err := telemetry.GetMetric("otelcol_receiver_" + what + "_metric_points")
+	m, err := telemetry.GetMetric("otelcol_receiver_" + what)
 	must.OK(t, err)
 	want := attribute.NewSet(attribute.String("receiver", h.settings.ID.String()), attribute.String("transport", "shm"))
 	for _, dp := range m.Data.(metricdata.Sum[int64]).DataPoints { //nolint:errcheck // or the test panics

@@ -8,6 +8,7 @@ package drain
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,6 +132,50 @@ func TestSearchesForRoomAreLimited(t *testing.T) {
 	}
 }
 
+// The next ring of an agent may have the file of its last one, such as on another mount.
+func TestFileThatAnotherAgentHasStaysKnown(t *testing.T) {
+	o, one, two := emptyOwner(t), files.ID{Ino: 1}, files.ID{Ino: 2}
+	a, b := &agent{reader: &ringbuf.Reader{}}, &agent{reader: &ringbuf.Reader{}}
+	o.own(a, one)
+	o.own(b, one)
+	if o.own(a, two); o.holder(one) != b || o.holder(two) != a {
+		t.Errorf("the files are %v", o.files)
+	}
+}
+
+func TestHoldersAndLayoutsAreNamed(t *testing.T) {
+	id := strings.Repeat("0123456789abcdef", 4)
+	got := make(map[string]string)
+	for _, h := range []Holder{{Pod: "p", Container: id}, {Container: id}, {Pod: "p"}, {Place: "/rings", Shared: true}, {Place: "mnt:[1]"}} {
+		got[h.String()] = ""
+	}
+	for _, s := range []Snapshot{{Layout: ringbuf.V3}, {Store: true}} {
+		got[s.LayoutName()] = ""
+	}
+	want := map[string]string{
+		"container 0123456789ab of pod p": "", "container 0123456789ab": "", "pod p": "", "directory /rings": "", "mount namespace mnt:[1]": "",
+		"v3": "", "prometheus_mp_v1": "",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// The owner would otherwise check the rings of a container that must wait all the time.
+func TestRingOfALimitedContainerIsDueLater(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, false)
+	h := Holder{Pod: "pod"}
+	w, _ := b.add("/hostile", 64, h)
+	b.stepIn(workIn)
+	b.owner.work[h] = maxWork
+	must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
+	b.stepIn(100 * time.Millisecond)
+	if a := b.owner.agents["/hostile"]; !a.due.Equal(b.owner.workAt.Add(workIn)) || a.tally.Requests(tally.Transmit).Events != 0 {
+		t.Errorf("the ring is due at %v, want %v", a.due, b.owner.workAt.Add(workIn))
+	}
+}
+
 // The owner finds a file and counts a pod's agents without looking at each agent.
 func TestOwnerKnowsFilesAndHolders(t *testing.T) {
 	b := newHarness(t)
@@ -149,10 +194,8 @@ func TestOwnerKnowsFilesAndHolders(t *testing.T) {
 	} {
 		step.do()
 		known := make(map[files.ID]bool)
-		for _, id := range []files.ID{one, two, {}} {
-			if b.owner.holder(id) == a {
-				known[id] = true
-			}
+		for id := range b.owner.files {
+			known[id] = b.owner.holder(id) == a
 		}
 		if d := cmp.Diff(step.files, known) + cmp.Diff(step.rings, b.owner.rings); d != "" {
 			t.Errorf("(-want +got)\n%s", d)

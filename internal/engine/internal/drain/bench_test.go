@@ -85,44 +85,6 @@ func BenchmarkBusyRound(b *testing.B) {
 	})
 }
 
-// BenchmarkCollectionGap measures the steps that collect 1,024 agents. No ring is drained
-// during a step.
-func BenchmarkCollectionGap(b *testing.B) {
-	for _, saves := range []bool{false, true} {
-		name := "storage=no"
-		if saves {
-			name = "storage=yes"
-		}
-		b.Run(name, func(b *testing.B) {
-			c := newCrowd(b, 1024)
-			if c.owner.saves = saves; saves {
-				c.owner.load(nil, nil, c.now)
-			}
-			for _, a := range c.owner.order {
-				a.dirty = true
-			}
-			var took []time.Duration
-			for b.Loop() {
-				c.now = c.now.Add(time.Second)
-				c.answered = false
-				c.messages = []Message{&collect{deadline: c.now.Add(hungSave), done: func(collected) {}}}
-				for !c.answered {
-					messages := c.messages
-					c.messages = nil
-					start := time.Now()
-					c.owner.step(c.now, messages)
-					took = append(took, time.Since(start))
-				}
-				for _, a := range c.owner.order {
-					a.dirty = true
-				}
-			}
-			b.ReportMetric(slices.Max(took).Seconds()*1e3, "ms-longest")
-			b.ReportMetric(median(took)/1e6, "ms")
-		})
-	}
-}
-
 func eachCrowd(b *testing.B, run func(b *testing.B, n int)) {
 	b.Helper()
 	for _, n := range []int{1, 10, 100, 1000, 10000} {

@@ -6,9 +6,6 @@ package drain
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -124,30 +121,6 @@ func TestRingThatIsGoneIsClosedWhateverTheKernelAnswered(t *testing.T) {
 				t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().exit.up)
 			}
 		})
-	}
-}
-
-// The next process starts with no memory registered, and continues no transfer.
-func TestRestartOfAnAgentWhoseRingWasClosedIsCounted(t *testing.T) {
-	h := newHarness(t)
-	h.start(ringbuf.Consume, false)
-	h.push(10)
-	h.step(Attended{ID: agentPath, Reader: h.reader, Known: true}, Gone{ID: agentPath, Reader: h.reader})
-	for range 5 {
-		h.step()
-	}
-	w, err := ringbuf.NewWriter(h.mem, h.mem, ringbuf.V4, 64)
-	must.OK(t, err)
-	h.writer = w
-	h.push(5)
-	h.open(ringbuf.Consume)
-	h.step()
-	totals := h.agent().tally
-	if got := h.counted(); got != 15 || totals.Restarts() != 1 {
-		t.Errorf("counted %d events, %d restarts; want 15, 1", got, totals.Restarts())
-	}
-	if d := cmp.Diff([]string{"INFO agent restarted"}, h.reported()); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 

@@ -141,7 +141,7 @@ func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 	case <-ctx.Done():
 	}
 	err := fmt.Errorf("collect the totals of all agents: %w", context.Cause(ctx))
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) && left >= leastAnswer {
 		l.report(notice.Notice{
 			Kind: notice.DrainHangs, Level: slog.LevelError, Err: err,
 			Text: "draining has blocked, so no agent is drained or reported; check the disk that the rings are on, and custom sinks",
@@ -150,8 +150,12 @@ func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 	return Collection{}, err
 }
 
-// hungAfter is the time without an answer after which the loop counts as hanging.
-const hungAfter = hungSave + time.Second
+const (
+	// hungAfter is the time without an answer after which the loop counts as hanging. If ctx ends
+	// earlier, the loop has answered before that, too, but may be late if it has less than leastAnswer.
+	hungAfter   = hungSave + time.Second
+	leastAnswer = time.Second
+)
 
 var errStopped = errors.New("draining has stopped")
 

@@ -45,6 +45,8 @@ type loopHarness struct {
 	closed  map[*ringbuf.Reader]bool
 	retired []string
 	stuck   chan struct{} // blocks draining of the agent stuck unless it is nil
+
+	rounds, events atomic.Uint64 // that the loop has reported
 }
 
 // newStuck returns a loop that is about to hang, until release is called.
@@ -64,6 +66,7 @@ func newLoopHarness(t *testing.T) *loopHarness {
 	must.OK(t, err)
 	d := &loopHarness{t: t, closed: make(map[*ringbuf.Reader]bool)}
 	d.Loop = NewLoop(LoopConfig{
+		ObserveLag: func(time.Duration) { d.rounds.Add(1) }, ObserveEvents: func(n uint64) { d.events.Add(n) },
 		Config: Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute, Handler: Handler{Events: d.tap}},
 		Report: d.report,
 	})
@@ -267,6 +270,19 @@ func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
 	})
 }
 
+// The caller had too little time, for example because reading the stores took all of it.
+func TestCollectionWithoutTimeIsNoSignThatTheLoopHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+		defer cancel()
+		if _, err := d.Collect(ctx, false); !errors.Is(err, context.DeadlineExceeded) || len(d.hangs()) > 0 {
+			t.Errorf("error %v, notices %v", err, d.hangs())
+		}
+		d.stop()
+	})
+}
+
 func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, r, release := newStuck(t)
@@ -281,6 +297,22 @@ func TestStopReturnsWhenItsContextEnds(t *testing.T) {
 		if !d.isClosed(r) {
 			t.Error("the ring wasn't closed after the loop stopped hanging")
 		}
+	})
+}
+
+func TestLoopReportsRoundsAndEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newLoopHarness(t)
+		w, r := d.inMemory()
+		d.open("agent", r)
+		for range 3 {
+			d.push(w)
+		}
+		time.Sleep(10 * idleStep) // in a bubble of synctest
+		if rounds, events := d.rounds.Load(), d.events.Load(); rounds < 10 || events != 3 {
+			t.Errorf("%d rounds and %d events are reported, want 10 or more, and 3", rounds, events)
+		}
+		d.stop()
 	})
 }
 

@@ -51,3 +51,12 @@ func TestRingIsDrainedAsOftenAsItsAgentRequires(t *testing.T) {
 		}
 	}
 }
+
+// A consumer has less time, because it must also store and commit a flush before the next one.
+func TestObserverWaitsAtMostHalfOfTheRunInterval(t *testing.T) {
+	for observe, want := range map[bool]time.Duration{true: 50 * time.Millisecond, false: 25 * time.Millisecond} {
+		if got := (&Config{Observe: observe, RunInterval: 100 * time.Millisecond}).longestWait(); got != want {
+			t.Errorf("observer %v: %v, want %v", observe, got, want)
+		}
+	}
+}

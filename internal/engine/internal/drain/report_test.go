@@ -77,6 +77,17 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 			}
 			b.openOther(1)
 		}, want: []string{"INFO agent restarted with another ring"}},
+		"restart after an exit": {do: func(b *harness) {
+			b.push(10)
+			b.step()
+			b.step(Gone{ID: agentPath, Reader: b.reader})
+			for range 3 {
+				b.step()
+			}
+			b.startAgent(64)
+			b.push(5)
+			b.open(ringbuf.Consume)
+		}, want: []string{"INFO agent restarted"}},
 		"other consumer": {do: func(b *harness) { b.push(3); b.takeTo(2); b.step() }, want: []string{
 			"WARN another process consumes events of this ring, and events that it consumes first are missing from the totals: " +
 				"ring: another process consumed events of this ring (read position moved from 0 to 2)",
@@ -198,6 +209,16 @@ func TestNoticeOfAFullRingNamesSettings(t *testing.T) {
 	const want = "ring was full (63 events), so its agent has most likely lost events; set NIXL_TELEMETRY_BUFFER_SIZE=256 for the agent (now 64) " +
 		"or a shorter NIXL_TELEMETRY_RUN_INTERVAL, or a shorter run_interval if it flushes more often than every 100ms"
 	if d := cmp.Diff(want, b.notices[len(b.notices)-1].Text); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestNoticeOfAFullRingOfTheLargestSizeNamesIntervals(t *testing.T) {
+	b := newHarnessOf(t, ringbuf.MaxCapacity)
+	b.start(ringbuf.Consume, false)
+	const want = "ring was full (9 events), so its agent has most likely lost events; its buffer has the largest size, " +
+		"so set a shorter NIXL_TELEMETRY_RUN_INTERVAL for the agent, or a shorter run_interval if it flushes more often than every 100ms"
+	if d := cmp.Diff(want, b.owner.fullText(b.agent(), 9)); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }

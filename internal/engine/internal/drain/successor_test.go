@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
@@ -175,6 +176,11 @@ func TestNothingIsLostOrCountedTwiceByANewStream(t *testing.T) {
 	}
 }
 
+func (b *harness) register(bytes uint64) {
+	b.t.Helper()
+	must.OK(b.t, b.writer.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, bytes)))
+}
+
 // A new stream begins with no memory registered.
 func TestMemoryOfANewStreamIsKnown(t *testing.T) {
 	b := newHarness(t)
@@ -209,17 +215,25 @@ func TestStreamsThatWereNotExportedAreLimited(t *testing.T) {
 }
 
 func TestTransfersOfASuccessorArePassedToTheHandler(t *testing.T) {
-	b := newHarness(t)
-	failed := 0
-	b.handler.Error = func(*Agent, tally.Error) { failed++ }
-	b.start(ringbuf.Consume, false)
-	for range 2 {
-		must.OK(t, b.writer.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
-		b.step()
-		b.owner.succeed(b.agent(), b.now, b.now)
-	}
-	if failed != 2 {
-		t.Errorf("%d errors are passed, want 2", failed)
+	type passed struct{ Transfers, Errors int }
+	for want, handler := range map[passed]func(*passed) Handler{
+		{2, 0}: func(n *passed) Handler { return Handler{Transfer: func(*Agent, *tally.Transfer) { n.Transfers++ }} },
+		{0, 2}: func(n *passed) Handler { return Handler{Error: func(*Agent, tally.Error) { n.Errors++ }} },
+	} {
+		b := newHarness(t)
+		var got passed
+		b.handler = handler(&got)
+		b.start(ringbuf.Consume, false)
+		for range 2 {
+			for _, kind := range []ringbuf.Type{ringbuf.TypeXferPostTime, ringbuf.TypeXferTime, ringbuf.TypeTxBytes, ringbuf.TypeTxRequests, ringbuf.TypeErrBackend} {
+				must.OK(t, b.writer.Push(ringbuf.NewEvent(kind, 1)))
+			}
+			b.step()
+			b.owner.succeed(b.agent(), b.now, b.now)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
 	}
 }
 
