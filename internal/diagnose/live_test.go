@@ -67,3 +67,31 @@ func TestLiveToolJudgesAgentsWithFewTransfers(t *testing.T) {
 		t.Errorf("found %v", got)
 	}
 }
+
+// The registrations before a watch aren't known, so growth can't be judged. Neither can that of an agent that was absent.
+func TestMemoryGrowsOnlyIfItIsKnown(t *testing.T) {
+	var frames []*diagnose.Frame
+	for minute := range 31 {
+		f := &diagnose.Frame{Time: time.Unix(int64(60*minute), 0)}
+		for i, name := range []string{"absent", "deregisters", "grows", "slows down", "unknown"} {
+			memory := int64(1<<30) * int64(10+minute)
+			a := diagnose.Agent{Identity: diagnose.Identity{ID: name, Name: name}, Up: diagnose.Yes, Memory: &memory}
+			switch {
+			case i == 0 && minute == 25:
+				continue
+			case i == 1 && minute == 27:
+				memory -= 5 << 30
+			case i == 3 && minute > 27:
+				memory = 37 << 30
+			case i == 4:
+				a.Memory = nil
+			}
+			f.Agents = append(f.Agents, a)
+		}
+		frames = append(frames, f)
+	}
+	got := found(diagnose.Now(frames, diagnose.Live(time.Minute, 30*time.Minute)).Findings)
+	if len(got) != 1 || got[0] != (fleets.Want{Kind: diagnose.MemoryGrows, Agent: "grows"}) {
+		t.Errorf("found %v", got)
+	}
+}

@@ -169,6 +169,35 @@ func short() []shortWatch {
 				a.Errors = map[string]uint64{"backend": uint64(4 * (i + 1) * second), "invalid_param": uint64(6 * second)}
 			}
 		}},
+		{"ten failed operations are few", 2, func(i, second int, a *diagnose.Agent) {
+			if i == 0 {
+				transfers(a, 0, second, 1)
+				a.Errors = map[string]uint64{"backend": uint64(second), "mismatch": uint64(second / 10), diagnose.Canceled: uint64(second)}
+				a.Errors["backend"] -= a.Errors["mismatch"]
+			}
+		}},
+		{"one more failed operation isn't", 2, func(i, second int, a *diagnose.Agent) {
+			if i == 0 {
+				transfers(a, 0, second, 1)
+				a.Errors = map[string]uint64{"backend": uint64(second), "mismatch": uint64(second / 10)}
+			}
+		}},
+		{"a fifth of the agents is slow, and a third of others", 14, func(i, second int, a *diagnose.Agent) {
+			if transfers(a, 0, 100*second, 1); i < 5 {
+				a.Service = "prefill"
+			}
+			if i == 0 || i > 10 {
+				transfers(a, 0, 100*second, 2)
+			}
+		}},
+		{"one of two others is far slower", 5, func(i, second int, a *diagnose.Agent) {
+			if transfers(a, 0, 100*second, 1); i < 2 {
+				a.Service = "prefill"
+			}
+			if i == 0 || i == 3 {
+				transfers(a, 0, 100*second, 10)
+			}
+		}},
 		{"look-ups of an agent find nothing", 2, func(i, second int, a *diagnose.Agent) {
 			if busy(second, a); i == 1 {
 				a.Errors = map[string]uint64{diagnose.NotFound: uint64(10 * second)}
