@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -102,6 +103,9 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 
 // howToStart explains how to get rings in a directory.
 func howToStart(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil { // agents run elsewhere
+		dir = units.Printable(whole)
+	}
 	return fmt.Sprintf(`Start agents with these environment variables:
 
   %s=y %s=BUFFER %s=%s

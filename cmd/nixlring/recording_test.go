@@ -126,21 +126,3 @@ func TestSlowPrintsTheTransfersOfARecording(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
-
-func TestOtherFilesAreNoRecordings(t *testing.T) {
-	dir := rings(t)
-	file := stragglerFile(t, nil)
-	for _, c := range []struct {
-		code int
-		says string
-		args []string
-	}{
-		{exitUsage, "why reads whole recordings; omit it", []string{"why", file, "--for", "1s"}},
-		{exitError, "is a file; specify the directory of the rings", []string{"why", filepath.Join(dir, "letter")}},
-		{exitUsage, `--include "[": not a valid pattern`, []string{"why", file, "--include", "["}},
-	} {
-		if r := nixlring(t.Context(), nil, c.args...); r.code != c.code || !strings.Contains(r.err, c.says) {
-			t.Errorf("%v: %+v", c.args, r)
-		}
-	}
-}

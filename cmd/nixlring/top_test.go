@@ -79,46 +79,6 @@ func TestTopOncePrintsOneMeasurement(t *testing.T) {
 	}
 }
 
-func TestTopOnceExplainsThatThereIsNoAgent(t *testing.T) {
-	empty := t.TempDir()
-	r := nixlring(t.Context(), nil, "top", empty, "--window", "10ms", "--once")
-	if r.code != exitOK || r.out != "" || !strings.Contains(r.err, "no agent in "+empty+" is running") {
-		t.Errorf("%+v", r)
-	}
-	if r := nixlring(t.Context(), nil, "top", empty, "--window", "10ms", "-o", "json"); r.code != exitOK || len(framesOf(t, r)) != 2 || len(framesOf(t, r)[1].Agents) != 0 {
-		t.Errorf("%+v", r)
-	}
-	missing := filepath.Join(empty, "missing")
-	if r := nixlring(t.Context(), nil, "top", missing, "--window", "10ms", "--once"); r.code != exitError || !strings.Contains(r.err, missing) {
-		t.Errorf("%+v", r)
-	}
-}
-
-func TestTopRejectsInvalidFlags(t *testing.T) {
-	dir := t.TempDir()
-	for _, tt := range []struct {
-		want string
-		args []string
-	}{
-		{"not a terminal; use --once", []string{dir}},
-		{"nixlring ls", []string{dir}},
-		{"--window -1s", []string{dir, "--once", "--window", "-1s"}},
-		{"--sort size: must be one of agent, out, in, ", []string{dir, "--once", "--sort", "size"}},
-		{`--include "["`, []string{dir, "--once", "--include", "["}},
-		{`unexpected argument "` + dir, []string{dir, dir}},
-	} {
-		r := nixlring(t.Context(), nil, append([]string{"top"}, tt.args...)...)
-		if r.code != exitUsage || r.out != "" || !strings.Contains(r.err, tt.want) {
-			t.Errorf("%v: %+v; want %q", tt.args, r, tt.want)
-		}
-	}
-	if f, err := os.Open(os.DevNull); err != nil || isTerminal(f) {
-		t.Errorf("isTerminal(%s) is true (%v)", os.DevNull, err)
-	} else {
-		must.OK(t, f.Close())
-	}
-}
-
 // screenWriter is the output of a terminal.
 type screenWriter struct {
 	seen strings.Builder
@@ -169,14 +129,6 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 				t.Errorf("colors: %v, want %v", colored, want)
 			}
 		})
-	}
-}
-
-func TestTopReportsThatNoAgentMatches(t *testing.T) {
-	rings(t)
-	r := nixlring(t.Context(), nil, "top", ".", "--once", "-w", "10ms", "--include", "zzz", "--include", "y*")
-	if r.code != exitOK || r.out != "" || r.err != "no agent in . matches --include zzz,y*\n" {
-		t.Errorf("%+v", r)
 	}
 }
 

@@ -26,11 +26,11 @@ func (v *verdict) write(w world) error {
 	case n > 0:
 		fmt.Fprintf(say, "%s; %s\n", plural(n, "problem", "problems"), watched)
 	case v.Agents == v.Exited: // rings that exited agents left empty aren't opened
-		fmt.Fprintf(say, "Nothing to watch: no agent %s is running.", v.where)
+		next := ""
 		if v.Directory != "" {
-			fmt.Fprintf(say, " To see its rings, run: nixlring ls %s", units.Printable(v.Directory))
+			next = " To see its rings, run: nixlring ls " + units.Printable(v.Directory)
 		}
-		fmt.Fprintln(say)
+		fmt.Fprintf(say, "Nothing to watch: no agent %s is running.%s\n", v.where, next)
 	default:
 		fmt.Fprintf(say, "%s%s\n", v.headline(), watched)
 	}
