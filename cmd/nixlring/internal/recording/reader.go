@@ -174,9 +174,7 @@ func (r *Reader) decode(text []byte, rec *Record) error {
 	a := &r.agents[l.Agent]
 	*rec = Record{At: r.last, Agent: l.Agent, State: l.State, About: a.about, Layout: a.layout, Capacity: a.capacity}
 	switch l.State {
-	case Opened, Missed, Full, Closed:
-		return nil
-	case "":
+	case Opened, Missed, Full, Closed, "":
 	default:
 		return fmt.Errorf("unknown state %q", l.State)
 	}

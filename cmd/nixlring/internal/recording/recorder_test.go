@@ -444,6 +444,22 @@ func TestFullDiskIsAnError(t *testing.T) {
 	t.Error("the recording never fits")
 }
 
+func TestRecordingsOfAnyVersionAreRecognized(t *testing.T) {
+	dir := t.TempDir()
+	file, _ := written(t)
+	got := make(map[string]bool)
+	for name, content := range map[string][]byte{
+		"recording": file, "newer": compressed(t, strings.NewReader(`{"format":"nixl-recording","version":2}`+"\n"), 1<<20),
+		"letter": []byte("Dear Sir"), "other": compressed(t, strings.NewReader("Dear Sir\n"), 1<<20),
+	} {
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+		got[name] = Is(filepath.Join(dir, name))
+	}
+	if diff := cmp.Diff(map[string]bool{"recording": true, "newer": true, "letter": false, "other": false}, got); diff != "" || Is(dir) || Is(dir+"/none") {
+		t.Error(diff)
+	}
+}
+
 func TestRunRecordsUntilItIsCanceled(t *testing.T) {
 	dir := t.TempDir()
 	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)

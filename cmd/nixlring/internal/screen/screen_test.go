@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -227,6 +228,31 @@ func TestScreenSaysSinceWhenThereIsNoData(t *testing.T) {
 	}
 }
 
+func TestScreenOfOneAgent(t *testing.T) {
+	m := screenOf(t, 120, 10, 3, &agents{make: func(second uint64) []diagnose.Agent { return plainFleet(second)[:1] }})
+	if got := strings.Split(text(t, m), "\n")[1]; got != " 1 agent · out 52.4 MB/s · in 31.5 MB/s · 10 transfers/s · p50 2.21 ms · p99 9.80 ms · 79.0 GiB registered" {
+		t.Errorf("%q", got)
+	}
+	if v := m.View(); !v.AltScreen || v.WindowTitle != "nixlring top /run/nixl" {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestTableAsText(t *testing.T) {
+	b := fleet.NewBoard(5 * time.Second)
+	f := &agents{make: mixed}
+	for range 8 {
+		frame, _ := f.next()
+		b.Add(frame)
+	}
+	titles, cells := Table(b.Rows())
+	got := strings.Join(titles, "|") + "\n"
+	for _, line := range cells {
+		got += strings.Join(line, "|") + "\n"
+	}
+	golden(t, "text.txt", got)
+}
+
 func TestQuitKeysWork(t *testing.T) {
 	for _, keys := range [][]string{{"q"}, {"ctrl+c"}, {"?", "q"}, {"/", "ctrl+c"}} {
 		cmd := press(screenOf(t, 80, 20, 1, &agents{make: plainFleet}), keys...)
@@ -245,10 +271,13 @@ func TestSortOrdersRowsByKeyThenName(t *testing.T) {
 		return &fleet.Row{Agent: &diagnose.Agent{Identity: diagnose.Identity{ID: name, Name: name}}, Rates: rates}
 	}
 	rows := []*fleet.Row{
-		row("c", fleet.Rates{Out: 1, P50: math.NaN(), Speed: math.NaN()}), row("a10", fleet.Rates{Out: 3, P50: 2, Speed: 2}), row("a2", fleet.Rates{Out: 3, P50: 1, Speed: 1}),
+		row("c", fleet.Rates{Out: 1, P50: math.NaN(), Speed: math.NaN()}), // its memory is unknown
+		row("a10", fleet.Rates{Out: 3, P50: 2, Speed: 2}), row("a2", fleet.Rates{Out: 3, P50: 1, Speed: 1}),
 	}
+	few, much := int64(1), int64(2)
+	rows[1].Memory, rows[2].Memory = &few, &much
 	for key, want := range map[string]string{
-		"agent": "a2 a10 c", "out": "a2 a10 c", "p50": "a10 a2 c", "speed": "a2 a10 c", ByProblems: "c a10 a2",
+		"memory": "a2 a10 c", "agent": "a2 a10 c", "out": "a2 a10 c", "p50": "a10 a2 c", "speed": "a2 a10 c", ByProblems: "c a10 a2",
 	} {
 		m := &Model{rows: slices.Clone(rows)}
 		Sort(m.rows, key)
