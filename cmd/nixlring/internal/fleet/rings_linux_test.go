@@ -153,6 +153,8 @@ func TestFramesSayWhoConsumesARingAndWhetherItsAgentRuns(t *testing.T) {
 	if a := w.only(); a.Up != diagnose.Yes || a.Ring.Consumer != nil {
 		t.Errorf("%v, %+v", a.Up, a.Ring)
 	}
+	push(t, ring, tally.Transmit, 1, 1)
+	w.next()
 	must.OK(t, ring.Close())
 	w.now = w.now.Add(time.Hour) // it wrote long ago
 	f := w.next()
