@@ -189,25 +189,18 @@ func (r *ringReceiver) collectLast(ctx context.Context) error {
 
 // loop collects on the collection interval until ctx is done.
 func (r *ringReceiver) loop(ctx context.Context) {
-	r.reportStatus()
 	timer := time.NewTimer(r.cfg.InitialDelay)
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return
-	case <-timer.C:
-	}
-	ticker := time.NewTicker(r.cfg.CollectionInterval)
-	defer ticker.Stop()
 	for {
-		if err := r.collect(ctx, false); err != nil && ctx.Err() == nil {
-			r.log.Error("Metrics were not exported; totals are cumulative, so the next export includes them", zap.Error(err))
-		}
 		r.reportStatus()
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
+		}
+		timer.Reset(r.cfg.CollectionInterval)
+		if err := r.collect(ctx, false); err != nil && ctx.Err() == nil {
+			r.log.Error("Metrics were not exported; totals are cumulative, so the next export includes them", zap.Error(err))
 		}
 	}
 }
