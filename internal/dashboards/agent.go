@@ -16,7 +16,7 @@ func oneAgent() Dashboard {
 				errorTypes,
 				times, postTimes, postShare,
 				speeds.wide(12),
-				quantiles("Transfer size", "Both directions.", Bytes, transferSize).wide(12),
+				quantiles("Transfer size", "Both directions.", Bytes, transferSize.quantile).wide(12),
 				timeMap,
 				distribution("Transfer size, distribution", "Transfers per second, by size.", Bytes, transferSize),
 			}},

@@ -19,7 +19,7 @@ func cluster() Dashboard {
 			{Title: "All hosts", Panels: []Panel{
 				lines("Throughput", "Bytes of completed transfers.", BytesPerSecond,
 					`sum by (nixl_transfer_direction) (`+hostBytes+`{@})`, byDirection),
-				hostQuantiles(),
+				quantiles(times.Title, times.Description, times.Unit, hostQuantile),
 				lines("Errors by type", "Failed operations by NIXL status.", Operations,
 					`sum by (error_type) (`+hostErrors+`{@}) > 0`, byError).ifEmpty(noErrors),
 			}},
@@ -38,8 +38,7 @@ func perHost(title, description string, unit Unit, series string) Panel {
 }
 
 func hostErrorRatio(by string) string {
-	errors := `sum ` + grouped(by) + `(now(` + hostErrors + `{@}))`
-	return errors + ` / (sum ` + grouped(by) + `(now(` + hostRequests + `{@})) + ` + errors + ` or ` + errors + `)`
+	return failed(`sum `+grouped(by)+`(now(`+hostErrors+`{@}))`, `sum `+grouped(by)+`(now(`+hostRequests+`{@}))`)
 }
 
 // hostQuantile returns a quantile of the recorded rates of a histogram.
@@ -50,35 +49,20 @@ func hostQuantile(phi, by string) string {
 	)
 }
 
-func hostQuantiles() Panel {
-	p := times
-	p.Queries = nil
-	for _, l := range levels {
-		p.Queries = append(p.Queries, Query{Expr: hostQuantile(l.phi, ""), Legend: l.legend})
-	}
-	return p
-}
-
 // hostTable returns a table of the hosts with the highest throughput.
 func hostTable() Panel {
 	const busiest = `sum by (` + hostLabels + `) (now(` + hostBytes + `{@})) or 0 * ` + hostAgents + `{@}`
-	column := func(title string, unit Unit, expr string) Query {
-		return Query{Expr: expr, Legend: title, Unit: unit, Rank: busiest}
-	}
 	sum := func(series string) string { return `sum by (` + hostLabels + `) (` + series + `)` }
-	return Panel{
-		Title: "Busiest hosts", Description: "The hosts with the highest throughput. A host's name links to its agents.", Kind: Table, Width: 24,
-		Queries: []Query{
-			column("Throughput", BytesPerSecond, `(`+busiest+`)`),
-			column("Agents", Count, sum(hostAgents+`{@}`)),
-			column("Sent", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="transmit"}`)),
-			column("Received", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="receive"}`)),
-			column("Transfers", Requests, sum(hostRequests+`{@}`)),
-			column("p99", Milliseconds, hostQuantile("0.99", hostLabels)),
-			column("Errors", Share, hostErrorRatio(hostLabels)),
-			column("Memory", Memory, sum(hostMemory+`{@}`)),
-			column("Ring fill", Share, `max by (`+hostLabels+`) (`+hostFill+`{@})`),
-			column("Loss", PerSecond, sum(hostLoss+`{@}`)),
-		},
-	}
+	return busy("Busiest hosts", "The hosts with the highest throughput. A host's name links to its agents.", busiest,
+		column("Throughput", BytesPerSecond, `(`+busiest+`)`),
+		column("Agents", Count, sum(hostAgents+`{@}`)),
+		column("Sent", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="transmit"}`)),
+		column("Received", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="receive"}`)),
+		column("Transfers", Requests, sum(hostRequests+`{@}`)),
+		column("p99", Milliseconds, hostQuantile("0.99", hostLabels)),
+		column("Errors", Share, hostErrorRatio(hostLabels)),
+		column("Memory", Memory, sum(hostMemory+`{@}`)),
+		column("Ring fill", Share, `max by (`+hostLabels+`) (`+hostFill+`{@})`),
+		column("Loss", PerSecond, sum(hostLoss+`{@}`)),
+	)
 }

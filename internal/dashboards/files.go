@@ -16,21 +16,17 @@ func Grafana() []Dashboard {
 
 // Files returns all files, by path relative to the dashboards directory.
 func Files() (map[string][]byte, error) {
-	contents := make(map[string]any)
+	files := make(map[string][]byte)
 	for _, d := range Grafana() {
 		rendered, err := newGrafana(d)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.UID, err)
 		}
-		contents["grafana/"+d.UID+".json"] = rendered
-	}
-	files := make(map[string][]byte)
-	for name, content := range contents {
-		text, err := encode(content)
+		text, err := encode(rendered)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", d.UID, err)
 		}
-		files[name] = text
+		files["grafana/"+d.UID+".json"] = text
 	}
 	return files, nil
 }

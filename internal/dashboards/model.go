@@ -93,7 +93,6 @@ var (
 	Percent        = Unit{Grafana: "percent", Least: 1}
 	Time           = Unit{Grafana: "dateTimeFromNow"}
 	Count          = Unit{Grafana: "short", Least: 1}
-	Slots          = Unit{Grafana: "none", Least: 1} // powers of two, not abbreviated
 	Seconds        = Unit{Grafana: "s"}
 )
 
@@ -117,13 +116,25 @@ func number(title, description string, unit Unit, expr string) Panel {
 	return Panel{Title: title, Description: description, Kind: Number, Unit: unit, Width: 4, Queries: []Query{{Expr: expr}}}
 }
 
+// busy returns a table of what a rank selects.
+func busy(title, description, rank string, columns ...Query) Panel {
+	for i := range columns {
+		columns[i].Rank = rank
+	}
+	return Panel{Title: title, Description: description, Kind: Table, Width: 24, Queries: columns}
+}
+
+func column(title string, unit Unit, expr string) Query {
+	return Query{Expr: expr, Legend: title, Unit: unit}
+}
+
 var levels = []struct{ phi, legend string }{{"0.5", "median"}, {"0.9", "90th percentile"}, {"0.99", "99th percentile"}}
 
 // quantiles returns a panel of the median, the 90th and the 99th percentile.
-func quantiles(title, description string, unit Unit, h histogram) Panel {
+func quantiles(title, description string, unit Unit, quantile func(phi, by string) string) Panel {
 	p := Panel{Title: title, Description: description, Unit: unit}
 	for _, l := range levels {
-		p.Queries = append(p.Queries, Query{Expr: h.quantile(l.phi, ""), Legend: l.legend})
+		p.Queries = append(p.Queries, Query{Expr: quantile(l.phi, ""), Legend: l.legend})
 	}
 	return p
 }

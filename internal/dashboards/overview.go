@@ -28,22 +28,16 @@ func overview() Dashboard {
 // agentTable returns a table of the agents with the highest throughput.
 func agentTable() Panel {
 	const busiest = `now(` + agentBytes + `{@}) or 0 * ` + everyAgent
-	column := func(title string, unit Unit, expr string) Query {
-		return Query{Expr: expr, Legend: title, Unit: unit, Rank: busiest}
-	}
-	return Panel{
-		Title: "Busiest agents", Description: "The agents with the highest throughput. An agent's name links to its dashboard.", Kind: Table, Width: 24,
-		Queries: []Query{
-			column("Throughput", BytesPerSecond, `(`+busiest+`)`),
-			column("Sent", BytesPerSecond, sent.Queries[0].Expr),
-			column("Received", BytesPerSecond, received.Queries[0].Expr),
-			column("Transfers", Requests, agentRequests+`{@}`),
-			column("Speed", BytesPerSecond, agentSpeed+`{@}`),
-			column("p50", Milliseconds, transferTime.quantile("0.5", agentLabels)),
-			column("p99", Milliseconds, transferTime.quantile("0.99", agentLabels)),
-			column("Errors", Share, agentErrors+`{@}`),
-			column("Memory", Memory, memory.Queries[0].Expr),
-			column("Ring fill", Share, fill.Queries[0].Expr),
-		},
-	}
+	return busy("Busiest agents", "The agents with the highest throughput. An agent's name links to its dashboard.", busiest,
+		column("Throughput", BytesPerSecond, `(`+busiest+`)`),
+		column("Sent", BytesPerSecond, sent.Queries[0].Expr),
+		column("Received", BytesPerSecond, received.Queries[0].Expr),
+		column("Transfers", Requests, agentRequests+`{@}`),
+		column("Speed", BytesPerSecond, agentSpeed+`{@}`),
+		column("p50", Milliseconds, transferTime.quantile("0.5", agentLabels)),
+		column("p99", Milliseconds, transferTime.quantile("0.99", agentLabels)),
+		column("Errors", Share, agentErrors+`{@}`),
+		column("Memory", Memory, memory.Queries[0].Expr),
+		column("Ring fill", Share, fill.Queries[0].Expr),
+	)
 }

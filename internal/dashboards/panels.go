@@ -14,7 +14,10 @@ const (
 // errorRatio returns the share of failed operations. Those that the application canceled didn't fail.
 // An agent without completed transfers has no series of requests.
 func errorRatio(by string) string {
-	errors, requests := "sum "+grouped(by)+ofErrors, "sum "+grouped(by)+ofRequests
+	return failed("sum "+grouped(by)+ofErrors, "sum "+grouped(by)+ofRequests)
+}
+
+func failed(errors, requests string) string {
 	return errors + " / (" + requests + " + " + errors + " or " + errors + ")"
 }
 
@@ -52,9 +55,9 @@ var (
 	requests = lines("Transfers", "Completed transfers.", Requests,
 		`sum by (nixl_transfer_direction) `+ofRequests, byDirection)
 	times = quantiles("Transfer time",
-		"From the start of a transfer until the application saw it complete.", Milliseconds, transferTime)
+		"From the start of a transfer until the application saw it complete.", Milliseconds, transferTime.quantile)
 	postTimes = quantiles("Post time",
-		"From the start of a transfer until it was posted to the backend.", Microseconds, postTime)
+		"From the start of a transfer until it was posted to the backend.", Microseconds, postTime.quantile)
 	speeds = Panel{
 		Title:       "Throughput of single transfers",
 		Description: "Bytes of each transfer divided by its time. Values far below the speed of the link mean that transfers waited or were small.",

@@ -7,8 +7,6 @@ package dashboards
 const (
 	agentRequests = "agent:nixl_transfer_requests:rate3m"
 	agentBytes    = "agent:nixl_transfer_io_bytes:rate3m"
-	agentTime     = "agent:nixl_transfer_duration_seconds:mean3m"
-	agentPost     = "agent:nixl_transfer_post_duration_seconds:mean3m"
 	agentSpeed    = "agent:nixl_transfer_throughput:mean3m"
 	agentRelative = "agent:nixl_transfer_throughput:relative"
 	agentErrors   = "agent:nixl_errors:ratio4m"
