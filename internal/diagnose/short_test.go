@@ -182,7 +182,7 @@ func short() []shortWatch {
 				a.Errors = map[string]uint64{"backend": uint64(second), "mismatch": uint64(second / 10)}
 			}
 		}},
-		{"a fifth of the agents is slow, and a third of others", 14, func(i, second int, a *diagnose.Agent) {
+		{"one of five agents is slow, and three of nine others", 14, func(i, second int, a *diagnose.Agent) {
 			if transfers(a, 0, 100*second, 1); i < 5 {
 				a.Service = "prefill"
 			}
@@ -197,6 +197,41 @@ func short() []shortWatch {
 			if i == 0 || i == 3 {
 				transfers(a, 0, 100*second, 10)
 			}
+		}},
+		{"two agents of five are spare", 5, func(i, second int, a *diagnose.Agent) {
+			if i > 1 {
+				busy(second, a)
+			}
+		}},
+		{"half of the agents stopped before", 4, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i%2 == 0 {
+				stopped(a)
+			}
+		}},
+		{"most agents stopped before", 5, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i%2 == 0 {
+				stopped(a)
+			}
+		}},
+		{"one of three agents is slower than its ring remembers", 3, func(i, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100+20*second, 1)
+			if a.Remembered[0] = (diagnose.Moved{Bytes: 100 << 22, Transfers: 100, Seconds: 0.1}); i == 1 {
+				transfers(a, 0, 100+20*second, 2)
+			}
+		}},
+		{"an agent that remembers too little", 1, func(_, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100+20*second, 8)
+			a.Remembered[0] = diagnose.Moved{Bytes: 99 << 22, Transfers: 99, Seconds: 0.099}
+		}},
+		{"an agent that posts quickly, and one that posts a little more slowly", 2, func(i, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*second, 0.03)
+			a.Post = float64(100*second) * []float64{20e-6, 21e-6}[i]
+		}},
+		{"a tenth of the operations of one job fails, and a little more of another", 4, func(i, second int, a *diagnose.Agent) {
+			if transfers(a, 0, 90*second, 1); i < 2 {
+				a.Service = "prefill"
+			}
+			a.Errors = map[string]uint64{"backend": []uint64{10, 0, 11, 0}[i] * uint64(second)}
 		}},
 		{"look-ups of an agent find nothing", 2, func(i, second int, a *diagnose.Agent) {
 			if busy(second, a); i == 1 {
