@@ -59,10 +59,12 @@ func TestHangingProcessDelaysOnlyOneScan(t *testing.T) {
 			if err != nil || s.Seen(id).After(began) {
 				t.Errorf("container was seen: error = %v", err)
 			}
-			for range 2 { // these take no time
+			for pages := range 2 { // these take no time
+				h.now = h.now.Add(time.Minute)
+				h.write(h.Path(101, "statm"), strconv.Itoa(pages))
 				found, err := scanUntilDone(s, h.now, 101)
-				if len(found) != 2 || !errors.Is(err, errHangs) || s.Seen(id).Before(began) {
-					t.Errorf("found = %+v, error = %v", found, err)
+				if len(found) != 2 || !errors.Is(err, errHangs) || s.Seen(id).Before(began) || len(s.hanging) != 1 {
+					t.Errorf("found = %+v, error = %v, %d examinations are running", found, err, len(s.hanging))
 				}
 			}
 			contents := strings.Join(enabled, "\x00")

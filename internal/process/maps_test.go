@@ -33,6 +33,7 @@ func TestMappingsRelatedToNIXLAreFound(t *testing.T) {
 		},
 		"in the root":          {maps: ringMap + "/a/b\n", root: "/a", want: mappings{rings: []string{"/b"}}},
 		"outside of the root":  {maps: ringMap + "/ab/c\n", root: "/a"},
+		"the root itself":      {maps: ringMap + "/a\n", root: "/a", want: mappings{rings: []string{"/"}}},
 		"spaces and a newline": {maps: ringMap + "   /tmp/ a  b\\012c (deleted)\n", want: mappings{rings: []string{"/tmp/ a  b\nc (deleted)"}}},
 		"long path":            {maps: ringMap + "/a" + long + "\n" + ringMap + "/ab" + long + "\n", want: mappings{rings: []string{"/a" + long}}},
 		"store":                {maps: ringMap + "/a/nixl.1.mmap\n" + ringMap + "/a/nixl.2.mmap\n", want: mappings{stores: []string{"/a"}}},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -111,6 +112,24 @@ func TestRanksInOneContainerAreDistinguished(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("agents (-want +got):\n%s", d)
+	}
+}
+
+// An earlier process may have left the ring. It had another rank, and maybe another service.
+func TestRingThatNoProcessMapsHasWhatTheProcessesHaveInCommon(t *testing.T) {
+	for processes, want := range map[int]string{1: "k8s.pod.uid=" + uid1 + ",service.name=llm", 2: "k8s.pod.uid=" + uid1} {
+		x := newMachine(t, DefaultIdentifyBy)
+		dir := filepath.Join(t.TempDir(), "shm")
+		_, env := x.agentIn(dir, "left", "OTEL_SERVICE_NAME=llm", "LOCAL_RANK=3")
+		for pid := range processes {
+			x.host.Start(processtest.Process{PID: 10 + pid, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
+		}
+		x.look()
+		for id, a := range x.opened() {
+			if got := a.Resource.Encoded(attribute.DefaultEncoder()); a.Unattributed || got != want {
+				t.Errorf("%d processes: %s has %s, want %s", processes, id, got, want)
+			}
+		}
 	}
 }
 

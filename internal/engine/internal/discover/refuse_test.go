@@ -251,3 +251,37 @@ func TestFilesOfOtherProgramsAreNotRefusedRings(t *testing.T) {
 		t.Errorf("counted %d events, want 1", got)
 	}
 }
+
+// A file that isn't ready for a long time is tried rarely, and reported once, but not the file of an agent that
+// was open and restarts.
+func TestRestartedRingIsTriedAgainSoon(t *testing.T) {
+	x := newFixture(t)
+	x.owner.mute = true
+	restart := func() { ringtest.Edit(t, x.path("agent"), func(h *ringtest.Header) { h.Version = 0 }) }
+	x.ring("agent", ringbuf.V4, 8)
+	restart()
+	d := x.directory(nil)
+	for range 10 {
+		d.look()
+		x.advance(maxRetry)
+	}
+	x.ring("agent", ringbuf.V4, 8)
+	d.look()
+	m := x.owner.ring(x.path("agent"))
+	restart()
+	d.Reopen(m.Agent, m.Reader)
+	d.runRequests()
+	x.advance(time.Minute)
+	d.look()
+	if n := len(x.noticesOf(notice.RingRefused)); n != 2 {
+		t.Errorf("reported %d times, want 2", n)
+	}
+	x.ring("agent", ringbuf.V4, 8)
+	x.advance(2 * lookInterval)
+	d.look()
+	if again := x.owner.ring(x.path("agent")); again.Reader == m.Reader {
+		t.Error("the ring isn't opened again")
+	} else {
+		d.Close(again.Reader)
+	}
+}

@@ -101,6 +101,24 @@ func TestStoreIsReportedUntilItsProcessExitedAndItsLastValuesAreOld(t *testing.T
 	}
 }
 
+// An open file keeps its volume in use.
+func TestStoresThatAreNotReportedAreClosed(t *testing.T) {
+	x := storesFixture(t)
+	d := x.directory(withStores)
+	other, w := storetest.Create(t, x.dir, storetest.Config{PID: 1}), storetest.Create(t, x.dir, storetest.Config{PID: 2})
+	x.round(d)
+	kept, dropped := d.records[other.Path()].store, d.records[w.Path()].store
+	must.OK(t, os.Truncate(w.Path(), 100))
+	d.readAll()
+	if _, err := dropped.Running(); !errors.Is(err, os.ErrClosed) && !errors.Is(err, syscall.EBADF) {
+		t.Errorf("after a store was truncated, the error is %v", err)
+	}
+	d.closeStores()
+	if _, err := kept.Running(); !errors.Is(err, os.ErrClosed) && !errors.Is(err, syscall.EBADF) {
+		t.Errorf("at the end, the error is %v", err)
+	}
+}
+
 // A backend tells the processes of an agent apart, so a sum over all series is that over all processes.
 func TestEachProcessIsReportedByItself(t *testing.T) {
 	x := storesFixture(t)
