@@ -149,11 +149,9 @@ func (s *Scanner) due(now time.Time, again func(Process) bool) []*record {
 		if r.exe == "" || r.hanging || r.due.After(now) {
 			continue
 		}
-		if err := s.readCgroup(r); err != nil {
-			delete(s.records, r.PID)
-			continue
+		if s.readCgroup(r) == nil { // else it has exited
+			due = append(due, r)
 		}
-		due = append(due, r)
 	}
 	slices.SortFunc(due, func(a, b *record) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.PID, b.PID)) })
 	turns, turn := make(map[string]int), make(map[*record]int)

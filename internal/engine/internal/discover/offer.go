@@ -204,9 +204,6 @@ func (d *Directory) reopen(a drain.Agent, ring *ringbuf.Reader) {
 	if r == nil || d.stopped {
 		return
 	}
-	if r.state == open {
-		d.setState(r, refused)
-	}
 	r.info = files.Info{}
 	r.forget()
 	d.checkPath(r)
