@@ -384,3 +384,19 @@ func TestScanFailsWithoutProc(t *testing.T) {
 		t.Errorf("found = %v, error = %v", found, err)
 	}
 }
+
+func TestScansLeaveNoFilesOpen(t *testing.T) {
+	h := newHost(t)
+	h.setProcess(task{PID: 10, Env: enabled})
+	h.setProcess(task{PID: 100, Parent: 10, Env: overwritten, Cgroup: inAPod, Mappings: h.ring("/run/nixl/agent")})
+	var open []int
+	for range 2 { // the first one opens what the runtime needs
+		h.scan(New(Config{Proc: h.Proc}), 0)
+		list, err := os.ReadDir("/proc/self/fd")
+		must.OK(t, err)
+		open = append(open, len(list))
+	}
+	if open[1] > open[0] {
+		t.Errorf("%d files are open, then %d", open[0], open[1])
+	}
+}

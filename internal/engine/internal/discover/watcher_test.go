@@ -123,6 +123,25 @@ func TestKubeletFindsMatchingVolumes(t *testing.T) {
 	}
 }
 
+func TestSearchesOfPodsLeaveNoFilesOpen(t *testing.T) {
+	x := newFixture(t)
+	must.OK(t, os.MkdirAll(x.path("uid-1/volumes/kubernetes.io~empty-dir/shm"), 0o700))
+	finder := Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy)
+	var open []int
+	for range 2 { // the first one opens what the runtime needs
+		found, err := finder.Find(x.now)
+		must.OK(t, err)
+		list, err := os.ReadDir("/proc/self/fd")
+		must.OK(t, err)
+		if open = append(open, len(list)); len(found) != 1 {
+			t.Errorf("found %v", found)
+		}
+	}
+	if open[1] > open[0] {
+		t.Errorf("%d files are open, then %d", open[0], open[1])
+	}
+}
+
 // An open ring prevents the removal of the volume, and of its pod.
 func TestRingOfExitedAgentIsClosedUntilRestartWithCloseExited(t *testing.T) {
 	x := newPods(t, nil)
