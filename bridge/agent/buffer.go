@@ -14,7 +14,6 @@ import (
 
 	"go.opentelemetry.io/otel"
 
-	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -157,7 +156,7 @@ func (b *buffer) fill(events []ringbuf.Event) {
 			Agent:    b.agent.name,
 			Time:     time.UnixMicro(int64(e.TimestampMicros)),
 			Category: e.Category,
-			Name:     text.Valid(e.EventName()),
+			Name:     e.EventName(),
 			Value:    e.Value,
 		})
 	}

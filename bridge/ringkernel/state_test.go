@@ -65,7 +65,7 @@ func TestKernelCannotReturnToAnEarlierState(t *testing.T) {
 func TestRestartedKernelHasNoEnd(t *testing.T) {
 	w := newWorld(t)
 	k := w.Register("k")
-	for range 20_000 {
+	for range 2000 {
 		var terminating sync.WaitGroup
 		terminating.Go(func() { setState(t, k, ringkernel.StateTerminated) })
 		for w.telemetry(t, "k").State != ringkernel.StateTerminated {

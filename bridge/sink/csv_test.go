@@ -1,6 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package sink_test
 
 import (
@@ -8,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,9 +60,6 @@ func read(t *testing.T, path string) string {
 
 // Programs that open an empty file at once write the header only once.
 func TestConcurrentOpensWriteOneHeader(t *testing.T) {
-	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		t.Skip("files are only locked on Linux and macOS")
-	}
 	dir := t.TempDir()
 	for i := range 500 {
 		path := filepath.Join(dir, fmt.Sprint(i))
@@ -181,6 +182,42 @@ func TestFullDiskIsAnErrorThatNamesTheFile(t *testing.T) {
 		t.Error("no error for a header that can't be written", c.Close())
 	} else if !strings.Contains(err.Error(), full) {
 		t.Errorf("error %v", err)
+	}
+}
+
+const fullDisk = "SINK_TEST_FULL_DISK"
+
+// A file size limit simulates a disk that fills up within a row and later has room again. It applies
+// to the whole process, so the test uses a child process.
+func TestBatchAfterAFullDiskStartsOnANewLine(t *testing.T) {
+	path := os.Getenv(fullDisk)
+	if path == "" {
+		path = filepath.Join(t.TempDir(), "events.csv")
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBatchAfterAFullDiskStartsOnANewLine$")
+		child.Env = append(os.Environ(), fullDisk+"="+path)
+		if out, err := child.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	c := open(t, path)
+	limit := func(size uint64) {
+		var l syscall.Rlimit
+		must.OK(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l))
+		l.Cur = min(size, l.Max)
+		must.OK(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l))
+	}
+	limit(uint64(len(header) + 20)) // within the first row
+	row := event(ringbuf.CategoryError, "agent_err_backend", 1)
+	if err := c.Write([]sink.Event{row, row}); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("the error is %v", err)
+	}
+	limit(math.MaxUint64)
+	write(t, c, row)
+	write(t, c, row)
+	const whole = "1736951425123456,4,agent_err_backend,1\n"
+	if got, want := read(t, path), header+whole[:20]+"\n"+whole+whole; got != want {
+		t.Errorf("the file is\n%s", got)
 	}
 }
 
