@@ -81,6 +81,7 @@ func push(t *testing.T, w *ringbuf.Writer, d tally.Direction, first, n int) {
 			ringbuf.NewEvent(ringbuf.TypeXferPostTime, 7), ringbuf.NewEvent(ringbuf.TypeXferTime, 1000*(uint64(first)+i)),
 			ringbuf.NewEvent(ringbuf.TypeTxBytes+ringbuf.Type(d), 1<<20), ringbuf.NewEvent(ringbuf.TypeTxRequests+ringbuf.Type(d), 1),
 		} {
+			e.TimestampMicros = uint64(begin.UnixMicro())
 			must.OK(t, w.Push(e))
 		}
 	}
@@ -111,6 +112,9 @@ func TestFramesHaveWhatAgentsWroteInAllLayouts(t *testing.T) {
 			}
 			if list := a.Transfers; len(list) != mostSlowest || list[0].Took != 0.017 || list[9].Took != 0.101 || !list[9].Receive || list[9].Speed() < 1e7 {
 				t.Errorf("%+v", list)
+			}
+			if last := a.Transfers[9]; layout == ringbuf.V1 && (last.Read || !last.Time.Equal(begin)) || layout != ringbuf.V1 && (!last.Read || !last.Time.Equal(w.now)) {
+				t.Errorf("%+v", last)
 			}
 			if h := ringtest.ReadHeader(t, ring.Path()); h.ReadPos != 0 {
 				t.Errorf("events were consumed: %+v", h)
