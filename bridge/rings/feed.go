@@ -33,25 +33,22 @@ const maxBatch = 4096 // events
 // is in the ring's memory.
 func (f *feeder) tap(a engine.Agent, b ringbuf.Batch) {
 	name, read := text.Valid(a.Name), f.now()
-	for i := range b.Len() {
-		e := b.Event(i)
-		if f.batch = append(f.batch, sink.NewEvent(name, b.Layout(), &e, read)); len(f.batch) == maxBatch {
-			f.write()
+	for from := 0; from < b.Len(); from += maxBatch {
+		f.batch = f.batch[:0]
+		for i := from; i < min(from+maxBatch, b.Len()); i++ {
+			e := b.Event(i)
+			f.batch = append(f.batch, sink.NewEvent(name, b.Layout(), &e, read))
 		}
+		f.write()
 	}
-	f.write()
 }
 
 // write passes the batch to the sinks.
 func (f *feeder) write() {
-	if len(f.batch) == 0 {
-		return
-	}
 	var errs []error
 	for _, s := range f.sinks {
 		errs = append(errs, s.Write(f.batch))
 	}
-	f.batch = f.batch[:0]
 	err := errors.Join(errs...)
 	if err != nil && !f.failing {
 		otel.Handle(fmt.Errorf("a sink of NIXL's events failed and lost events; further errors aren't reported until a write succeeds: %w", err))
