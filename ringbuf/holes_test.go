@@ -186,16 +186,16 @@ func TestFileThatCantBeCheckedIsNotRead(t *testing.T) {
 	w := newRing(t, V4, 16)
 	r := open(t, w.Path(), Consume)
 	file, _ := r.backing.(fileBacking)
-	r.backing, r.extent.left = noState{file}, 0
+	r.backing = broken{file}
 	push(t, w, 0, 1)
 	if got, err := tryRead(r, 0); len(got) > 0 || !errors.Is(err, unix.EIO) {
 		t.Errorf("%d events, error %v", len(got), err)
 	}
 }
 
-type noState struct{ fileBacking }
+type broken struct{ fileBacking }
 
-func (noState) Stat() (FileState, error) { return FileState{}, unix.EIO }
+func (broken) nextHole(int64) (int64, error) { return 1 << 40, unix.EIO }
 
 type countHoles struct {
 	fileBacking

@@ -49,7 +49,7 @@ type loopHarness struct {
 	rounds, events atomic.Uint64 // that the loop has reported
 }
 
-// newStuck returns a loop that is about to hang, until release is called.
+// newStuck returns a loop that hangs until release is called. It must be called in a bubble of synctest.
 func newStuck(t *testing.T) (d *loopHarness, r *ringbuf.Reader, release func()) {
 	t.Helper()
 	d = newLoopHarness(t)
@@ -57,6 +57,7 @@ func newStuck(t *testing.T) (d *loopHarness, r *ringbuf.Reader, release func()) 
 	d.open("stuck", r)
 	release = d.hang()
 	d.push(w)
+	time.Sleep(idleStep) // synctest: the ring is due before
 	return d, r, release
 }
 
