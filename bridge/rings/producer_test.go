@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -297,6 +298,23 @@ func TestInvalidConfigurationIsRejected(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The last totals of an agent that has exited are exported, and then it is forgotten.
+func TestExitedAgentIsForgottenAfterACollection(t *testing.T) {
+	dir := t.TempDir()
+	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	var ahead atomic.Int64
+	clock := newClock()
+	w := newWorld(t, Config{Directories: []string{dir}, clock: func() time.Time { return clock().Add(time.Duration(ahead.Load())) }})
+	must.OK(t, ring.Close())
+	if n := w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != 1 {
+		t.Errorf("%v errors, want 1", n)
+	}
+	must.EventuallyTrue(t, "an export without the agent", func() bool {
+		ahead.Add(int64(time.Minute))
+		return len(w.produce(t)) == 0
+	})
 }
 
 // A sink that hangs delays collections, but not a health check.
