@@ -4,6 +4,7 @@
 package semconv_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -29,6 +30,40 @@ func TestSplitInferenceDurationBoundsEqualDurations(t *testing.T) {
 	for i, bound := range bounds[1:] {
 		if ratio := bound / bounds[i]; ratio <= 1 || ratio > 1.285 {
 			t.Errorf("bound %v is %v times the one before it", bound, ratio)
+		}
+	}
+}
+
+// The bounds that follow a rule, with two digits.
+func TestBoundsHaveRegularSteps(t *testing.T) {
+	decades := func(first, last float64, steps ...float64) (all []string) {
+		for decade := first; ; decade *= 10 {
+			for _, step := range steps {
+				all = append(all, fmt.Sprintf("%.2g", step*decade))
+				if step*decade > 0.99*last {
+					return all
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		bounds []float64
+		want   []string
+	}{
+		"of NIXL's exporter": {semconv.TransferDuration.Bounds, slices.DeleteFunc(decades(10e-6, 10, 1, 2.5, 5), func(s string) bool { return s == "2.5" })},
+		"of ring kernels":    {semconv.KernelMessageDuration.Bounds, decades(100e-9, 10, 1, 2, 5)},
+	} {
+		var got []string
+		for _, b := range c.bounds {
+			got = append(got, fmt.Sprintf("%.2g", b))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("durations %s are %v, want %v", name, got, c.want)
+		}
+	}
+	for i, size := range semconv.TransferSize.Bounds {
+		if size != float64(int64(1)<<(10+2*i)) {
+			t.Errorf("size %d is %v, want four times the last one, from 1 KiB", i, size)
 		}
 	}
 }

@@ -144,8 +144,5 @@ func (c *CSV) Close() error {
 	}
 	err := c.file.Close()
 	c.file = nil
-	if err != nil {
-		return fmt.Errorf("CSV sink: %w", err)
-	}
-	return nil
+	return err
 }
