@@ -396,6 +396,9 @@ func (p *process) reopen(a Agent, r *ringbuf.Reader) {
 func (p *process) retire(a Agent, r *ringbuf.Reader) {
 	w := p.world
 	w.retired(a.ID, p.fileOf(r))
+	if f := p.fileOf(r); f != nil && f.load(f.lay.readPos) == 0 {
+		w.released[a.ID] = true
+	}
 	delete(p.saver.entries, a.ID)
 	p.close(r)
 	w.unwatch(func(l loss) bool { return l.path == a.ID && l.at.After(p.drained[a.ID]) })
