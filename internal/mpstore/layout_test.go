@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -174,6 +175,23 @@ func TestTotalsOfRealStoreEqualItsJSON(t *testing.T) {
 	}
 }
 
+// The time of the start is in the name, that of the last update in the header.
+func TestStoreHasTheTimesOfItsProcess(t *testing.T) {
+	started := time.Unix(1_700_000_000, 5)
+	w := storetest.Create(t, t.TempDir(), storetest.Config{PID: 7, Started: started})
+	for _, updated := range []time.Duration{time.Second, time.Hour} {
+		w.Updated(updated)
+		f, err := os.Open(w.Path())
+		must.OK(t, err)
+		s, err := Open(f, w.Name(), true)
+		must.OK(t, err)
+		if !s.Start.Equal(started) || s.Updated != updated || s.PID != 7 {
+			t.Errorf("started %v, updated %v, process %d", s.Start, s.Updated, s.PID)
+		}
+		must.OK(t, s.Close())
+	}
+}
+
 func TestHistogramsHaveTheBoundsOfTheStore(t *testing.T) {
 	most := make([]float64, maxBounds)
 	for i := range most {
@@ -246,7 +264,7 @@ func TestReadingAStoreLeavesItUnchangedAndUnlocked(t *testing.T) {
 func TestOtherFilesOfNIXLAreRecognized(t *testing.T) {
 	for name, want := range map[string]bool{
 		"nixl-owner.0.0.0.0:9400.lock": true, "nixl-owner.[::]:9400.lock": true, "nixl.1.2.3.mmap.staging": true,
-		"nixl.1.2.3.mmap": false, "nixl-owner": false, "agent.lock": false, "nixl.1.2.mmap.staging": false, "nixl.a.2.3.mmap": false,
+		"nixl.1.2.3.mmap": false, "nixl-owner": false, "nixl-owner.x": false, "agent.lock": false, "nixl.1.2.mmap.staging": false, "nixl.a.2.3.mmap": false,
 	} {
 		if got := IsAuxiliary(name); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)

@@ -279,6 +279,29 @@ func TestProcessesOfSoughtRingsAreExaminedAgain(t *testing.T) {
 	}
 }
 
+// Each container has limits of its own. Directories of the host have the rings of many users.
+func TestHolderIsTheContainerOrTheDirectoryOfTheHost(t *testing.T) {
+	host := processtest.New(t)
+	env := func(dir string) []string { return []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir} }
+	host.Start(processtest.Process{PID: 10, Namespace: "mnt:[1]", Env: env("/host")})
+	host.Start(processtest.Process{PID: 11, Namespace: "mnt:[11]", Env: env("/sandbox")})
+	host.Start(processtest.Process{PID: 12, Namespace: "mnt:[12]", Cgroup: "/docker/" + container1, Env: env("/container")})
+	host.Start(processtest.Process{PID: 13, Namespace: "mnt:[13]", Cgroup: processtest.InPod(uid1, container2), Env: env("/pod")})
+	found, err := Processes{Proc: host.Proc}.Finder(DefaultIdentifyBy).Find(time.Now())
+	must.OK(t, err)
+	got := make(map[string]drain.Holder)
+	for _, l := range found {
+		got[filepath.Base(l.Path)] = l.Holder
+	}
+	want := map[string]drain.Holder{
+		"host": {Place: "/host", Shared: true}, "sandbox": {Place: "mnt:[11] /"},
+		"container": {Container: container1}, "pod": {Pod: uid1, Container: container2},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // walk walks the directories before the next search.
 func (m *machine) walk() {
 	for _, d := range m.watcher.directories() {

@@ -15,10 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -283,5 +285,44 @@ func TestRestartedRingIsTriedAgainSoon(t *testing.T) {
 		t.Error("the ring isn't opened again")
 	} else {
 		d.Close(again.Reader)
+	}
+}
+
+func TestRefusalEndsWhenTheRingIsGone(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	must.OK(t, os.Truncate(ring.Path(), 100))
+	d := x.directory(nil)
+	x.round(d)
+	x.advance(time.Second)
+	x.round(d)
+	if n := len(d.state().Refused); n != 1 {
+		t.Errorf("%d files are refused, want 1", n)
+	}
+	remove(t, ring.Path())
+	d.Reopen(d.records[ring.Path()].Agent, nil)
+	d.runRequests()
+	if s := d.state(); len(s.Refused) != 0 {
+		t.Errorf("state = %+v", s)
+	}
+}
+
+func TestNoticeDependsOnTheReason(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		kind         notice.Kind
+		level        slog.Level
+	}{
+		{"agent", "invalid", notice.RingRefused, slog.LevelWarn},
+		{"agent", "budget", notice.BudgetReached, slog.LevelWarn},
+		{"agent", "limit", notice.RingLimit, slog.LevelError},
+		{storetest.Real, "invalid", notice.MPStoreRefused, slog.LevelWarn},
+		{storetest.Real, "budget", notice.BudgetReached, slog.LevelWarn},
+		{storetest.Real, "limit", notice.RingLimit, slog.LevelError},
+	} {
+		r := &record{Agent: drain.Agent{Name: tc.name}}
+		if n := r.refusalNotice(Refusal{Reason: tc.reason}); n.Kind != tc.kind || n.Level != tc.level {
+			t.Errorf("%s, %s: %+v", tc.name, tc.reason, n)
+		}
 	}
 }
