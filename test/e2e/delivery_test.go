@@ -8,7 +8,6 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -56,29 +55,6 @@ func TestPointsArriveAfterTheBackendWasDown(t *testing.T) {
 	c.Stop(t, syscall.SIGTERM)
 	mustEqual(t, want(a), c.Totals(t))
 	mustEqual(t, want(a), backend.Totals(t))
-}
-
-// With long attributes, which a pod can choose, a request with all agents would exceed gRPC's limit of
-// 4 MiB, and a server would reject the data of every agent.
-func TestLargeExportIsSplitIntoRequestsThatServersAccept(t *testing.T) {
-	t.Parallel()
-	dir, backend := t.TempDir(), otlpfile.NewSink(t)
-	agents := make([]*agent, 100)
-	for i := range agents {
-		agents[i] = newAgent(t, dir, fmt.Sprint(i))
-		agents[i].transfer(t, 1)
-	}
-	c := otelcol.Setup{
-		Sample: "otlp-grpc.yaml",
-		Overlays: []string{
-			otelcol.Every(time.Second), otelcol.ExportTo("otlp_grpc"), soon("otlp_grpc"),
-			fmt.Sprintf("receivers: {nixl_shm: {resource: {host.name: %s}}}", strings.Repeat("x", 50_000)),
-		},
-		Env: []string{rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=" + backend.URL()},
-	}.Start(t)
-	backend.AwaitTotals(t, want(agents...))
-	c.Stop(t, syscall.SIGTERM)
-	c.NoComplaints(t)
 }
 
 // The metrics of two hosts arrive at the backend through a gateway, even if the gateway is down for a

@@ -20,18 +20,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// makeRun starts `make run` with some variables, in a copy of the tree with the programs under test.
-func makeRun(t *testing.T, tmp string, variables ...string) *proc.Process {
+// makeTarget starts `make run` or `make demo` with some variables, in a copy of the tree with the programs under test.
+func makeTarget(t *testing.T, tmp, target string, variables ...string) *proc.Process {
 	t.Helper()
 	return making.Start(t, tmp, map[string]string{"dist/otelcol-nixl": built.Collector, "bin/nixlring": built.Nixlring},
-		[]string{"build", "nixlring"}, append([]string{"run"}, variables...)...)
+		[]string{"build", "nixlring"}, append([]string{target}, variables...)...)
 }
 
 // After Ctrl-C, no processes or files are left.
 func TestMakeRunServesSimulatedAgentsUntilCtrlC(t *testing.T) {
 	t.Parallel()
 	tmp, port := t.TempDir(), proc.FreePort(t)
-	p := makeRun(t, tmp, "SCENARIO=straggler", "SIMULATE=5", fmt.Sprintf("PORT=%d", port))
+	p := makeTarget(t, tmp, "run", "SCENARIO=straggler", "SIMULATE=5", fmt.Sprintf("PORT=%d", port))
 	p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 	must.Eventually(t, func() string {
 		return pageHas(t, port, "nixl_transfer_throughput_bytes_per_second_count", `nixl_agent_name="sim-4"`)
@@ -59,7 +59,7 @@ func TestMakeRunDescribesADirectory(t *testing.T) {
 			t.Parallel()
 			tmp, dir, port := t.TempDir(), t.TempDir(), proc.FreePort(t)
 			want := says(dir)
-			p := makeRun(t, tmp, "DIR="+dir, fmt.Sprintf("PORT=%d", port))
+			p := makeTarget(t, tmp, "run", "DIR="+dir, fmt.Sprintf("PORT=%d", port))
 			p.WaitLine(t, p.Stdout, "the page's address", contains(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)))
 			text := p.Stdout.Text() + "\n" + p.Stderr.Text()
 			for _, part := range want {
@@ -75,7 +75,7 @@ func TestMakeRunDescribesADirectory(t *testing.T) {
 }
 
 // Nothing is started then.
-func TestMakeRunRejectsInvalidVariables(t *testing.T) {
+func TestMakeRejectsInvalidVariables(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must.OK(t, err)
@@ -84,26 +84,28 @@ func TestMakeRunRejectsInvalidVariables(t *testing.T) {
 	must.OK(t, err)
 	missing := filepath.Join(t.TempDir(), "missing")
 	for name, c := range map[string]struct {
+		target    string
 		variables []string
 		says      string
 	}{
-		"port is taken":         {[]string{"PORT=" + taken, "SIMULATE=1"}, "port " + taken + " on 127.0.0.1 is taken"},
-		"port is no number":     {[]string{"PORT=http"}, "PORT=http is not a port"},
-		"directory missing":     {[]string{"DIR=" + missing, "PORT=" + fmt.Sprint(proc.FreePort(t))}, "there is no directory " + missing},
-		"directory is a file":   {[]string{"DIR=/etc/passwd", "PORT=" + fmt.Sprint(proc.FreePort(t))}, "/etc/passwd is not a directory; set DIR"},
-		"number of agents":      {[]string{"SIMULATE=many"}, "SIMULATE=many is not a number of agents"},
-		"directory of agents":   {[]string{"SIMULATE=1", "DIR=" + missing}, "set DIR or SIMULATE, not both"},
-		"directory of scenario": {[]string{"SCENARIO=steady", "DIR=" + missing}, "set DIR or SIMULATE, not both"},
-		"unknown scenario":      {[]string{"SCENARIO=peace", "PORT=" + fmt.Sprint(proc.FreePort(t))}, `unknown scenario "peace"`},
+		"port is taken":         {"run", []string{"PORT=" + taken, "SIMULATE=1"}, "port " + taken + " on 127.0.0.1 is taken"},
+		"port is no number":     {"run", []string{"PORT=http"}, "PORT=http is not a port"},
+		"directory missing":     {"run", []string{"DIR=" + missing, "PORT=" + fmt.Sprint(proc.FreePort(t))}, "there is no directory " + missing},
+		"directory is a file":   {"run", []string{"DIR=/etc/passwd", "PORT=" + fmt.Sprint(proc.FreePort(t))}, "/etc/passwd is not a directory; set DIR"},
+		"number of agents":      {"run", []string{"SIMULATE=many"}, "SIMULATE=many is not a number of agents"},
+		"directory of agents":   {"run", []string{"SIMULATE=1", "DIR=" + missing}, "set DIR or SIMULATE, not both"},
+		"directory of scenario": {"run", []string{"SCENARIO=steady", "DIR=" + missing}, "set DIR or SIMULATE, not both"},
+		"unknown scenario":      {"run", []string{"SCENARIO=peace", "PORT=" + fmt.Sprint(proc.FreePort(t))}, `unknown scenario "peace"`},
+		"agents of the demo":    {"demo", []string{"AGENTS=0"}, "AGENTS=0 is not a number of agents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tmp := t.TempDir()
-			p := makeRun(t, tmp, c.variables...)
+			p := makeTarget(t, tmp, c.target, c.variables...)
 			if code := p.Wait(t); code != 2 { // make's own, for a recipe that failed
 				t.Errorf("exit code %d, want 2", code)
 			}
-			if !strings.Contains(p.Stderr.Text(), "make run: ") || !strings.Contains(p.Stderr.Text(), c.says) {
+			if !strings.Contains(p.Stderr.Text(), "make "+c.target+": ") || !strings.Contains(p.Stderr.Text(), c.says) {
 				t.Errorf("the output doesn't contain %q:\n%s", c.says, p.Stderr.Text())
 			}
 			making.NothingLeft(t, p, tmp)
