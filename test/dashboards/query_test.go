@@ -70,7 +70,8 @@ func TestAllQueriesAndAlertsReturnData(t *testing.T) {
 	for _, kind := range []string{explicit, exponential} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			backends := startBackends(t)
+			backends := startBackends(t, []string{file(t, "dashboards", "alerts.yaml"), file(t, "dashboards", "rules.yaml")})
+			backends[0].recordRules(t)
 			fill(t, kind, backends...)
 			for _, b := range backends {
 				t.Run(b.name, func(t *testing.T) {

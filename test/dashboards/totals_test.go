@@ -6,171 +6,171 @@
 package dashboards
 
 import (
+	"bufio"
 	"fmt"
-	"math"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// transfers is a ring, and what its agent has written to it in all its lives.
-type transfers struct {
-	*ringbuf.Writer
-
-	count, bytes, micros uint64
+// alone runs the test in a PID namespace, because the Collector would otherwise discover all
+// agents of the machine. It reports whether the caller is in that namespace.
+func alone(t *testing.T) bool {
+	t.Helper()
+	if os.Getpid() == 1 {
+		must.OK(t, syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
+		must.OK(t, syscall.Mount("proc", "/proc", "proc", 0, ""))
+		return true
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can create a PID namespace")
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
 }
 
-func newTransfers(t *testing.T, layout ringbuf.Layout) *transfers {
-	t.Helper()
-	a := &transfers{}
-	a.start(t, filepath.Join(t.TempDir(), "agent"), layout)
-	return a
+// life is a process of an agent.
+type life struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+
+	written int // events
 }
 
-// start creates the ring as a new process of the agent does.
-func (a *transfers) start(t *testing.T, path string, layout ringbuf.Layout) {
+// startLife starts a process of the agent in dir.
+func startLife(t *testing.T, program, dir string) *life {
 	t.Helper()
-	w, err := ringbuf.Create(path, layout, 4096)
+	l := &life{cmd: exec.CommandContext(t.Context(), program)}
+	l.cmd.Env = []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
+	l.cmd.Stderr = t.Output()
+	in, err1 := l.cmd.StdinPipe()
+	out, err2 := l.cmd.StdoutPipe()
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	l.in, l.out = in, bufio.NewReader(out)
+	must.OK(t, l.cmd.Start())
+	l.count(t)
+	return l
+}
+
+// count reads how many events the process has written.
+func (l *life) count(t *testing.T) {
+	t.Helper()
+	line, err := l.out.ReadString('\n')
+	if err == nil {
+		l.written, err = strconv.Atoi(strings.TrimSpace(line))
+	}
 	must.OK(t, err)
-	t.Cleanup(func() { _ = w.Close() })
-	a.Writer = w
 }
 
-// write writes the events of n transfers. All transfers differ.
-func (a *transfers) write(t *testing.T, n int) {
+// write writes the events of one interval.
+func (l *life) write(t *testing.T) {
 	t.Helper()
-	for range n {
-		a.count++
-		bytes, micros := 4096+a.count, 1000+a.count
-		a.bytes += bytes
-		a.micros += micros
-		events := []ringbuf.Event{
-			ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1), ringbuf.NewEvent(ringbuf.TypeXferTime, micros),
-			ringbuf.NewEvent(ringbuf.TypeTxBytes, bytes), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
-		}
-		if pushed, err := a.PushBatch(events); err != nil || pushed != len(events) {
-			t.Fatalf("pushed %d of %d events: %v", pushed, len(events), err)
-		}
+	if _, err := fmt.Fprintln(l.in); err != nil {
+		t.Fatal(err)
 	}
+	l.count(t)
 }
 
-// drained waits until all events are committed, because a restart discards the others.
-func (a *transfers) drained(t *testing.T) {
+// exit ends the process. It returns how many events it has written.
+func (l *life) exit(t *testing.T) int {
 	t.Helper()
-	must.Eventually(t, func() string {
-		if h := ringtest.ReadHeader(t, a.Path()); !h.Drained() {
-			return fmt.Sprintf("the ring is read up to %d of %d", h.ReadPos, h.WritePos)
-		}
-		return ""
-	})
-}
-
-// awaitSums waits until the sums of all series of a host are what its agent has written.
-func (b backend) awaitSums(t *testing.T, hostName string, a *transfers) {
-	t.Helper()
-	for metric, want := range map[string]float64{
-		"nixl_transfer_requests_total":         float64(a.count),
-		"nixl_transfer_io_bytes_total":         float64(a.bytes),
-		"nixl_transfer_duration_seconds_count": float64(a.count),
-		"nixl_transfer_duration_seconds_sum":   float64(a.micros) / 1e6,
-	} {
-		selector := fmt.Sprintf("%s{host_name=%q}[1h]", metric, hostName)
-		b.awaitValue(t, "sum(last_over_time("+selector+"))", want)
-		// The sums of increases are the same only if no series starts again.
-		b.awaitValue(t, "sum(resets("+selector+"))", 0)
+	if err := l.in.Close(); err != nil {
+		t.Error(err)
 	}
+	l.count(t)
+	if err := l.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	return l.written
 }
 
-func (b backend) awaitValue(t *testing.T, expr string, want float64) {
-	t.Helper()
-	must.Eventually(t, func() string {
-		list, err := b.query(t, expr)
-		if err != nil {
-			t.Fatalf("%s: %s: %v", b.name, expr, err) // a retry doesn't help
-		}
-		if len(list) != 1 || math.Abs(list[0].value-want) > 1e-9*want {
-			return fmt.Sprintf("%s: %s is %v, want %v", b.name, expr, list, want)
-		}
-		return ""
-	})
-}
-
-// Two agents restart with another layout while the Collector runs, after it was stopped, and after it
-// was killed. The layout is an attribute of only one of them, whose series end at a restart.
-func TestBackendsAddUpToWhatAgentsWrote(t *testing.T) {
+// An agent that was discovered restarts, with another PID, and so does the Collector. Totals are exported with storage, with and without the PID on the resource, and as deltas.
+func TestBackendsAddUpWhatDiscoveredAgentsWrote(t *testing.T) {
+	built.Path(t, "OTELCOL_NIXL")
+	built.Path(t, "VICTORIA_METRICS")
 	t.Parallel()
-	backends := startBackends(t, "nixl.telemetry.layout")
-	agents := map[string]*transfers{"continues": newTransfers(t, ringbuf.V3), "ends": newTransfers(t, ringbuf.V3)}
-	each := func(do func(a *transfers)) {
-		for _, a := range agents {
-			do(a)
-		}
+	if !alone(t) {
+		return
 	}
-	await := func() {
-		for _, b := range backends {
-			for hostName, a := range agents {
-				b.awaitSums(t, hostName, a)
+	agent := filepath.Join(t.TempDir(), "agent")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", agent, "../containers/agent").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	backends := startBackends(t, nil, "process.pid")
+	const lives, metric = 2, `__name__=~"nixl_events(_total)?"` // the suffix depends on the temporality
+	for _, tc := range []struct {
+		name, receiver, processor string
+		pids                      float64 // different ones in the series
+		sum                       string  // of all values of a series
+	}{
+		{"defaults", "storage: file_storage", "", 1, "last_over_time"},
+		{"pid", "storage: file_storage\n    resource_attributes: {process.pid: {enabled: true}}", "", lives, "last_over_time"},
+		{"delta", "resource_attributes: {process.pid: {enabled: true}}", "cumulative_to_delta", lives, "sum_over_time"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			backends := backends
+			if tc.processor != "" { // VictoriaMetrics ignores deltas
+				backends = backends[1:]
 			}
-		}
-	}
-	config := storing(t, agents, backends)
-	collector := runCollector(t, config)
-	for i, layout := range []ringbuf.Layout{ringbuf.V4, ringbuf.V2, ringbuf.V1} {
-		each(func(a *transfers) { a.write(t, 10+i) })
-		await()
-		each(func(a *transfers) {
-			a.write(t, 5) // exported before the restart, or after it
-			a.drained(t)
-		})
-		switch i {
-		case 0: // the agents restart while the Collector runs
-		case 1:
+			dir := t.TempDir()
+			config := discovering(t, tc.name, tc.receiver, tc.processor, backends)
+			written := 0
+			await := func() {
+				t.Helper()
+				for _, b := range backends {
+					b.awaitValue(t, fmt.Sprintf("sum(%s({%s,host_name=%q}[1h]))", tc.sum, metric, tc.name), float64(written))
+					if tc.processor == "" { // the sums of increases are the same only if no series starts again
+						b.awaitValue(t, fmt.Sprintf("sum(resets({%s,host_name=%q}[1h]))", metric, tc.name), 0)
+					}
+				}
+			}
+			collector := runCollector(t, config)
+			for n := range lives {
+				l := startLife(t, agent, dir)
+				before := written
+				write := func() {
+					l.write(t)
+					written = before + l.written
+				}
+				write()
+				await()
+				if n > 0 {
+					write()
+					collector.Stop(t, syscall.SIGTERM)
+					write() // in the ring when the next Collector starts
+					collector = runCollector(t, config)
+					await()
+				}
+				written = before + l.exit(t)
+				await()
+			}
+			for _, b := range backends {
+				b.awaitValue(t, fmt.Sprintf("count(count by (process_pid) (last_over_time({%s,host_name=%q}[1h])))", metric, tc.name), tc.pids)
+			}
 			collector.Stop(t, syscall.SIGTERM)
-		default:
-			collector.Kill(t)
-		}
-		each(func(a *transfers) {
-			a.start(t, a.Path(), layout)
-			a.write(t, 3)
 		})
-		if i > 0 {
-			collector = runCollector(t, config)
-		}
-		await()
-	}
-	for _, b := range backends {
-		for hostName, series := range map[string]float64{"continues": 1, "ends": 4} {
-			b.awaitValue(t, fmt.Sprintf("count(last_over_time(nixl_transfer_requests_total{host_name=%q}[1h]))", hostName), series)
-		}
 	}
 }
 
-// storing writes the configuration of a Collector with storage. It reads the rings of agents, of each on
-// a host of that name.
-func storing(t *testing.T, agents map[string]*transfers, backends []backend) (path string) {
-	t.Helper()
-	receivers, names := "", ""
-	for hostName, a := range agents {
-		receivers += fmt.Sprintf("  nixl_shm/%s:\n    directories: [%q]\n    resource: {host.name: %[1]s}\n    storage: file_storage\n"+
-			"    initial_delay: 0s\n    collection_interval: 200ms\n", hostName, filepath.Dir(a.Path()))
-		if hostName == "ends" {
-			receivers += "    resource_attributes: {nixl.telemetry.layout: {enabled: true}}\n"
-		}
-		names += "nixl_shm/" + hostName + ", "
-	}
-	return exporting(t, receivers, names, "", backends)
-}
-
-// exporting writes the configuration of a Collector with storage that exports to backends.
-func exporting(t *testing.T, receivers, receiverNames, processor string, backends []backend) (path string) {
+// discovering writes the configuration of a Collector with storage that discovers agents and exports
+// to backends.
+func discovering(t *testing.T, hostName, receiver, processor string, backends []backend) (path string) {
 	t.Helper()
 	exporters, names := "", ""
 	for _, b := range backends {
@@ -182,13 +182,20 @@ func exporting(t *testing.T, receivers, receiverNames, processor string, backend
 	text := fmt.Sprintf(`
 extensions: {file_storage: {directory: %q}}
 receivers:
-%sprocessors: {cumulative_to_delta: {max_staleness: 0}}
+  nixl_shm:
+    discovery: {processes: {interval: 200ms}}
+    resource: {host.name: %s}
+    metrics: {nixl.events: {enabled: true}}
+    initial_delay: 0s
+    collection_interval: 200ms
+    %s
+processors: {cumulative_to_delta: {max_staleness: 0}}
 exporters:
 %sservice:
   extensions: [file_storage]
-  pipelines: {metrics: {receivers: [%s], processors: [%s], exporters: [%s]}}
+  pipelines: {metrics: {receivers: [nixl_shm], processors: [%s], exporters: [%s]}}
   telemetry: {metrics: {level: none}}
-`, dir, receivers, exporters, receiverNames, processor, names)
+`, dir, hostName, receiver, exporters, processor, names)
 	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
@@ -196,4 +203,18 @@ exporters:
 func runCollector(t *testing.T, config string) *proc.Process {
 	t.Helper()
 	return proc.Start(t, exec.CommandContext(t.Context(), built.Path(t, "OTELCOL_NIXL"), "--config="+config))
+}
+
+func (b backend) awaitValue(t *testing.T, expr string, want float64) {
+	t.Helper()
+	must.Eventually(t, func() string {
+		list, err := b.query(t, expr)
+		if err != nil {
+			t.Fatalf("%s: %s: %v", b.name, expr, err) // a retry doesn't help
+		}
+		if len(list) != 1 || list[0].value != want {
+			return fmt.Sprintf("%s: %s is %v, want %v", b.name, expr, list, want)
+		}
+		return ""
+	})
 }
