@@ -22,8 +22,12 @@ import (
 
 // rule has the fields of an alert or a recording rule that the tests use.
 type rule struct {
-	Alert, Record, Expr string
-	Labels, Annotations map[string]string
+	Alert       string            `json:"alert,omitempty"`
+	Record      string            `json:"record,omitempty"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // rules returns the rules of a file, in order.
