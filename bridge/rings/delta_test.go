@@ -23,7 +23,7 @@ import (
 // A delta begins where the one before ended, even if the clock is set back.
 func TestDeltasHaveNoGaps(t *testing.T) {
 	dir := t.TempDir()
-	ring := makeRing(t, dir, ringbuf.V4)
+	ring := makeRing(t, dir)
 	var ahead atomic.Int64
 	clock := newClock()
 	w := newWorld(t, Config{Directories: []string{dir}, clock: func() time.Time { return clock().Add(time.Duration(ahead.Load())) }})
@@ -47,7 +47,7 @@ func TestDeltasHaveNoGaps(t *testing.T) {
 
 func TestReaderIsSafeForConcurrentCollections(t *testing.T) {
 	dir := t.TempDir()
-	makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	w := newWorld(t, Config{Directories: []string{dir}})
 	e := &metrictest.Exporter{Of: metricdata.DeltaTemporality}
 	reader := w.Reader(e)

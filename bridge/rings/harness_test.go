@@ -129,9 +129,9 @@ func (l *lines) wait(t *testing.T, parts ...string) {
 }
 
 // makeRing creates the ring of agent a. It stays open until the test ends.
-func makeRing(t *testing.T, dir string, layout ringbuf.Layout, events ...ringbuf.Event) *ringbuf.Writer {
+func makeRing(t *testing.T, dir string, events ...ringbuf.Event) *ringbuf.Writer {
 	t.Helper()
-	w, err := ringbuf.Create(filepath.Join(dir, "a"), layout, 64)
+	w, err := ringbuf.Create(filepath.Join(dir, "a"), ringbuf.V4, 64)
 	must.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	if n, err := w.PushBatch(events); n < len(events) {

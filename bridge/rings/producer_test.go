@@ -118,7 +118,7 @@ func wanted(c ringtest.Case, e ringtest.Event) sink.Event {
 
 func TestProducerDrainsFromOpenToClose(t *testing.T) {
 	dir := t.TempDir()
-	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
+	ring := makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
 	var k kept
 	p, err := Open(Config{
 		Directories: []string{dir}, Sinks: []sink.Sink{&k}, RunInterval: time.Hour, Logger: slog.New(slog.DiscardHandler),
@@ -160,8 +160,8 @@ func TestProducerDrainsFromOpenToClose(t *testing.T) {
 func TestAgentsWithTheSameNameInTwoDirectoriesAreDistinguished(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "host.name=node-7")
 	one, two := t.TempDir(), t.TempDir()
-	makeRing(t, one, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
-	makeRing(t, two, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
+	makeRing(t, one, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
+	makeRing(t, two, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
 	w := newWorld(t, Config{Directories: []string{one, two}})
 	got := w.produce(t)
 	for i, dir := range []string{one, two} {
@@ -174,7 +174,7 @@ func TestAgentsWithTheSameNameInTwoDirectoriesAreDistinguished(t *testing.T) {
 
 func TestObserveLeavesEventsInTheRing(t *testing.T) {
 	dir := t.TempDir()
-	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	ring := makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	w := newWorld(t, Config{Directories: []string{dir}, Mode: ringbuf.Observe})
 	if n := w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != 1 {
 		t.Errorf("%v errors, want 1", n)
@@ -188,7 +188,7 @@ func TestObserveLeavesEventsInTheRing(t *testing.T) {
 // backends reject an empty interval.
 func TestPointsHaveTheTypeAndTheTimesOfTheirMetric(t *testing.T) {
 	dir := t.TempDir()
-	makeRing(t, dir, ringbuf.V4,
+	makeRing(t, dir,
 		ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5), ringbuf.NewEvent(ringbuf.TypeXferPostTime, 10), ringbuf.NewEvent(ringbuf.TypeXferTime, 1_500_000),
 		ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1))
 	w := newWorld(t, Config{Directories: []string{dir}, DurationBounds: []float64{1, 2}, clock: func() time.Time { return start }})
@@ -230,14 +230,14 @@ func TestMissingDirectoryIsLoggedAndRetried(t *testing.T) {
 		t.Errorf("Err: %v", err)
 	}
 	must.OK(t, os.Mkdir(dir, 0o700))
-	makeRing(t, dir, ringbuf.V4)
+	makeRing(t, dir)
 	w.log.wait(t, "telemetry directory can be read now", "ring opened (layout v4, 64 slots)")
 }
 
 // A crash between sinks and commit loses no event.
 func TestSinksReceiveEventsBeforeTheCommit(t *testing.T) {
 	dir := t.TempDir()
-	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	ring := makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	calls := 0
 	w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{sink.Func(func([]sink.Event) error {
 		calls++
@@ -256,7 +256,7 @@ func TestSinksReceiveEventsBeforeTheCommit(t *testing.T) {
 func TestFailingSinkIsReportedOnceAndAffectsNothingElse(t *testing.T) {
 	errs := metrictest.Handled(t)
 	dir := t.TempDir()
-	ring := makeRing(t, dir, ringbuf.V4)
+	ring := makeRing(t, dir)
 	var k kept
 	w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{
 		sink.Func(func([]sink.Event) error { return errors.New("disk is full") }), &k,
@@ -303,7 +303,7 @@ func TestInvalidConfigurationIsRejected(t *testing.T) {
 // The last totals of an agent that has exited are exported, and then it is forgotten.
 func TestExitedAgentIsForgottenAfterACollection(t *testing.T) {
 	dir := t.TempDir()
-	ring := makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	ring := makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	var ahead atomic.Int64
 	clock := newClock()
 	w := newWorld(t, Config{Directories: []string{dir}, clock: func() time.Time { return clock().Add(time.Duration(ahead.Load())) }})
@@ -320,7 +320,7 @@ func TestExitedAgentIsForgottenAfterACollection(t *testing.T) {
 // A sink that hangs delays collections, but not a health check.
 func TestErrDoesNotWaitForACollection(t *testing.T) {
 	dir := t.TempDir()
-	makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	hangs, proceed, collected := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{sink.Func(func([]sink.Event) error {
 		close(hangs)
@@ -378,7 +378,7 @@ func TestNilProducerReadsNothing(t *testing.T) {
 // A Producer that is passed to readers directly reports cumulative totals.
 func TestReadersThatShareAProducerGetTheSameTotals(t *testing.T) {
 	dir := t.TempDir()
-	ring := makeRing(t, dir, ringbuf.V4)
+	ring := makeRing(t, dir)
 	w := newWorld(t, Config{Directories: []string{dir}})
 	var readers [2]sdkmetric.Reader
 	for i := range readers {

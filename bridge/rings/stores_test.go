@@ -17,7 +17,7 @@ import (
 // Each process of an agent has a store, whose histograms have its bounds.
 func TestStoresAreReportedWithRings(t *testing.T) {
 	dir := t.TempDir()
-	makeRing(t, dir, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeXferTime, 20))
+	makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeXferTime, 20))
 	for i, bounds := range [][]float64{{10, 100, 1000}, {15}} {
 		s := storetest.Create(t, dir, storetest.Config{Agent: "a", PID: int64(i + 1), Bounds: bounds})
 		for range i + 1 {

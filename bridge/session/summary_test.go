@@ -62,7 +62,7 @@ func TestSummaryHasTheMembersOfUpstream(t *testing.T) {
 		// The clocks differ, and upstream never counts contention events.
 		s.StartTime, s.EndTime, s.TotalTimeS, s.TokensPerSecond, s.ContentionEvents = 0, 0, 0, 0, 0
 	}
-	anyValue := cmp.Options{cmp.Comparer(func(x, y float64) bool { return true }), cmp.Comparer(func(x, y string) bool { return true })}
+	anyValue := cmp.Options{cmp.Comparer(func(float64, float64) bool { return true }), cmp.Comparer(func(string, string) bool { return true })}
 	if d := cmp.Diff(members[0], members[1], anyValue); d != "" {
 		t.Errorf("members (-upstream +ours):\n%s", d)
 	}
