@@ -90,8 +90,34 @@ func TestMemoryGrowsOnlyIfItIsKnown(t *testing.T) {
 		}
 		frames = append(frames, f)
 	}
-	got := found(diagnose.Now(frames, diagnose.Live(time.Minute, 30*time.Minute)).Findings)
-	if len(got) != 1 || got[0] != (fleets.Want{Kind: diagnose.MemoryGrows, Agent: "grows"}) {
+	r := diagnose.Now(frames, diagnose.Live(time.Minute, 30*time.Minute))
+	if got := found(r.Findings); len(got) != 1 || got[0] != (fleets.Want{Kind: diagnose.MemoryGrows, Agent: "grows"}) {
 		t.Errorf("found %v", got)
+	}
+	for _, c := range r.Checks {
+		if want := "1 of 5 agents registered memory before the watch"; c.Name == "registered memory" && c.Reason != want {
+			t.Errorf("not judged: %q, want %q", c.Reason, want)
+		}
+	}
+}
+
+// Three speeds, half a minute apart, are a past.
+func TestLiveToolComparesWithThePastAfterTwoMinutes(t *testing.T) {
+	var frames []*diagnose.Frame
+	sum := diagnose.Moved{}
+	for second := 0; second <= 130; second += 10 {
+		took := 0.001
+		if second > 90 {
+			took = 0.004
+		}
+		frames = append(frames, &diagnose.Frame{Time: time.Unix(int64(second), 0), Agents: []diagnose.Agent{{
+			Identity: diagnose.Identity{ID: "a", Name: "decode-0"}, Up: diagnose.Yes, Moved: [2]diagnose.Moved{sum},
+		}}})
+		sum.Bytes, sum.Transfers, sum.Seconds = sum.Bytes+100<<20, sum.Transfers+100, sum.Seconds+100*took
+	}
+	for n, want := range map[int]int{len(frames) - 1: 0, len(frames): 1} {
+		if got := found(diagnose.Now(frames[:n], diagnose.Live(10*time.Second, frames[n-1].Time.Sub(frames[0].Time))).Findings); len(got) != want {
+			t.Errorf("after %v: found %v", frames[n-1].Time.Sub(frames[0].Time), got)
+		}
 	}
 }

@@ -162,6 +162,11 @@ func short() []shortWatch {
 			busy(second, a)
 			a.Ring, a.Store = nil, true
 		}},
+		{"an agent with stores gets a ring", 1, func(_, second int, a *diagnose.Agent) {
+			if busy(second, a); second < 5 {
+				a.Ring, a.Store = nil, true
+			}
+		}},
 		{"operations of two agents fail", 4, func(i, second int, a *diagnose.Agent) {
 			busy(second, a)
 			a.Errors = map[string]uint64{"backend": 5, diagnose.Canceled: uint64(100 * second), diagnose.NotFound: 3}
