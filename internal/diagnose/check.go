@@ -37,7 +37,7 @@ const (
 func (h *history) checks(found []Finding) (list []Check, still string) {
 	last := len(h.at) - 1
 	isUntried := fmt.Sprintf("completed fewer than %d operations", FewErrors)
-	isFew := fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(h.windows.Longer))
+	isFew := fmt.Sprintf("completed fewer than %d transfers in %s", fewest(h.windows.Longer), units.Age(h.windows.Longer))
 	isPeerless := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
 	isPastless := fmt.Sprintf("had no speed %s ago or earlier", units.Age(h.windows.Gap))
 	stopped := 0

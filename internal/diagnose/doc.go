@@ -12,7 +12,7 @@
 //
 // The speed of an agent is its mean throughput: the bytes of its transfers divided by the sum of
 // their times. It doesn't depend on the bounds of buckets, and idle time doesn't count. An agent is
-// only compared if it completed at least [MinTransfers] transfers in the window.
+// only compared if it completed at least [MinTransfers] transfers in the window, or [MinSample] in a short one.
 //
 // Small transfers have a lower speed than large ones, without being slow. So agents are compared
 // only with peers: agents of the same job (cluster, namespace and service) with a similar mean

@@ -10,10 +10,11 @@ import (
 
 // Limits that the recording rules and alerts have, too.
 const (
-	MinTransfers  = 20  // in a window, for an agent to be judged
-	MinRemembered = 100 // by a ring, to compare with
-	MinPeers      = 4   // agents in a band, including the agent itself
-	FewPeers      = 3   // likewise, for an agent that is far slower
+	MinTransfers = 20  // in a window, for an agent to be judged
+	MinSample    = 100 // in a window shorter than SampleWindow, or remembered by a ring: the mean of a few says little
+	SampleWindow = 2 * time.Minute
+	MinPeers     = 4 // agents in a band, including the agent itself
+	FewPeers     = 3 // likewise, for an agent that is far slower
 
 	StragglerSpeed = 0.65   // of the median of the peers
 	FarSlower      = 0.22   // of the median of the peers: too slow for an older NIC
@@ -59,6 +60,14 @@ const (
 	MostTransfers = 0.8
 	FastTransfers = 0.1
 )
+
+// fewest returns how many transfers an agent must complete in a window to have a speed.
+func fewest(window time.Duration) uint64 {
+	if window < SampleWindow {
+		return MinSample
+	}
+	return MinTransfers
+}
 
 // Windows are the time ranges of a diagnosis.
 type Windows struct {

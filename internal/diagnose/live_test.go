@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
 )
@@ -118,6 +120,28 @@ func TestLiveToolComparesWithThePastAfterTwoMinutes(t *testing.T) {
 	for n, want := range map[int]int{len(frames) - 1: 0, len(frames): 1} {
 		if got := found(diagnose.Now(frames[:n], diagnose.Live(10*time.Second, frames[n-1].Time.Sub(frames[0].Time))).Findings); len(got) != want {
 			t.Errorf("after %v: found %v", frames[n-1].Time.Sub(frames[0].Time), got)
+		}
+	}
+}
+
+// The mean of a few transfers of different sizes varies by chance, most of all for the worst of many agents.
+func TestFewTransfersInAShortWatchAreNotASpeed(t *testing.T) {
+	for transfers, want := range map[uint64][]fleets.Want{diagnose.MinSample - 1: nil, diagnose.MinSample: {{Kind: diagnose.Straggler, Agent: "c"}}} {
+		var frames []*diagnose.Frame
+		for second := range 11 {
+			f := &diagnose.Frame{Time: time.Unix(int64(second), 0)}
+			for i, took := range []float64{1e-3, 1e-3, 2e-3, 1e-3} {
+				n := transfers * uint64(second) / 10
+				name := string(rune('a' + i))
+				f.Agents = append(f.Agents, diagnose.Agent{
+					Identity: diagnose.Identity{ID: name, Name: name}, Up: diagnose.Yes,
+					Moved: [2]diagnose.Moved{{Bytes: n << 20, Transfers: n, Seconds: float64(n) * took}},
+				})
+			}
+			frames = append(frames, f)
+		}
+		if diff := cmp.Diff(want, found(diagnose.Now(frames, diagnose.Watch(10*time.Second)).Findings)); diff != "" {
+			t.Errorf("%d transfers: %s", transfers, diff)
 		}
 	}
 }

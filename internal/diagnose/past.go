@@ -89,9 +89,9 @@ func (h *history) past(t *track, i int, way way) (past pace, ok bool) {
 	}
 	if len(speeds) < w.Steps {
 		m := t.remembered(way)
-		past, ok = m.pace(way)
+		past, ok = m.pace(way, MinSample)
 		past.load, past.remembered = math.Inf(1), true
-		return past, ok && m.Transfers >= MinRemembered
+		return past, ok
 	}
 	past = pace{way: way, size: median(sizes), speed: quantile(speeds, PastSpeed), load: median(loads)}
 	past.time = past.size / past.speed
