@@ -50,39 +50,65 @@ type about struct {
 
 // kinds has the most urgent kinds of a severity first.
 var kinds = []about{
-	{JobStalled, Info, "It needn't be a problem: if no requests arrive, this is normal.",
-		"Compare with the running requests of the inference engine. If there are any, look at the processes' stacks and at the fabric."},
+	{
+		JobStalled, Info, "It needn't be a problem: if no requests arrive, this is normal.",
+		"Compare with the running requests of the inference engine. If there are any, look at the processes' stacks and at the fabric.",
+	},
 	{Stalled, Critical, "NIXL reports a transfer when it completes, so one that hangs is invisible.", lookAtStacks},
-	{Failing, Critical, "Canceled operations don't count, and the errors are still going on.",
-		"If several agents fail at once, look for the peer or fabric that they share. backend: see the transport's log; other types: see docs/alerts.md#nixlerrors. " + seeErrors},
-	{JobSlower, Critical, "It isn't a single agent, NIC or link: most agents of the job are slower at the same time.",
-		"Check what they share: a change of the transport (UCX falls back to TCP if RDMA devices are missing; UCX_LOG_LEVEL=info prints the choice), the fabric, a new image or driver. " + seeSlow},
-	{TelemetryDisabled, Warning, "It isn't the same as leaving the variable unset: then vLLM works, without telemetry.",
-		"Unset NIXL_TELEMETRY_ENABLE, or set it to y. Never set it to n. Dynamo's operator sets it by default: override it in the pod's environment."},
-	{Straggler, Warning, "It isn't the size of its transfers or its load: only agents with similar sizes are compared, and idle time doesn't count.",
-		checkNIC + "compare them with those of a peer. " + seeSlow},
-	{Slower, Warning, "It isn't a change of the size of its transfers, and it doesn't move more bytes per second than before.",
-		checkNIC + "and what changed when it became slower. " + seeSlow},
+	{
+		Failing, Critical, "Canceled operations don't count, and the errors are still going on.",
+		"If several agents fail at once, look for the peer or fabric that they share. backend: see the transport's log; other types: see docs/alerts.md#nixlerrors. " + seeErrors,
+	},
+	{
+		JobSlower, Critical, "It isn't a single agent, NIC or link: most agents of the job are slower at the same time.",
+		"Check what they share: a change of the transport (UCX falls back to TCP if RDMA devices are missing; UCX_LOG_LEVEL=info prints the choice), the fabric, a new image or driver. " + seeSlow,
+	},
+	{
+		TelemetryDisabled, Warning, "It isn't the same as leaving the variable unset: then vLLM works, without telemetry.",
+		"Unset NIXL_TELEMETRY_ENABLE, or set it to y. Never set it to n. Dynamo's operator sets it by default: override it in the pod's environment.",
+	},
+	{
+		Straggler, Warning, "It isn't the size of its transfers or its load: only agents with similar sizes are compared, and idle time doesn't count.",
+		checkNIC + "compare them with those of a peer. " + seeSlow,
+	},
+	{
+		Slower, Warning, "It isn't a change of the size of its transfers, and it doesn't move more bytes per second than before.",
+		checkNIC + "and what changed when it became slower. " + seeSlow,
+	},
 	{SomeFail, Warning, "Canceled operations don't count.", "backend: see the transport's log; other types: see docs/alerts.md#nixlagenterrors. " + seeErrors},
-	{SmallBehindLarge, Warning, "It isn't a slow link: the large transfers use it fully.",
-		"Split large transfers into chunks, or give small ones an agent, a queue or a NIC of their own. " + seeSlow},
-	{PostBound, Warning, "It isn't the network: the time is spent on the CPU of this host.",
-		"Use fewer, larger blocks (descriptors), prepare transfers once and repost them, and check that the agent's threads get enough CPU. " + seeSlow},
+	{
+		SmallBehindLarge, Warning, "It isn't a slow link: the large transfers use it fully.",
+		"Split large transfers into chunks, or give small ones an agent, a queue or a NIC of their own. " + seeSlow,
+	},
+	{
+		PostBound, Warning, "It isn't the network: the time is spent on the CPU of this host.",
+		"Use fewer, larger blocks (descriptors), prepare transfers once and repost them, and check that the agent's threads get enough CPU. " + seeSlow,
+	},
 	{RingFull, Warning, "Transfers aren't affected, but all further events are lost.", startCollector},
-	{EventsLost, Warning, "Its transfers aren't affected.",
-		"Set a larger NIXL_TELEMETRY_BUFFER_SIZE (a power of two) for the agent; nixlring inspect RING advises a size."},
-	{EventsTaken, Warning, "It isn't nixlring, which only observes.",
-		"Stop the other consumer, such as NIXL's telemetry_reader. nixlring inspect RING names it."},
+	{
+		EventsLost, Warning, "Its transfers aren't affected.",
+		"Set a larger NIXL_TELEMETRY_BUFFER_SIZE (a power of two) for the agent; nixlring inspect RING advises a size.",
+	},
+	{
+		EventsTaken, Warning, "It isn't nixlring, which only observes.",
+		"Stop the other consumer, such as NIXL's telemetry_reader. nixlring inspect RING names it.",
+	},
 	{CrashLoop, Warning, "It isn't a rollout: that restarts an agent once.", checkExit},
-	{MemoryGrows, Warning, "It isn't the start of the agent, which registers its memory then.",
-		"Look for a registration in the application that isn't followed by a deregistration."},
+	{
+		MemoryGrows, Warning, "It isn't the start of the agent, which registers its memory then.",
+		"Look for a registration in the application that isn't followed by a deregistration.",
+	},
 	{NearlyFull, Warning, "Nothing is lost yet.", "Set a larger NIXL_TELEMETRY_BUFFER_SIZE for the agent, or shorten the receiver's run_interval."},
 	{NoConsumer, Warning, "Nothing is lost yet.", startCollector},
-	{NoTelemetry, Info, "It needn't be a problem: the process may load NIXL without creating an agent.",
-		"To see its transfers, start it with NIXL_TELEMETRY_ENABLE=y, NIXL_TELEMETRY_EXPORTER=BUFFER and NIXL_TELEMETRY_DIR."},
+	{
+		NoTelemetry, Info, "It needn't be a problem: the process may load NIXL without creating an agent.",
+		"To see its transfers, start it with NIXL_TELEMETRY_ENABLE=y, NIXL_TELEMETRY_EXPORTER=BUFFER and NIXL_TELEMETRY_DIR.",
+	},
 	{Gone, Info, "It needn't be a crash: a rollout, a smaller job or an autoscaler looks the same.", checkExit},
-	{Idle, Info, "It needn't be a problem: the agent may be spare, or have another role.",
-		"If it should have work, look at the stacks of its process, or watch for longer."},
+	{
+		Idle, Info, "It needn't be a problem: the agent may be spare, or have another role.",
+		"If it should have work, look at the stacks of its process, or watch for longer.",
+	},
 }
 
 // Kinds returns all kinds, the most urgent first.

@@ -292,8 +292,12 @@ func short() []shortWatch {
 
 func TestProcessesOfAProgramAreOneFinding(t *testing.T) {
 	found := diagnose.Processes([]diagnose.Process{
-		{PID: 1, Command: "python3", Enable: "n"}, {PID: 2, Command: "python3"}, {PID: 3, Command: "python3", Telemetry: true},
-		{PID: 4, Command: "other"}, {PID: 5, Command: "python3", Enable: "0"}, {PID: 6, Command: "python3"},
+		{PID: 1, Command: "python3", Enable: "n"},
+		{PID: 2, Command: "python3"},
+		{PID: 3, Command: "python3", Telemetry: true},
+		{PID: 4, Command: "other"},
+		{PID: 5, Command: "python3", Enable: "0"},
+		{PID: 6, Command: "python3"},
 	})
 	diagnose.Sort(found)
 	var got []string

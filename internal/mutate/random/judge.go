@@ -159,8 +159,10 @@ func (j *judge) do(ctx context.Context, p goPackage, args ...string) bool {
 func (j *judge) run(ctx context.Context, s suite, flags ...string) (text []byte, passed bool) {
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", `ulimit -v 8000000; exec "$@"`, "bash",
-		j.program(s.goPackage), "-test.short", "-test.timeout=" + (s.limit - 10*time.Second).String()}, flags...)...)
+	cmd := exec.CommandContext(ctx, "bash", append([]string{
+		"-c", `ulimit -v 8000000; exec "$@"`, "bash",
+		j.program(s.goPackage), "-test.short", "-test.timeout=" + (s.limit - 10*time.Second).String(),
+	}, flags...)...)
 	cmd.Dir = s.Dir
 	cmd.WaitDelay = time.Second // for its children
 	text, err := cmd.CombinedOutput()

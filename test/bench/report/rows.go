@@ -61,7 +61,8 @@ var rows = []row{
 	bridge("Kernel.Processed", "one Float64Histogram.Record", "Kernel/Processed/2", 1.1),
 	{
 		"bridge: a message of a kernel with 10 µs of work, counted when received, processed and sent", "the same without telemetry",
-		"Kernel/Message/1", "times", "%.3f×", 1.02, 3, []value{{"ns", "%.0f ns"}},
+		"Kernel/Message/1", "times", "%.3f×", 1.02, 3,
+		[]value{{"ns", "%.0f ns"}},
 	},
 	bridge("Agent.Transfer", "the SDK's records that it makes: two counters, four histograms", "Transfer/2", 1.1),
 	{"bridge: Agent.Transfer to a ring, none dropped, two goroutines", "", "TransferToRing/2", "ns", "%.0f ns", 100, 3, []value{{"SDK-ns", "one Float64Histogram.Record %.0f ns"}}},
