@@ -40,7 +40,7 @@ func startFleet(t *testing.T, unread bool, set func(*simulate.FleetConfig)) (dir
 	consumed := make(chan error, 1)
 	consumed <- nil
 	if !unread {
-		<-consumed
+		must.OK(t, <-consumed)
 		go func() { consumed <- consume(ctx, &cfg, 0) }()
 		// A consumer whose lock isn't seen by the first scan of locks would be a foreign one for two seconds.
 		must.EventuallyTrue(t, "consumer of all rings", func() bool {

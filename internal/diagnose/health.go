@@ -118,8 +118,8 @@ func (h *history) growth(t *track, i int) (first, last float64, ok bool) {
 		last = float64(*s.Memory)
 	}
 	memory := func(ago time.Duration) float64 { return float64(*t.states[h.index(i, ago)].Memory) }
-	for step := range time.Duration(3) {
-		if memory(step*GrowthStep) <= GrowthEach*memory((step+1)*GrowthStep) {
+	for ago := time.Duration(0); ago < 3*GrowthStep; ago += GrowthStep {
+		if memory(ago) <= GrowthEach*memory(ago+GrowthStep) {
 			return 0, 0, false
 		}
 	}

@@ -64,7 +64,7 @@ func (h *history) failing(i int) (list []Finding) {
 	w := h.windows
 	for _, job := range h.jobs {
 		var failing []*track
-		ratio, who, upTo := 0.0, "", ""
+		ratio, upTo := 0.0, ""
 		for _, t := range job {
 			short, long := h.during(t, i, w.Short), h.during(t, i, w.Long)
 			now, before := h.during(t, i, w.Again), h.during(t, h.index(i, w.Apart), w.Again)
@@ -80,12 +80,11 @@ func (h *history) failing(i int) (list []Finding) {
 				list = append(list, f)
 			}
 		}
-		switch {
-		case len(failing) == 0:
+		if len(failing) == 0 {
 			continue
-		case len(failing) == 1:
-			who = failing[0].Identity.String()
-		default:
+		}
+		who := failing[0].Identity.String()
+		if len(failing) > 1 {
 			who, upTo = fmt.Sprintf("%d agents of %s", len(failing), failing[0].Job), "up to "
 		}
 		f := newFinding(Failing, identities(failing), upTo+percent(ratio)+" fail",

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -28,7 +27,6 @@ type unitTest struct {
 	Series   []inputSeries `json:"input_series"`
 	Exprs    []exprTest    `json:"promql_expr_test"`
 
-	end    time.Duration
 	agents int
 }
 

@@ -27,7 +27,7 @@ func (m *Model) draw() string {
 		lines = append(lines, strings.Split("  "+strings.ReplaceAll(Help, "\n", "\n  "), "\n")...)
 	case len(m.rows) == 0:
 		lines = append(lines, m.titles(columns), "")
-		for _, line := range strings.Split(strings.TrimSpace(m.empty()), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSpace(m.empty()), "\n") {
 			lines = append(lines, strings.Split("  "+strings.ReplaceAll(ansi.Wordwrap(line, max(20, m.width-4), ""), "\n", "\n  "), "\n")...)
 		}
 	default:
