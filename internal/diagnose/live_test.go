@@ -145,3 +145,29 @@ func TestFewTransfersInAShortWatchAreNotASpeed(t *testing.T) {
 		}
 	}
 }
+
+// A full ring doesn't change, whatever its agent does.
+func TestAgentWithAFullRingIsNotSaidToHang(t *testing.T) {
+	for peers := range 4 {
+		var frames []*diagnose.Frame
+		for second := range 11 {
+			f := &diagnose.Frame{Time: time.Unix(int64(second), 0)}
+			for i := range 1 + peers {
+				name, n := string(rune('a'+i)), uint64(100*second)
+				a := diagnose.Agent{
+					Identity: diagnose.Identity{ID: name, Name: name}, Up: diagnose.Yes, Before: 100,
+					Ring: &diagnose.Ring{Capacity: 64, Consumer: &diagnose.Consumer{PID: 1}}, Moved: [2]diagnose.Moved{{Bytes: n << 20, Transfers: n, Seconds: float64(n) / 1e3}},
+				}
+				if i == 0 {
+					a.Ring, a.Moved[0] = &diagnose.Ring{Capacity: 64, Peak: 63}, diagnose.Moved{}
+				}
+				f.Agents = append(f.Agents, a)
+			}
+			frames = append(frames, f)
+		}
+		want := []fleets.Want{{Kind: diagnose.RingFull, Agent: "a"}}
+		if diff := cmp.Diff(want, found(diagnose.Now(frames, diagnose.Watch(10*time.Second)).Findings)); diff != "" {
+			t.Errorf("%d peers: %s", peers, diff)
+		}
+	}
+}

@@ -43,8 +43,8 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 			active++
 			continue
 		}
-		if w != both && m[both].Transfers == 0 {
-			continue // not only one direction
+		if w != both && m[both].Transfers == 0 || t.hidden(i) {
+			continue // not only one direction, or not known
 		}
 		if last := t.lastMove(i, w); h.regular(t, last, w) {
 			n := h.completed(t, last, silent, w)
@@ -78,6 +78,9 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 	}
 	return stalled
 }
+
+// hidden reports whether the ring of an agent that shows no transfers is full, so that nobody sees what the agent does.
+func (t *track) hidden(i int) bool { return t.states[i] != nil && t.states[i].Fill() == 1 }
 
 // lastMove returns the last frame up to i in which the agent completed a transfer, or -1.
 func (t *track) lastMove(i int, w way) int {
@@ -132,7 +135,7 @@ func (h *history) idlers(i int, known []Finding) (list []Finding) {
 					may = t.up(i) == Yes || t.before() > 0
 				}
 				busy += boolean(m[w].Transfers >= MinTransfers)
-				if m[w].Transfers == 0 && may && t.lastMove(i, w) < 0 {
+				if m[w].Transfers == 0 && may && !t.hidden(i) && t.lastMove(i, w) < 0 {
 					quiet = append(quiet, t)
 				}
 			}
@@ -192,7 +195,7 @@ func (h *history) still(i int) (list []Finding) {
 		last, running, active := 0, false, false
 		for _, t := range job {
 			running = running || t.up(i) != No
-			active = active || h.completed(t, i, h.windows.Window, both) > 0
+			active = active || t.hidden(i) || h.completed(t, i, h.windows.Window, both) > 0
 			n := t.lastMove(i, both)
 			if last = max(last, n); n > 0 || t.before() > 0 {
 				stopped = append(stopped, t.Identity)
