@@ -110,7 +110,9 @@ func TestKeysAreDecoded(t *testing.T) {
 		"logs: {slow_transfer: 20ms, min_throughput: 1e9, errors: false, rate: 0.5}": func(c *Config) {
 			c.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, Rate: 0.5}
 		},
-		"metrics: {nixl.events: {enabled: true}}": func(c *Config) { c.Metrics.NixlEvents.Enabled = true },
+		"logs: {slow_transfer: 0s, min_throughput: 0}": func(c *Config) { c.Logs.SlowTransfer, c.Logs.MinThroughput = 0, 0 },
+		"logs: {slow_transfer: 1us}":                   func(c *Config) { c.Logs.SlowTransfer = time.Microsecond },
+		"metrics: {nixl.events: {enabled: true}}":      func(c *Config) { c.Metrics.NixlEvents.Enabled = true },
 		// The key alone enables discovery.
 		"{discovery: {processes: }, directories: [/run/nixl]}": func(c *Config) { c.Discovery.Processes.GetOrInsertDefault() },
 		"discovery: {kubelet: }": func(c *Config) {
