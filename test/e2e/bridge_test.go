@@ -96,8 +96,8 @@ func TestAgentExampleExportsWhatItPrints(t *testing.T) {
 	backend := otlpfile.NewSink(t)
 	printed := runExample(t, "agent", shipTo(backend), "-duration", "2s")
 	sum := func(metric string) (n int64) {
-		for series, v := range backend.Totals(t)["go-agent"] {
-			if strings.HasPrefix(series, metric+"{") {
+		for series, v := range backend.Totals(t)[""] { // the name is an attribute of the points
+			if strings.HasPrefix(series, metric+"{") && strings.Contains(series, "nixl.agent.name=go-agent") {
 				n += v.Int
 			}
 		}
