@@ -22,7 +22,15 @@ import (
 // faulty is the Backing of a ring in plain memory. If err isn't nil, accesses fail with it.
 type faulty struct {
 	memory
-	err *error
+	err   *error
+	fresh *bool
+}
+
+func (f faulty) Now() time.Time {
+	if *f.fresh {
+		return time.Unix(0, 0)
+	}
+	return f.memory.Now()
 }
 
 func (f faulty) Guard(fn func()) error {
@@ -40,6 +48,7 @@ type harness struct {
 	next   time.Time // when the owner wants to run
 	mem    memory
 	err    error // error of accesses to the ring's memory
+	fresh  bool  // the reader's clock stands still
 	writer *ringbuf.Writer
 	reader *ringbuf.Reader
 
@@ -106,7 +115,7 @@ func (b *harness) open(mode ringbuf.Mode) {
 	b.t.Helper()
 	faults := b.err
 	b.err = nil // opening doesn't access the mapping
-	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err}, mode)
+	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err, &b.fresh}, mode)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -531,5 +540,56 @@ type crowded struct{ rings int }
 func (m crowded) apply(o *owner, _ time.Time) {
 	for range m.rings {
 		o.giveWay(Holder{}, func(*agent) bool { return true })
+	}
+}
+
+// Events that aren't committed would be counted again once the ring is opened again.
+func TestExitedAgentIsKeptUntilItsEventsAreStored(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.step()
+	b.hangs = true
+	b.push(3)
+	b.step()
+	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	b.collect()
+	for range 70 {
+		b.step()
+	}
+	if a := b.agent(); a == nil || a.delivered != a.news {
+		t.Fatal("the agent is retired, or its last events aren't delivered")
+	}
+	b.hangs = false
+	b.step(saved{batch: b.batch})
+	for range 3 {
+		b.step()
+	}
+	if !b.retired || b.reader.Uncommitted() > 0 {
+		t.Errorf("retired: %v, with %d events that aren't committed", b.retired, b.reader.Uncommitted())
+	}
+}
+
+// A write position of 0 may belong to a restart, so the events before it become readable later.
+func TestSilentAgentIsKeptUntilItsLastEventsAreCounted(t *testing.T) {
+	b := newHarnessOf(t, 8)
+	b.start(ringbuf.Consume, false)
+	b.push(3)
+	b.step()
+	b.collect()
+	for range 70 {
+		b.step()
+	}
+	b.push(5)
+	b.fresh = true
+	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	if b.step(crowded{1}); b.retired {
+		t.Fatal("the agent is retired before its last events can be read")
+	}
+	if n := b.counted(); n != 3 {
+		t.Fatalf("counted %d events, want 3 while the position may be that of a restart", n)
+	}
+	b.fresh = false
+	if b.step(); b.counted() != 8 {
+		t.Errorf("counted %d events, want 8", b.counted())
 	}
 }
