@@ -60,9 +60,9 @@ func (h *history) undrained(i int) (list []Finding) {
 		if t.up(i) == No || who == Undecided || who == Drained {
 			continue
 		}
-		if r := t.states[i].Ring; who == Foreign {
+		if who == Foreign {
 			c.kind = EventsTaken
-		} else if r.Peak >= r.Capacity-1 {
+		} else if t.hidden(i) {
 			c.kind = RingFull
 		}
 		if who == Hanging {
