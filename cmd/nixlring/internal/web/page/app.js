@@ -51,7 +51,7 @@ function set(e, text) {
 
 const linkTo = (row) => "#/agent/" + encodeURIComponent(row.id);
 const many = (n, one, more) => `${n.toLocaleString("en-US")} ${n === 1 ? one : more}`;
-// What was wrong when the watch began may have been for long.
+// A problem that existed when the watch began may be older.
 const since = (f) => f.since ? `since ${clock(f.since, true)}${f.since - frame.start < 10_000 ? " or earlier" : ""}` : "";
 const isProblem = (f) => f.severity !== "info";
 const agentsWith = (kinds) => new Set(frame.findings.filter((f) => isProblem(f) && kinds.includes(f.kind)).flatMap((f) => f.agents));
