@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tally_test
+package tally
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -21,28 +20,13 @@ const slots = 4096
 func BenchmarkAdd(b *testing.B) {
 	for _, l := range ringbuf.Layouts() {
 		b.Run(l.String(), func(b *testing.B) {
-			r := newRing(b, l, slots)
-			r.push(transferMix(rand.New(rand.NewPCG(1, 2))))
-			r.first(func(batch ringbuf.Batch) {
-				agent := tally.NewAgent(shape(b, tally.Config{}))
-				agent.Add(batch) // adds every name once
-				b.ReportAllocs()
-				against(b, batch.Len(), func() { agent.Add(batch) }, copying(batch))
-			})
+			batch := batchOf(b, l, transferMix(rand.New(rand.NewPCG(1, 2)))...)
+			agent := NewAgent(shapeOf(b, Config{}))
+			agent.Add(batch) // adds every name once
+			b.ReportAllocs()
+			against(b, batch.Len(), func() { agent.Add(batch) }, copying(batch))
 		})
 	}
-}
-
-// first calls fn with the first batch of the ring.
-func (r *ring) first(fn func(ringbuf.Batch)) {
-	r.tb.Helper()
-	called := false
-	r.read(func(batch ringbuf.Batch) {
-		if !called {
-			called = true
-			fn(batch)
-		}
-	})
 }
 
 // against runs work and a reference in turns, and reports the medians of both per event.

@@ -1,15 +1,15 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tally_test
+package tally
 
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -18,35 +18,22 @@ func TestLargestValuesDoNotOverflow(t *testing.T) {
 	const largest = math.MaxUint64
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
-			agent, want := tally.NewAgent(shape(t, tally.Config{})), oracle.New()
+			agent, want := NewAgent(shapeOf(t, Config{})), oracle.New()
 			agent.Opened(true)
 			want.Opened()
-			r := newRing(t, l, 64)
 			for range 3 {
 				for kind := range ringbuf.Type(20) {
 					e := ringbuf.NewEvent(kind, largest)
 					if l.Named() {
 						e = ringbuf.NewNamedEvent(kind.Category(), kind.LegacyName(), largest)
 					}
-					r.feed(agent, []ringbuf.Event{e})
+					feed(t, agent, l, []ringbuf.Event{e})
 					want.Add(l, e)
 				}
 			}
 			compare(t, want, agent)
-			if got := agent.Requests(tally.Transmit).Sum; got != (tally.Sum{Hi: 2, Lo: largest - 2}) {
+			if got := agent.Requests(Transmit).Sum; got != (Sum{Hi: 2, Lo: largest - 2}) {
 				t.Errorf("three times the largest value is %v", got)
-			}
-			if got := agent.Size(tally.Receive).Sum(); got != 3*float64(largest) {
-				t.Errorf("sum of sizes is %v", got)
-			}
-			if got := agent.Errors(ringbuf.TypeErrBackend).Sum.Int64(); got != math.MaxInt64 {
-				t.Errorf("errors are %v, want the largest int64", got)
-			}
-			if got := agent.Registered().Last(); got != math.MaxInt64 {
-				t.Errorf("the newest registration is %v, want the largest int64", got)
-			}
-			if got, known := agent.MemoryUsage(); got != 0 || !known {
-				t.Errorf("usage is %v (known: %v), want 0", got, known)
 			}
 		})
 	}
@@ -57,16 +44,11 @@ func TestSumOfALongRunMayExceed64Bits(t *testing.T) {
 		transfers = 1 << 17
 		value     = 1<<48 - 1
 	)
-	agent := tally.NewAgent(shape(t, tally.Config{}))
-	r := newRing(t, ringbuf.V4, transfers*8)
-	group := transfersOf(value)
-	for range transfers {
-		r.push(group)
-	}
-	r.read(agent.Add)
+	agent := NewAgent(shapeOf(t, Config{}))
+	agent.Add(batchOf(t, ringbuf.V4, slices.Repeat(transfersOf(value), transfers)...))
 	product := new(big.Int).Mul(big.NewInt(transfers), big.NewInt(value))
-	for name, h := range map[string]*tally.Histogram{
-		"size": agent.Size(tally.Receive), "duration": agent.Duration(), "post": agent.PostDuration(),
+	for name, h := range map[string]*Histogram{
+		"size": agent.Size(Receive), "duration": agent.Duration(), "post": agent.PostDuration(),
 	} {
 		want, _ := new(big.Float).SetInt(product).Float64()
 		if got := h.Total().Float64(); got != want || h.Count() != transfers {
@@ -80,21 +62,17 @@ func TestMemoryUsageIsKnownOnlyWithoutGaps(t *testing.T) {
 		in, out = ringbuf.TypeMemoryRegistered, ringbuf.TypeMemoryDeregistered
 		largest = math.MaxUint64
 	)
-	event := func(kind ringbuf.Type, v uint64) func(*tally.Agent, *ring) {
-		return func(a *tally.Agent, r *ring) { r.feed(a, []ringbuf.Event{ringbuf.NewEvent(kind, v)}) }
+	type step func(*Agent)
+	steps := func(list ...step) []step { return list }
+	event := func(kind ringbuf.Type, v uint64) step {
+		return func(a *Agent) { a.Add(batchOf(t, ringbuf.V4, ringbuf.NewEvent(kind, v))) }
 	}
-	call := func(fn func(*tally.Agent)) func(*tally.Agent, *ring) {
-		return func(a *tally.Agent, _ *ring) { fn(a) }
-	}
-	start := call(func(a *tally.Agent) { a.Opened(true) })
-	later := call(func(a *tally.Agent) { a.Opened(false) })
-	restart := call(func(a *tally.Agent) { a.Restarted() })
-	foreign := call((*tally.Agent).ForeignRead)
-	miss := call((*tally.Agent).Missed)
+	start, later := func(a *Agent) { a.Opened(true) }, func(a *Agent) { a.Opened(false) }
+	restart, foreign, miss := (*Agent).Restarted, (*Agent).ForeignRead, (*Agent).Missed
 	const unknown = -1
 	tests := []struct {
 		name  string
-		steps []func(*tally.Agent, *ring)
+		steps []step
 		want  int64
 	}{
 		{"not opened", nil, unknown},
@@ -120,12 +98,12 @@ func TestMemoryUsageIsKnownOnlyWithoutGaps(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := shape(t, tally.Config{})
-			agent, r := tally.NewAgent(s), newRing(t, ringbuf.V4, 8)
-			for _, step := range tt.steps {
-				step(agent, r)
+			s := shapeOf(t, Config{})
+			agent := NewAgent(s)
+			for _, do := range tt.steps {
+				do(agent)
 			}
-			for name, a := range map[string]*tally.Totals{
+			for name, a := range map[string]*Totals{
 				"agent": &agent.Totals, "snapshot": agent.Snapshot(), "restored": &storeAndRestore(t, agent, s).Totals,
 			} {
 				got, known := a.MemoryUsage()
@@ -137,22 +115,20 @@ func TestMemoryUsageIsKnownOnlyWithoutGaps(t *testing.T) {
 	}
 }
 
-func steps(list ...func(*tally.Agent, *ring)) []func(*tally.Agent, *ring) { return list }
-
 func TestUtilizationIsTheHighestFillOfTheInterval(t *testing.T) {
-	agent := tally.NewAgent(shape(t, tally.Config{}))
+	agent := NewAgent(shapeOf(t, Config{}))
 	if agent.Utilization() != 0 || agent.Capacity() != 0 {
 		t.Errorf("utilization %v of %d before the first drain", agent.Utilization(), agent.Capacity())
 	}
 	agent.Found(3, 9)
 	agent.Found(2, 9)
-	if got := agent.Utilization(); got != 3.0/8 {
-		t.Errorf("utilization %v, want the highest of the interval", got)
-	}
-	agent.Snapshot()
-	agent.Found(1, 9)
-	if got := agent.Utilization(); got != 1.0/8 {
-		t.Errorf("utilization %v, want the highest since the last interval", got)
+	for i, want := range []float64{3.0 / 8, 0, 1.0 / 8} { // of each interval
+		if i == 2 {
+			agent.Found(1, 9)
+		}
+		if got := agent.Snapshot().Utilization(); got != want {
+			t.Errorf("utilization of snapshot %d is %v, want %v", i, got, want)
+		}
 	}
 	agent.Found(8, 9)
 	agent.Found(4, 17) // the agent restarted with a larger ring
@@ -162,7 +138,7 @@ func TestUtilizationIsTheHighestFillOfTheInterval(t *testing.T) {
 }
 
 func TestHealthCountersCountCalls(t *testing.T) {
-	agent := tally.NewAgent(shape(t, tally.Config{}))
+	agent := NewAgent(shapeOf(t, Config{}))
 	agent.Saturated()
 	agent.ForeignRead()
 	agent.ForeignRead()

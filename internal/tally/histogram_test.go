@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tally_test
+package tally
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -65,7 +64,7 @@ func TestEveryValueIsInItsBucket(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			model := oracle.New()
-			config := tally.Config{}
+			config := Config{}
 			if tt.bounds != nil {
 				model.SizeBounds, model.DurationBounds = tt.bounds, make([]float64, len(tt.bounds))
 				for i, b := range tt.bounds {
@@ -89,10 +88,10 @@ func TestEveryValueIsInItsBucket(t *testing.T) {
 				"single":    slices.Concat(sizesOf(values...), timesOf(values...)),
 				"transfers": transfersOf(values...),
 			} {
-				agent := tally.NewAgent(shape(t, config))
-				newRing(t, ringbuf.V3, 1024).feed(agent, events)
+				agent := NewAgent(shapeOf(t, config))
+				feed(t, agent, ringbuf.V3, events)
 				got := map[string]oracle.Distribution{
-					"size":     readDistribution(agent.Size(tally.Receive)),
+					"size":     readDistribution(agent.Size(Receive)),
 					"duration": readDistribution(agent.Duration()),
 				}
 				if d := cmp.Diff(want, got); d != "" {
@@ -116,61 +115,30 @@ func around(bounds []float64, perUnit float64) (values []uint64) {
 	return values
 }
 
-func TestBucketsOfTheCatalogIncludeTheirUpperBound(t *testing.T) {
-	micros := []uint64{
-		10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
-		1_000_000, 5_000_000, 10_000_000,
-	}
-	var bytes []uint64
-	for b := uint64(1 << 10); b <= 1<<34; b *= 4 {
-		bytes = append(bytes, b)
-	}
-	r := newRing(t, ringbuf.V4, 8)
-	s := shape(t, tally.Config{})
-	check := func(v uint64, want int, kind ringbuf.Type, read func(*tally.Agent) *tally.Histogram) {
-		agent := tally.NewAgent(s)
-		r.feed(agent, []ringbuf.Event{ringbuf.NewEvent(kind, v)})
-		counts := read(agent).Counts()
-		if got := slices.Index(counts, 1); got != want {
-			t.Errorf("type %v: %d is in bucket %d, want %d", kind, v, got, want)
-		}
-	}
-	for i, v := range micros {
-		for kind, read := range map[ringbuf.Type]func(*tally.Agent) *tally.Histogram{
-			ringbuf.TypeXferTime:     (*tally.Agent).Duration,
-			ringbuf.TypeXferPostTime: (*tally.Agent).PostDuration,
-		} {
-			check(v-1, i, kind, read)
-			check(v, i, kind, read)
-			check(v+1, i+1, kind, read)
-		}
-	}
-	for i, v := range bytes {
-		for d, kind := range []ringbuf.Type{ringbuf.TypeTxBytes, ringbuf.TypeRxBytes} {
-			read := func(a *tally.Agent) *tally.Histogram { return a.Size(tally.Direction(d)) }
-			check(v-1, i, kind, read)
-			check(v, i, kind, read)
-			check(v+1, i+1, kind, read)
-		}
-	}
-}
-
 func TestNoHistogramKeepsCountSumAndLastValue(t *testing.T) {
-	none := tally.HistogramConfig{Kind: tally.NoHistogram}
-	agent := tally.NewAgent(shape(t, tally.Config{Duration: none, Size: none}))
-	newRing(t, ringbuf.V4, 64).feed(agent, transfersOf(5, 0, math.MaxUint64, 7))
+	none := HistogramConfig{Kind: NoHistogram}
+	agent := NewAgent(shapeOf(t, Config{Duration: none, Size: none}))
+	feed(t, agent, ringbuf.V4, transfersOf(5, 0, math.MaxUint64, 7))
 	h := agent.Duration()
-	if h.Kind() != tally.NoHistogram || h.Counts() != nil || h.Bounds() != nil || h.Buckets().Counts != nil {
-		t.Errorf("it has buckets: %v %v %v", h.Counts(), h.Bounds(), h.Buckets())
+	type content struct {
+		Kind      HistogramKind
+		Bounds    []float64
+		Counts    []uint64
+		Buckets   Buckets
+		Count     uint64
+		Total     Sum
+		Min, Last float64
 	}
-	if h.Count() != 4 || h.Total() != (tally.Sum{Hi: 1, Lo: 11}) || h.Last() != 7e-6 || h.Min() != 0 {
-		t.Errorf("count %d, total %v, last %v, min %v", h.Count(), h.Total(), h.Last(), h.Min())
+	want := content{Kind: NoHistogram, Count: 4, Total: Sum{Hi: 1, Lo: 11}, Last: 7e-6}
+	got := content{h.Kind(), h.Bounds(), h.Counts(), h.Buckets(), h.Count(), h.Total(), h.Min(), h.Last()}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
 func TestEmptyHistogramIsZero(t *testing.T) {
-	for _, kind := range []tally.HistogramKind{tally.Explicit, tally.Exponential, tally.NoHistogram} {
-		h := tally.NewAgent(shape(t, tally.Config{Duration: tally.HistogramConfig{Kind: kind}})).Duration()
+	for _, kind := range []HistogramKind{Explicit, Exponential, NoHistogram} {
+		h := NewAgent(shapeOf(t, Config{Duration: HistogramConfig{Kind: kind}})).Duration()
 		if got := []float64{float64(h.Count()), h.Sum(), h.Min(), h.Max(), h.Last()}; slices.Max(got) != 0 || slices.Min(got) != 0 {
 			t.Errorf("%s: count, sum, min, max, last are %v, want zeros", kind, got)
 		}
@@ -178,11 +146,11 @@ func TestEmptyHistogramIsZero(t *testing.T) {
 }
 
 func ExampleHistogram_Counts() {
-	s, err := tally.NewShape(tally.Config{Size: tally.HistogramConfig{Bounds: []float64{1024, 4096}}})
+	s, err := NewShape(Config{Size: HistogramConfig{Bounds: []float64{1024, 4096}}})
 	if err != nil {
 		panic(err)
 	}
-	h := tally.NewAgent(s).Size(tally.Transmit)
+	h := NewAgent(s).Size(Transmit)
 	fmt.Println(h.Bounds(), h.Counts())
 	// Output: [1024 4096] [0 0 0]
 }

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tally_test
+package tally
 
 import (
 	"fmt"
@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -68,28 +67,25 @@ func TestNamesAreReportedAsValidUTF8(t *testing.T) {
 			map[event][]uint64{{"backend", "a"}: {1}, {"custom", "a"}: {2}, {"unknown", "a"}: {3, 4}},
 		},
 	}
-	for _, l := range []ringbuf.Layout{ringbuf.V1} {
-		for _, tt := range tests {
-			t.Run(fmt.Sprint(l, "/", tt.name), func(t *testing.T) {
-				agent := tally.NewAgent(shape(t, tally.Config{}))
-				newRing(t, l, 64).feed(agent, tt.events)
-				got := map[event][]uint64{}
-				for _, s := range agent.Series() {
-					got[event{s.Category, s.Name}] = []uint64{s.Events, s.Sum.Lo, uint64(s.Last())}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			agent := NewAgent(shapeOf(t, Config{}))
+			feed(t, agent, ringbuf.V1, tt.events)
+			got, want := map[event][]uint64{}, map[event][]uint64{}
+			for _, s := range agent.Series() {
+				got[event{s.Category, s.Name}] = []uint64{s.Events, s.Sum.Lo, uint64(s.Last())}
+			}
+			for e, values := range tt.want {
+				var sum uint64
+				for _, v := range values {
+					sum += v
 				}
-				want := map[event][]uint64{}
-				for e, values := range tt.want {
-					var sum uint64
-					for _, v := range values {
-						sum += v
-					}
-					want[e] = []uint64{uint64(len(values)), sum, values[len(values)-1]}
-				}
-				if d := cmp.Diff(want, got); d != "" {
-					t.Errorf("events, sum and last value (-want +got)\n%s", d)
-				}
-			})
-		}
+				want[e] = []uint64{uint64(len(values)), sum, values[len(values)-1]}
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("events, sum and last value (-want +got)\n%s", d)
+			}
+		})
 	}
 }
 
@@ -97,15 +93,14 @@ func TestNIXLNamesInAnotherCategoryAreNotInTheCatalog(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for _, l := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2} {
 		t.Run(l.String(), func(t *testing.T) {
-			agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 1000})), oracle.New()
-			r := newRing(t, l, 64)
+			agent, want := NewAgent(shapeOf(t, Config{MaxNames: 1000})), oracle.New()
 			for kind := range ringbuf.Type(ringbuf.Types + 2) {
 				for c := ringbuf.Category(-1); c <= ringbuf.Categories; c++ {
 					e := ringbuf.Event{Category: c, Type: kind, Value: random.Uint64N(1000)}
 					if l.Named() {
 						e = ringbuf.NewNamedEvent(c, kind.LegacyName(), e.Value)
 					}
-					r.feed(agent, []ringbuf.Event{e})
+					feed(t, agent, l, []ringbuf.Event{e})
 					want.Add(l, e)
 				}
 			}
@@ -126,37 +121,32 @@ func TestEventsBeyondTheLimitOfNamesCountAsOverflow(t *testing.T) {
 				}
 				return e
 			}
-			agent := tally.NewAgent(shape(t, tally.Config{MaxNames: limit}))
-			r := newRing(t, l, 64)
+			agent := NewAgent(shapeOf(t, Config{MaxNames: limit}))
 			for i := range 20 {
-				r.feed(agent, []ringbuf.Event{
+				feed(t, agent, l, []ringbuf.Event{
 					newName(ringbuf.CategoryBackend, i), newName(ringbuf.CategoryMemory, i),
 					newName(ringbuf.CategoryBackend, 0), ringbuf.NewEvent(ringbuf.TypeTxBytes, 1),
 				})
 			}
-			if n := len(agent.Series()); n != limit {
-				t.Errorf("%d series, want %d", n, limit)
+			type totals struct {
+				Series, Plain, Valued int
+				Events, Value         any // the points of the overflow
+				First, Sizes          uint64
 			}
 			plain, valued := agent.Overflow()
-			if got := pointsOf(agent.Snapshot())["nixl.events{otel.metric.overflow=true}"]; got != int64(plain.Events+valued.Events) {
-				t.Errorf("the point of the overflow is %v, want %d", got, plain.Events+valued.Events)
+			points := pointsOf(agent.Snapshot())
+			got := totals{
+				len(agent.Series()), int(plain.Events), int(valued.Events),
+				points["nixl.events{otel.metric.overflow=true}"], points["nixl.event.value{otel.metric.overflow=true}"],
+				agent.Series()[0].Events, agent.Size(Transmit).Count(),
 			}
+			// In each category, 2 of the 20 names have a series. Without categories, 4 of the 20 types have one.
+			want := totals{Series: limit, Plain: 18, Valued: 18, Events: int64(36), Value: int64(189), First: 21, Sizes: 20}
 			if l >= ringbuf.V3 {
-				// Without categories, 4 of the 20 types have a series.
-				if plain.Events != 32 || valued.Events != 0 {
-					t.Errorf("overflow is %d and %d events, want 32 and 0", plain.Events, valued.Events)
-				}
-				return
+				want.Plain, want.Valued, want.Events, want.Value, want.First = 32, 0, int64(32), nil, 22
 			}
-			// In each category, 2 of the 20 names have a series.
-			if plain.Events != 18 || valued.Events != 18 || valued.Sum.Lo != 189 || valued.Last() != 19 || !valued.Valued || plain.Valued {
-				t.Errorf("overflow is %+v and %+v", plain, valued)
-			}
-			if first := agent.Series()[0]; first.Events != 21 {
-				t.Errorf("the first series has %d events, want 21", first.Events)
-			}
-			if got := agent.Size(tally.Transmit).Count(); got != 20 {
-				t.Errorf("%d sizes, want 20", got)
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
 			}
 		})
 	}
@@ -168,8 +158,7 @@ func TestFloodOfNamesDoesNotAllocateBeyondTheLimit(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(8, 8))
 			flood := make([]ringbuf.Event, slots-1)
-			agent := tally.NewAgent(shape(t, tally.Config{}))
-			r := newRing(t, l, slots)
+			agent := NewAgent(shapeOf(t, Config{}))
 			total := uint64(0)
 			for range 8 {
 				for i := range flood {
@@ -181,17 +170,15 @@ func TestFloodOfNamesDoesNotAllocateBeyondTheLimit(t *testing.T) {
 						}
 					}
 				}
-				r.push(flood)
-				r.read(func(b ringbuf.Batch) {
-					count := func() {
-						agent.Add(b)
-						total += uint64(b.Len())
-					}
-					count()
-					if n := testing.AllocsPerRun(1, count); n > 0 {
-						t.Errorf("%v allocations beyond the limit", n)
-					}
-				})
+				b := batchOf(t, l, flood...)
+				count := func() {
+					agent.Add(b)
+					total += uint64(b.Len())
+				}
+				count()
+				if n := testing.AllocsPerRun(1, count); n > 0 {
+					t.Errorf("%v allocations beyond the limit", n)
+				}
 			}
 			checkCounts(t, agent, total)
 			for _, s := range agent.Series() {
@@ -204,7 +191,7 @@ func TestFloodOfNamesDoesNotAllocateBeyondTheLimit(t *testing.T) {
 }
 
 // checkCounts checks invariants of all totals.
-func checkCounts(t *testing.T, a *tally.Agent, events uint64) {
+func checkCounts(t *testing.T, a *Agent, events uint64) {
 	t.Helper()
 	plain, valued := a.Overflow()
 	sum := plain.Events + valued.Events
@@ -215,14 +202,14 @@ func checkCounts(t *testing.T, a *tally.Agent, events uint64) {
 	if n := len(a.Series()); n > 64 {
 		t.Errorf("%d series", n)
 	}
-	for name, h := range map[string]*tally.Histogram{
-		"tx": a.Size(tally.Transmit), "rx": a.Size(tally.Receive), "duration": a.Duration(), "post": a.PostDuration(),
+	for name, h := range map[string]*Histogram{
+		"tx": a.Size(Transmit), "rx": a.Size(Receive), "duration": a.Duration(), "post": a.PostDuration(),
 	} {
 		sum := h.Buckets().Zero
 		for _, n := range append(h.Counts(), h.Buckets().Counts...) {
 			sum += n
 		}
-		if h.Kind() != tally.NoHistogram && sum != h.Count() {
+		if h.Kind() != NoHistogram && sum != h.Count() {
 			t.Errorf("%s: count %d, and %d in buckets", name, h.Count(), sum)
 		}
 		if h.Min() > h.Max() || h.Last() > h.Max() || h.Last() < h.Min() {
@@ -235,21 +222,18 @@ func TestAgentNeedsAtMost8KiB(t *testing.T) {
 	const agents = 256
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
-			s := shape(t, tally.Config{})
-			r := newRing(t, l, slots)
-			r.push(transferMix(rand.New(rand.NewPCG(1, 2))))
-			list := make([]*tally.Agent, agents)
+			s := shapeOf(t, Config{})
+			b := batchOf(t, l, transferMix(rand.New(rand.NewPCG(1, 2)))...)
+			list := make([]*Agent, agents)
 			var before, after runtime.MemStats
-			r.read(func(b ringbuf.Batch) {
-				runtime.GC()
-				runtime.ReadMemStats(&before)
-				for i := range list {
-					list[i] = tally.NewAgent(s)
-					list[i].Add(b)
-				}
-				runtime.GC()
-				runtime.ReadMemStats(&after)
-			})
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for i := range list {
+				list[i] = NewAgent(s)
+				list[i].Add(b)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
 			each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / agents
 			t.Logf("%d bytes", each)
 			if each > 8<<10 {

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tally_test
+package tally
 
 import (
 	"fmt"
@@ -13,12 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // compare compares the points and the torn groups of an agent with those of all its events.
-func compare(t *testing.T, want *oracle.Oracle, got *tally.Agent) {
+func compare(t *testing.T, want *oracle.Oracle, got *Agent) {
 	t.Helper()
 	w, g := want.Points(), pointsOf(&got.Totals)
 	if !reflect.DeepEqual(w, g) { // takes a fraction of the time of Diff, which matters when fuzzing
@@ -32,9 +31,9 @@ func compare(t *testing.T, want *oracle.Oracle, got *tally.Agent) {
 }
 
 // pointsOf returns the points of totals.
-func pointsOf(totals *tally.Totals) oracle.Points {
+func pointsOf(totals *Totals) oracle.Points {
 	points := make(oracle.Points)
-	add := func(p *tally.Point) {
+	add := func(p *Point) {
 		name := p.Metric.Name
 		var pairs []string
 		for _, a := range p.Attributes {
@@ -60,7 +59,7 @@ func pointsOf(totals *tally.Totals) oracle.Points {
 	return points
 }
 
-func readDistribution(h *tally.Histogram) oracle.Distribution {
+func readDistribution(h *Histogram) oracle.Distribution {
 	return oracle.Distribution{
 		Count: h.Count(), Sum: h.Sum(), Min: h.Min(), Max: h.Max(),
 		Bounds: h.Bounds(), Counts: append([]uint64(nil), h.Counts()...),

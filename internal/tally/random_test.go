@@ -1,17 +1,14 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tally_test
+package tally
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -114,17 +111,16 @@ func (g generator) value() uint64 {
 
 // The events come in random batches, with gaps, restarts and checkpoints in between.
 func TestTotalsOfRandomEventsMatchTheModel(t *testing.T) {
-	s := shape(t, tally.Config{MaxNames: 100_000})
+	s := shapeOf(t, Config{MaxNames: 100_000})
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
-			r := newRing(t, l, 512)
 			for seed := range uint64(25) {
 				g := generator{rand.New(rand.NewPCG(seed, 7)), l}
-				agent, want := tally.NewAgent(s), oracle.New()
+				agent, want := NewAgent(s), oracle.New()
 				for events := g.events(g.IntN(2500)); len(events) > 0; {
 					part := events[:min(1+g.IntN(1000), len(events))] // may end within a transfer
 					events = events[len(part):]
-					r.feed(agent, part, g.IntN(500), g.IntN(20), g.IntN(2))
+					feed(t, agent, l, part, g.IntN(500), g.IntN(20), g.IntN(2))
 					for i := range part {
 						want.Add(l, part[i])
 					}
@@ -140,7 +136,7 @@ func TestTotalsOfRandomEventsMatchTheModel(t *testing.T) {
 }
 
 // interrupt makes the agent restart, makes events go missing, or stores and restores the totals.
-func (g generator) interrupt(t *testing.T, agent *tally.Agent, want *oracle.Oracle, s *tally.Shape) *tally.Agent {
+func (g generator) interrupt(t *testing.T, agent *Agent, want *oracle.Oracle, s *Shape) *Agent {
 	t.Helper()
 	switch g.IntN(8) {
 	case 0, 1:
@@ -160,25 +156,19 @@ func (g generator) interrupt(t *testing.T, agent *tally.Agent, want *oracle.Orac
 }
 
 // storeAndRestore returns a new agent with the totals of a.
-func storeAndRestore(t *testing.T, a *tally.Agent, s *tally.Shape) *tally.Agent {
+func storeAndRestore(t *testing.T, a *Agent, s *Shape) *Agent {
 	t.Helper()
-	text, err := json.Marshal(a.State())
-	must.OK(t, err)
-	var stored tally.State
-	must.OK(t, json.Unmarshal(text, &stored))
-	restored, err := s.Restore(&stored)
-	must.OK(t, err)
-	return restored
+	return restored(t, s, store(t, a))
 }
 
 func TestTotalsContinueAfterARestartWithAnotherLayout(t *testing.T) {
-	agent, want := tally.NewAgent(shape(t, tally.Config{MaxNames: 100_000})), oracle.New()
+	agent, want := NewAgent(shapeOf(t, Config{MaxNames: 100_000})), oracle.New()
 	random := rand.New(rand.NewPCG(3, 3))
 	for range 4 {
 		for _, l := range ringbuf.Layouts() {
 			g := generator{random, l}
 			events := g.events(300)
-			newRing(t, l, 512).feed(agent, events)
+			feed(t, agent, l, events)
 			for i := range events {
 				want.Add(l, events[i])
 			}

@@ -4,27 +4,25 @@
 package tally
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Backends reject two points with the same attributes.
 func TestSeriesHaveDifferentAttributes(t *testing.T) {
-	a := NewAgent(defaultShape(t))
-	addAll(t, a, ringbuf.V1,
+	a := NewAgent(shapeOf(t, Config{}))
+	a.Add(batchOf(t, ringbuf.V1,
 		ringbuf.NewNamedEvent(8, "x", 1), ringbuf.NewNamedEvent(-1, "x", 1), ringbuf.NewNamedEvent(1<<30, "x", 1),
 		ringbuf.NewNamedEvent(99, "unknown_event_21", 1),
 		ringbuf.NewNamedEvent(ringbuf.CategoryMemory, "agent_tx_bytes", 1),
-		ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a\xff", 1), ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a\uFFFD", 1))
-	addAll(t, a, ringbuf.V2,
+		ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a\xff", 1), ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a\uFFFD", 1)))
+	a.Add(batchOf(t, ringbuf.V2,
 		ringbuf.Event{Category: 12, Type: 21}, ringbuf.Event{Category: -5, Type: 21},
-		ringbuf.Event{Category: ringbuf.CategoryMemory, Type: ringbuf.TypeTxBytes})
-	addAll(t, a, ringbuf.V4, ringbuf.Event{Type: 21})
+		ringbuf.Event{Category: ringbuf.CategoryMemory, Type: ringbuf.TypeTxBytes}))
+	a.Add(batchOf(t, ringbuf.V4, ringbuf.Event{Type: 21}))
 
 	got := map[string]uint64{}
 	a.Events(func(category, name string, n uint64) {
@@ -49,37 +47,12 @@ func TestTypeUnknownToItsLayoutHasNoName(t *testing.T) {
 		ringbuf.V3: "unknown/unknown_event_20",
 		ringbuf.V4: "telemetry/agent_telemetry_events_dropped",
 	} {
-		a := NewAgent(defaultShape(t))
-		addAll(t, a, layout, ringbuf.Event{Category: -1, Type: ringbuf.TypeEventsDropped, Value: 1})
+		a := NewAgent(shapeOf(t, Config{}))
+		a.Add(batchOf(t, layout, ringbuf.Event{Category: -1, Type: ringbuf.TypeEventsDropped, Value: 1}))
 		a.Events(func(category, name string, _ uint64) {
 			if got := category + "/" + name; got != want {
 				t.Errorf("layout %v: %s, want %s", layout, got, want)
 			}
 		})
-	}
-}
-
-func defaultShape(t *testing.T) *Shape {
-	t.Helper()
-	shape, err := NewShape(Config{})
-	must.OK(t, err)
-	return shape
-}
-
-// addAll adds events through a ring.
-func addAll(t *testing.T, a *Agent, layout ringbuf.Layout, events ...ringbuf.Event) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "ring")
-	w, err := ringbuf.Create(path, layout, 64)
-	must.OK(t, err)
-	defer w.Close()
-	if n, err := w.PushBatch(events); err != nil || n != len(events) {
-		t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
-	}
-	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-	must.OK(t, err)
-	defer r.Close()
-	if _, err := r.Read(0, a.Add); err != nil {
-		t.Fatal(err)
 	}
 }

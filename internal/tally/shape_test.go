@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tally_test
+package tally
 
 import (
 	"math"
@@ -9,37 +9,36 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 func TestNewShapeNamesEveryInvalidField(t *testing.T) {
 	tests := []struct {
 		name   string
-		config tally.Config
+		config Config
 		want   []string // parts of the error
 	}{
-		{"the default", tally.Config{}, nil},
-		{"kind", tally.Config{Duration: tally.HistogramConfig{Kind: "linear"}}, []string{"duration: kind", `"linear"`, "explicit, exponential or none"}},
-		{"descending", tally.Config{Size: tally.HistogramConfig{Bounds: []float64{2, 1}}}, []string{"size: bounds", "bound 2 is 1"}},
-		{"equal", tally.Config{Size: tally.HistogramConfig{Bounds: []float64{1, 1}}}, []string{"size: bounds", "bound 2 is 1"}},
-		{"negative", tally.Config{Duration: tally.HistogramConfig{Bounds: []float64{-1, 1}}}, []string{"duration: bounds", "bound 1 is -1"}},
-		{"not a number", tally.Config{Duration: tally.HistogramConfig{Bounds: []float64{math.NaN()}}}, []string{"duration: bounds", "NaN"}},
-		{"infinite", tally.Config{Duration: tally.HistogramConfig{Bounds: []float64{math.Inf(1)}}}, []string{"duration: bounds", "Inf"}},
-		{"too many", tally.Config{Size: tally.HistogramConfig{Bounds: make([]float64, 256)}}, []string{"size: bounds", "256", "at most 255"}},
-		{"max size 1", tally.Config{Size: tally.HistogramConfig{MaxSize: 1}}, []string{"size: max_size is 1", "2 to"}},
-		{"negative max size", tally.Config{Size: tally.HistogramConfig{MaxSize: -5}}, []string{"size: max_size is -5"}},
-		{"vast max size", tally.Config{Duration: tally.HistogramConfig{MaxSize: 1 << 30}}, []string{"duration: max_size is 1073741824"}},
-		{"max names", tally.Config{MaxNames: -1}, []string{"max names is -1"}},
+		{"the default", Config{}, nil},
+		{"kind", Config{Duration: HistogramConfig{Kind: "linear"}}, []string{"duration: kind", `"linear"`, "explicit, exponential or none"}},
+		{"descending", Config{Size: HistogramConfig{Bounds: []float64{2, 1}}}, []string{"size: bounds", "bound 2 is 1"}},
+		{"equal", Config{Size: HistogramConfig{Bounds: []float64{1, 1}}}, []string{"size: bounds", "bound 2 is 1"}},
+		{"negative", Config{Duration: HistogramConfig{Bounds: []float64{-1, 1}}}, []string{"duration: bounds", "bound 1 is -1"}},
+		{"not a number", Config{Duration: HistogramConfig{Bounds: []float64{math.NaN()}}}, []string{"duration: bounds", "NaN"}},
+		{"infinite", Config{Duration: HistogramConfig{Bounds: []float64{math.Inf(1)}}}, []string{"duration: bounds", "Inf"}},
+		{"too many", Config{Size: HistogramConfig{Bounds: make([]float64, 256)}}, []string{"size: bounds", "256", "at most 255"}},
+		{"max size 1", Config{Size: HistogramConfig{MaxSize: 1}}, []string{"size: max_size is 1", "2 to"}},
+		{"negative max size", Config{Size: HistogramConfig{MaxSize: -5}}, []string{"size: max_size is -5"}},
+		{"vast max size", Config{Duration: HistogramConfig{MaxSize: 1 << 30}}, []string{"duration: max_size is 1073741824"}},
+		{"max names", Config{MaxNames: -1}, []string{"max names is -1"}},
 		{
 			"all at once",
-			tally.Config{Duration: tally.HistogramConfig{Kind: "x"}, Size: tally.HistogramConfig{MaxSize: 1}, MaxNames: -1},
+			Config{Duration: HistogramConfig{Kind: "x"}, Size: HistogramConfig{MaxSize: 1}, MaxNames: -1},
 			[]string{"duration: kind", "size: max_size", "max names"},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := tally.NewShape(tt.config)
+			s, err := NewShape(tt.config)
 			if (err == nil) != (tt.want == nil) || (s == nil) != (tt.want != nil) {
 				t.Fatalf("shape %v, error %v", s, err)
 			}
@@ -54,10 +53,10 @@ func TestNewShapeNamesEveryInvalidField(t *testing.T) {
 
 func TestShapeCopiesTheCallersBounds(t *testing.T) {
 	bounds := []float64{10, 20}
-	agent := tally.NewAgent(shape(t, tally.Config{Size: tally.HistogramConfig{Bounds: bounds}}))
+	agent := NewAgent(shapeOf(t, Config{Size: HistogramConfig{Bounds: bounds}}))
 	bounds[0] = 15
-	newRing(t, ringbuf.V4, 8).feed(agent, sizesOf(12))
-	h := agent.Size(tally.Receive)
+	feed(t, agent, ringbuf.V4, sizesOf(12))
+	h := agent.Size(Receive)
 	if !slices.Equal(h.Bounds(), []float64{10, 20}) || !slices.Equal(h.Counts(), []uint64{0, 1, 0}) {
 		t.Errorf("bounds %v, counts %v", h.Bounds(), h.Counts())
 	}

@@ -36,10 +36,10 @@ func TestCategoriesWithTheSameCacheEntryAreDistinguished(t *testing.T) {
 		if words.hash(mark(c)) != words.hash(mark(ringbuf.CategoryTransfer)) {
 			continue
 		}
-		a := NewAgent(defaultShape(t))
-		addAll(t, a, ringbuf.V1,
+		a := NewAgent(shapeOf(t, Config{}))
+		a.Add(batchOf(t, ringbuf.V1,
 			ringbuf.NewNamedEvent(ringbuf.CategoryTransfer, "agent_tx_bytes", 1), ringbuf.NewNamedEvent(c, "agent_tx_bytes", 1),
-			ringbuf.NewNamedEvent(ringbuf.CategoryTransfer, "agent_tx_bytes", 1), ringbuf.NewNamedEvent(c, "agent_tx_bytes", 1))
+			ringbuf.NewNamedEvent(ringbuf.CategoryTransfer, "agent_tx_bytes", 1), ringbuf.NewNamedEvent(c, "agent_tx_bytes", 1)))
 		if got := a.Size(Transmit).Count(); got != 2 || len(a.Series()) != 1 || a.Series()[0].Events != 2 {
 			t.Errorf("%d sizes and %d series, want 2 and 1", got, len(a.Series()))
 		}
@@ -49,13 +49,28 @@ func TestCategoriesWithTheSameCacheEntryAreDistinguished(t *testing.T) {
 
 // An unused cache entry has an empty name, too.
 func TestEmptyNameDoesNotMatchAnUnusedCacheEntry(t *testing.T) {
-	a := NewAgent(defaultShape(t))
+	a := NewAgent(shapeOf(t, Config{}))
 	var events []ringbuf.Event
 	for c := ringbuf.Category(-1); c < ringbuf.Categories; c++ {
 		events = append(events, ringbuf.NewNamedEvent(c, "", 1))
 	}
-	addAll(t, a, ringbuf.V1, events...)
+	a.Add(batchOf(t, ringbuf.V1, events...))
 	if got := a.sizes[0].Count(); got != 0 || len(a.Series()) != len(events) {
 		t.Errorf("%d sizes and %d series, want none and %d", got, len(a.Series()), len(events))
+	}
+}
+
+func TestParseTypeNameReversesTypeName(t *testing.T) {
+	for _, l := range ringbuf.Layouts() {
+		for _, kind := range []ringbuf.Type{0, ringbuf.TypeErrNoTelemetry, ringbuf.TypeEventsDropped, ringbuf.Type(ringbuf.Types), 1000, 1<<32 - 1} {
+			if got, known := ParseTypeName(l.TypeName(kind)); got != kind || !known {
+				t.Errorf("%s of layout %v is %d, %v", l.TypeName(kind), l, got, known)
+			}
+		}
+	}
+	for _, name := range []string{"", "mine", "unknown_event_", "unknown_event_x", "unknown_event_01", "unknown_event_4294967296"} {
+		if got, known := ParseTypeName(name); known {
+			t.Errorf("%q is type %d", name, got)
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,10 +21,6 @@ func busyAgent(t testing.TB, shape *Shape) *Agent {
 	t.Helper()
 	a := NewAgent(shape)
 	for _, layout := range ringbuf.Layouts() {
-		path := filepath.Join(t.TempDir(), layout.String())
-		w, err := ringbuf.Create(path, layout, 256)
-		must.OK(t, err)
-		defer w.Close()
 		var events []ringbuf.Event
 		for kind := range ringbuf.Type(ringbuf.Types + 2) {
 			events = append(events, ringbuf.NewEvent(kind, uint64(kind)*1e6), ringbuf.NewEvent(kind, 1<<63))
@@ -33,15 +29,7 @@ func busyAgent(t testing.TB, shape *Shape) *Agent {
 			events = append(events, ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "progress", 1<<63),
 				ringbuf.NewNamedEvent(ringbuf.CategoryError, "BAD_STATUS", 1), ringbuf.NewNamedEvent(99, "\xff", 7))
 		}
-		if n, err := w.PushBatch(events); err != nil || n != len(events) {
-			t.Fatalf("pushed %d of %d events: %v", n, len(events), err)
-		}
-		r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-		must.OK(t, err)
-		defer r.Close()
-		if _, err := r.Read(0, a.Add); err != nil {
-			t.Fatal(err)
-		}
+		a.Add(batchOf(t, layout, events...))
 		a.Found(17, 256)
 		a.Saturated()
 		a.Restarted()
@@ -50,30 +38,10 @@ func busyAgent(t testing.TB, shape *Shape) *Agent {
 	return a
 }
 
-func shapes(t testing.TB) map[string]*Shape {
-	t.Helper()
-	list := map[string]*Shape{}
-	for name, cfg := range map[string]Config{
-		"default":     {},
-		"few names":   {MaxNames: 2},
-		"none":        {Duration: HistogramConfig{Kind: NoHistogram}},
-		"exponential": {Duration: HistogramConfig{Kind: Exponential, MaxSize: 20}, Size: HistogramConfig{Kind: Exponential}},
-	} {
-		list[name] = shapeOf(t, cfg)
-	}
-	return list
-}
-
-func shapeOf(t testing.TB, cfg Config) *Shape {
-	t.Helper()
-	shape, err := NewShape(cfg)
-	must.OK(t, err)
-	return shape
-}
-
 func TestStateRestoresTotals(t *testing.T) {
-	for name, shape := range shapes(t) {
+	for name, config := range configs() {
 		t.Run(name, func(t *testing.T) {
+			shape := shapeOf(t, config)
 			before := busyAgent(t, shape)
 			after := restored(t, shape, store(t, before))
 			if d := cmp.Diff(string(store(t, before)), string(store(t, after))); d != "" {
@@ -149,17 +117,46 @@ func TestStateKeepsTheSeriesOfTypes(t *testing.T) {
 	}
 }
 
-func TestStateRejectsInvalidSeries(t *testing.T) {
-	shape := shapeOf(t, Config{})
-	for name, series := range map[string][]seriesState{
-		"category": {{Category: 99, Name: "event"}},
-		"name":     {{Category: noCategory, Name: "\xff"}},
-		"twice":    {{Category: noCategory, Name: "event"}, {Category: noCategory, Name: "event"}},
+func TestStateIsRestoredOnlyIfAnAgentCanHaveIt(t *testing.T) {
+	shape := shapeOf(t, configs()["exponential"])
+	series := func(list ...seriesState) func(*State) { return func(s *State) { s.Series = list } }
+	buckets := func(scale, offset int32, n int) func(*State) {
+		return func(s *State) {
+			s.Histograms[0].Exponential = &Buckets{Scale: scale, Offset: offset, Counts: slices.Repeat([]uint64{1}, n)} // of sizes
+		}
+	}
+	group := func(g groupState) func(*State) { return func(s *State) { s.Group = g } }
+	event := seriesState{Category: noCategory, Name: "event"}
+	for name, c := range map[string]struct {
+		change func(*State)
+		want   error
+	}{
+		"series":                    {series(event), nil},
+		"category":                  {series(seriesState{Category: 99, Name: "event"}), ErrState},
+		"name":                      {series(seriesState{Category: noCategory, Name: "\xff"}), ErrState},
+		"name twice":                {series(event, event), ErrState},
+		"number of explicit bounds": {func(s *State) { s.Histograms = [6]histogramState{} }, ErrState},
+		"largest scale":             {buckets(maxScale, 0, DefaultMaxSize), nil},
+		"above the largest scale":   {buckets(maxScale+1, 0, 1), ErrState},
+		"smallest scale":            {buckets(minScale, -1, 1), nil},
+		"below the smallest scale":  {buckets(minScale-1, -1, 1), ErrState},
+		"number of buckets":         {buckets(maxScale, 0, DefaultMaxSize+1), ErrState},
+		"range up to infinity":      {buckets(0, 1010, 20), ErrState},
+		"range down to zero":        {buckets(0, -1080, 20), ErrState},
+		"middle of the range":       {buckets(0, 0, 1), nil},
+		"registered memory":         {func(s *State) { s.Memory.RegisteredBefore.Lo = 1 }, ErrState},
+		"deregistered memory":       {func(s *State) { s.Memory.DeregisteredBefore.Lo = 1 }, ErrState},
+		"group":                     {group(groupState{Seen: atRequests - 1, Dir: 1, Written: [2]places{allPlaces, allPlaces}}), nil},
+		"complete group":            {group(groupState{Seen: atRequests}), ErrState},
+		"negative direction":        {group(groupState{Dir: -1}), ErrState},
+		"direction":                 {group(groupState{Dir: 2}), ErrState},
+		"places of transmitting":    {group(groupState{Written: [2]places{allPlaces + 1}}), ErrState},
+		"places of receiving":       {group(groupState{Written: [2]places{0, allPlaces + 1}}), ErrState},
 	} {
 		state := NewAgent(shape).State()
-		state.Series = series
-		if _, err := shape.Restore(state); !errors.Is(err, ErrState) {
-			t.Errorf("%s: error %v, want ErrState", name, err)
+		c.change(state)
+		if _, err := shape.Restore(state); !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}
 	}
 }
@@ -177,8 +174,8 @@ func extra(a *Agent, valued bool) (all Total) {
 }
 
 func TestStateRejectsAnotherShape(t *testing.T) {
-	list := shapes(t)
-	if _, err := list["exponential"].Restore(NewAgent(list["default"]).State()); !errors.Is(err, ErrShape) {
+	other := NewAgent(shapeOf(t, Config{})).State()
+	if _, err := shapeOf(t, configs()["exponential"]).Restore(other); !errors.Is(err, ErrShape) {
 		t.Errorf("error %v, want ErrShape", err)
 	}
 }
@@ -186,9 +183,10 @@ func TestStateRejectsAnotherShape(t *testing.T) {
 // FuzzState restores any state. If it is accepted, the totals are usable, and storing them again is
 // possible.
 func FuzzState(f *testing.F) {
-	list := shapes(f)
-	for _, shape := range list {
-		f.Add(store(f, busyAgent(f, shape)))
+	var list []*Shape
+	for _, config := range configs() {
+		list = append(list, shapeOf(f, config))
+		f.Add(store(f, busyAgent(f, list[len(list)-1])))
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		var s State

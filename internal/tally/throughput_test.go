@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -51,29 +50,10 @@ func TestThroughputIsExact(t *testing.T) {
 	}
 }
 
-// transferOf returns the events of a transfer of 1 MB in 1 ms.
-func transferOf() []ringbuf.TypedEvent {
-	return []ringbuf.TypedEvent{
-		{Type: ringbuf.TypeXferPostTime, Value: 10},
-		{Type: ringbuf.TypeXferTime, Value: 1000},
-		{Type: ringbuf.TypeTxBytes, Value: 1e6},
-		{Type: ringbuf.TypeTxRequests, Value: 1},
-	}
-}
-
 func TestThroughputIsNotMeasuredWithoutItsHistogram(t *testing.T) {
-	a := NewAgent(newTestShape(t, Config{Throughput: HistogramConfig{Kind: NoHistogram}}))
-	a.typed(transferOf(), ringbuf.V4)
-	a.typed(transferOf()[:2], ringbuf.V4)
-	a.typed(transferOf()[2:], ringbuf.V4)
-	if n := a.Throughput(Transmit).Count(); n != 0 || a.Size(Transmit).Count() != 2 {
-		t.Errorf("%d throughputs, %d sizes", n, a.Size(Transmit).Count())
+	a := NewAgent(shapeOf(t, Config{Throughput: HistogramConfig{Kind: NoHistogram}}))
+	feed(t, a, ringbuf.V4, transfersOf(5, 5), 4, 2) // the second one in two batches
+	if n := a.Throughput(Receive).Count(); n != 0 || a.Size(Receive).Count() != 2 {
+		t.Errorf("%d throughputs, %d sizes", n, a.Size(Receive).Count())
 	}
-}
-
-func newTestShape(t *testing.T, c Config) *Shape {
-	t.Helper()
-	s, err := NewShape(c)
-	must.OK(t, err)
-	return s
 }

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package tally_test
+package tally
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -67,8 +66,8 @@ func TestTornGroupsAreCounted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			agent := tally.NewAgent(shape(t, tally.Config{}))
-			newRing(t, ringbuf.V4, 64).feed(agent, typed(tt.types...))
+			agent := NewAgent(shapeOf(t, Config{}))
+			feed(t, agent, ringbuf.V4, typed(tt.types...))
 			if got := agent.TornGroups(); got != tt.want {
 				t.Errorf("%d torn groups, want %d", got, tt.want)
 			}
@@ -86,8 +85,7 @@ func TestTornGroupsAreCounted(t *testing.T) {
 // The test uses two groups of any direction with every subset of their events, split into
 // two batches at every point.
 func TestTornGroupsOfEverySubsetMatchTheModel(t *testing.T) {
-	r := newRing(t, ringbuf.V4, 64)
-	s := shape(t, tally.Config{})
+	s := shapeOf(t, Config{})
 	before := slices.Concat(wholeGroups[0], wholeGroups[1])
 	for subset := range 1 << 10 {
 		types := slices.Clone(before)
@@ -99,20 +97,20 @@ func TestTornGroupsOfEverySubsetMatchTheModel(t *testing.T) {
 			}
 		}
 		types = append(types, before...)
-		checkTorn(t, s, r, types, rangeOf(len(types)))
+		checkTorn(t, s, types, rangeOf(len(types)))
 	}
 }
 
 // checkTorn compares the count with the model's, for each split into two batches.
-func checkTorn(t *testing.T, s *tally.Shape, r *ring, types []ringbuf.Type, splits []int) {
+func checkTorn(t *testing.T, s *Shape, types []ringbuf.Type, splits []int) {
 	t.Helper()
 	var want oracle.Torn
 	for _, kind := range types {
 		want.Add(kind)
 	}
 	for _, split := range splits {
-		agent := tally.NewAgent(s)
-		r.feed(agent, typed(types...), split)
+		agent := NewAgent(s)
+		feed(t, agent, ringbuf.V4, typed(types...), split)
 		if got := agent.TornGroups(); got != want.Count() {
 			t.Fatalf("%v in batches of %d and the rest: %d torn groups, want %d", types, split, got, want.Count())
 		}
@@ -143,7 +141,7 @@ func TestFilteredEventsAreNotTornGroups(t *testing.T) {
 	const writes, reads = 334, 166
 	for name, written := range filters {
 		t.Run(name, func(t *testing.T) {
-			agent := tally.NewAgent(shape(t, tally.Config{}))
+			agent := NewAgent(shapeOf(t, Config{}))
 			random := rand.New(rand.NewPCG(1, 1))
 			var types []ringbuf.Type
 			for _, i := range random.Perm(writes + reads) {
@@ -153,7 +151,7 @@ func TestFilteredEventsAreNotTornGroups(t *testing.T) {
 					}
 				}
 			}
-			newRing(t, ringbuf.V4, 64).feed(agent, typed(types...), 1, 2, 3)
+			feed(t, agent, ringbuf.V4, typed(types...), 1, 2, 3)
 			if got := agent.TornGroups(); got != 0 {
 				t.Errorf("%d torn groups, want none", got)
 			}
@@ -167,8 +165,7 @@ func TestFullRingCausesTornGroups(t *testing.T) {
 	for name, directions := range map[string]int{"both directions": 2, "one direction": 1} {
 		t.Run(name, func(t *testing.T) {
 			const overflows = 100
-			agent := tally.NewAgent(shape(t, tally.Config{}))
-			r := newRing(t, ringbuf.V4, 64)
+			agent := NewAgent(shapeOf(t, Config{}))
 			random := rand.New(rand.NewPCG(1, 1))
 			for range overflows {
 				var types []ringbuf.Type
@@ -176,7 +173,7 @@ func TestFullRingCausesTornGroups(t *testing.T) {
 					types = append(types, wholeGroups[random.IntN(directions)]...)
 				}
 				from := 8 + random.IntN(16)
-				r.feed(agent, typed(slices.Delete(types, from, from+1+random.IntN(16))...))
+				feed(t, agent, ringbuf.V4, typed(slices.Delete(types, from, from+1+random.IntN(16))...))
 			}
 			if got := agent.TornGroups(); got < overflows/2 || got > 2*overflows {
 				t.Errorf("%d torn groups after %d overflows", got, overflows)
@@ -188,11 +185,10 @@ func TestFullRingCausesTornGroups(t *testing.T) {
 // An event that doesn't belong to a transfer separates groups, so the next group is seen
 // from its beginning.
 func TestOtherEventEndsAGap(t *testing.T) {
-	r := newRing(t, ringbuf.V4, 64)
-	agent := tally.NewAgent(shape(t, tally.Config{}))
-	r.feed(agent, typed(post, took, txSize, txReq))
+	agent := NewAgent(shapeOf(t, Config{}))
+	feed(t, agent, ringbuf.V4, typed(post, took, txSize, txReq))
 	agent.Missed()
-	r.feed(agent, typed(ringbuf.TypeMemoryRegistered, took, txSize, txReq))
+	feed(t, agent, ringbuf.V4, typed(ringbuf.TypeMemoryRegistered, took, txSize, txReq))
 	if got := agent.TornGroups(); got != 1 {
 		t.Errorf("%d torn groups, want 1", got)
 	}
