@@ -6,7 +6,6 @@ package ringbuf
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -154,7 +153,7 @@ func FuzzChange(f *testing.F) {
 			if r.Position() > r.mask || r.Committed() > r.mask || r.Uncommitted() >= r.Capacity() {
 				t.Errorf("read to %d, committed to %d", r.Position(), r.Committed())
 			}
-			if err != nil && !wellKnown(err) {
+			if err != nil && !isAny(err, []error{ErrForeignRead, ErrRestarted, ErrShrunk, ErrInvalid, ErrLapped}) {
 				t.Errorf("undocumented error: %v", err)
 			}
 		}
@@ -203,11 +202,6 @@ func fuzzCall(t *testing.T, r *Reader, p *plain, n int) (err error) {
 	return err
 }
 
-func wellKnown(err error) bool {
-	return errors.Is(err, ErrForeignRead) || errors.Is(err, ErrRestarted) || errors.Is(err, ErrShrunk) ||
-		errors.Is(err, ErrInvalid) || errors.Is(err, ErrLapped)
-}
-
 // fuzzBatch decodes every event of a batch and encodes it again.
 func fuzzBatch(t *testing.T, b Batch) {
 	t.Helper()
@@ -233,7 +227,7 @@ func fuzzBatch(t *testing.T, b Batch) {
 // known checks that err is one of the documented errors.
 func known(t *testing.T, err error) {
 	t.Helper()
-	if !errors.Is(err, ErrNotRing) && !errors.Is(err, ErrNotReady) && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrUnknownVersion) {
+	if !isAny(err, []error{ErrNotRing, ErrNotReady, ErrInvalid, ErrUnknownVersion}) {
 		t.Errorf("undocumented error: %v", err)
 	}
 	for _, l := range Layouts() {

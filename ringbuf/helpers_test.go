@@ -4,6 +4,7 @@
 package ringbuf
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -155,6 +156,15 @@ func says(tb testing.TB, err error, parts ...string) {
 			tb.Errorf("error %q doesn't contain %q", err, part)
 		}
 	}
+}
+
+func isAny(err error, targets []error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
 }
 
 // headerOf returns the header in memory, unchecked.

@@ -59,11 +59,3 @@ func TestObserverIsIdle(t *testing.T) {
 		t.Error("not idle after its consumer has read")
 	}
 }
-
-func TestIdleDoesNotAllocate(t *testing.T) {
-	p, _ := plainRing(t, V4, 16)
-	r := p.reader(t, Consume)
-	if n := testing.AllocsPerRun(100, func() { r.Idle() }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}

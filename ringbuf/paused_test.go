@@ -80,8 +80,8 @@ func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, p
 		}
 		return err
 	}
-	for _, s := range steps[:paused] {
-		s.do(p)
+	for _, do := range steps[:paused] {
+		do(p)
 	}
 	restarted := false
 	for range 5 {
@@ -91,8 +91,8 @@ func pausedRestart(t *testing.T, l Layout, mode Mode, at, uncommitted, unread, p
 		t.Fatalf("paused after %d stores: read %d, but only %d of the old run were unread", paused, got, legal)
 	}
 	used := r.Position() != 0 || r.Uncommitted() != 0
-	for _, s := range steps[paused:] {
-		s.do(p)
+	for _, do := range steps[paused:] {
+		do(p)
 	}
 	w, err = NewWriter(p.mem, p, l, 64) // the same header once more
 	must.OK(t, err)
@@ -249,8 +249,8 @@ func TestObserverDistinguishesALapFromARestart(t *testing.T) {
 
 // restartTo performs the first steps of a restart on a ring.
 func restartTo(p *plain, steps int) {
-	for _, s := range restart(V4)[:steps] {
-		s.do(p)
+	for _, do := range restart(V4)[:steps] {
+		do(p)
 	}
 }
 

@@ -60,30 +60,24 @@ func (p *plain) reader(tb testing.TB, mode Mode) *Reader {
 	return r
 }
 
-// step is one store of a restarting agent.
-type step struct {
-	name string
-	do   func(p *plain)
-}
-
 // restart returns the stores of a restarting agent, in the order of NIXL's
 // createCyclicBuffer. The offsets are repeated here on purpose.
-func restart(l Layout) []step {
+func restart(l Layout) []func(p *plain) {
 	const capacity = 64
-	store := func(name string, at int, v uint64) step {
-		return step{name, func(p *plain) { binary.LittleEndian.PutUint64(p.mem[at:], v) }}
+	store := func(at int, v uint64) func(p *plain) {
+		return func(p *plain) { binary.LittleEndian.PutUint64(p.mem[at:], v) }
 	}
-	version := func(name string, at int, v uint32) step {
-		return step{name, func(p *plain) { binary.LittleEndian.PutUint32(p.mem[at:], v) }}
+	version := func(at int, v uint32) func(p *plain) {
+		return func(p *plain) { binary.LittleEndian.PutUint32(p.mem[at:], v) }
 	}
-	return []step{
-		store("writePos = 0", 0, 0),
-		store("readPos = 0", 8, 0),
-		version("version = 0", 16, 0),
-		store("capacity", 24, capacity),
-		store("mask", 32, capacity-1),
-		version("version = V", 16, uint32(l.Version())),
-		version("expectedVersion", 20, uint32(l.Version())),
+	return []func(p *plain){
+		store(0, 0),                      // write position
+		store(8, 0),                      // read position
+		version(16, 0),                   // version, until the header is complete
+		store(24, capacity),              // capacity
+		store(32, capacity-1),            // mask
+		version(16, uint32(l.Version())), // version
+		version(20, uint32(l.Version())), // expected version
 	}
 }
 

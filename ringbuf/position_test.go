@@ -46,9 +46,10 @@ func TestCommitToLeavesLaterEventsUncommitted(t *testing.T) {
 	r := open(t, w.Path(), Consume)
 	read(t, r)
 	must.OK(t, r.CommitTo(4))
-	if n, _ := w.Len(); n != 2 || r.Uncommitted() != 2 || r.Committed() != 4 || r.Position() != 6 {
-		t.Errorf("ring holds %d, uncommitted %d, committed to %d, read to %d", n, r.Uncommitted(), r.Committed(), r.Position())
-	}
+	n, err := w.Len()
+	must.OK(t, err)
+	equal(t, "events in the ring, uncommitted ones, and positions",
+		[]int{n, r.Uncommitted(), int(r.Committed()), int(r.Position())}, []int{2, 2, 4, 6})
 	if err := r.CommitTo(7); !errors.Is(err, ErrInvalid) {
 		t.Errorf("commit of unread events: %v", err)
 	}

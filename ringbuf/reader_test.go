@@ -59,6 +59,7 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 			}
 			_, errRead := r.Read(0, count)
 			must.OK(t, errors.Join(errRead, r.Commit()))
+			r.Idle()
 			if mode == Observe {
 				_, errRead = c.Read(0, count)
 				must.OK(t, errors.Join(errRead, c.Commit()))
