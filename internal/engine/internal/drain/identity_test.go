@@ -4,6 +4,7 @@
 package drain
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -13,51 +14,49 @@ import (
 // openOther opens a second ring, at another path, whose agent has the same ID.
 func (b *harness) openOther(events int) *ringbuf.Reader {
 	b.t.Helper()
-	return b.openAt("/other/agent", events)
-}
-
-// openAt opens a second ring, whose agent has the same ID.
-func (b *harness) openAt(path string, events int) *ringbuf.Reader {
-	b.t.Helper()
-	mem := make(memory, ringbuf.V4.FileSize(64))
-	w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.writer = w
+	_, b.writer, b.reader = inMemory(b.t, 64)
 	b.push(events)
-	r, err := ringbuf.NewReader(mem, mem, ringbuf.Consume)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.reader = r
-	b.step(Opened{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: path}, Reader: r, From: b})
-	return r
+	b.step(Opened{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: "/other/agent"}, Reader: b.reader, From: b})
+	return b.reader
 }
 
 func (b *harness) agent() *agent { return b.owner.agents[agentPath] }
 
+// The kernel may not answer, and the container may have had an agent that exited before.
 func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
-	for _, saves := range []bool{false, true} {
-		t.Run(map[bool]string{false: "without a store", true: "with a store"}[saves], func(t *testing.T) {
-			b := newHarness(t)
-			b.start(ringbuf.Consume, saves)
-			b.step()
-			b.push(10)
-			b.step(Gone{ID: agentPath, Reader: b.reader})
-			for range 5 {
-				b.step()
+	for name, before := range map[string]func(*harness){
+		"nothing": func(*harness) {},
+		"another agent exited before": func(h *harness) {
+			h.step(Attended{ID: agentPath, Reader: h.reader, Known: true})
+			h.step()
+			h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
+		},
+	} {
+		for _, saves := range []bool{false, true} {
+			for _, answers := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, saves %t, answers %t", name, saves, answers), func(t *testing.T) {
+					h := newHarness(t)
+					h.start(ringbuf.Consume, saves)
+					h.step()
+					before(h)
+					h.push(10)
+					messages := []Message{Gone{ID: agentPath, Reader: h.reader}, Attended{ID: agentPath, Reader: h.reader}}
+					if !answers {
+						messages = messages[:1]
+					}
+					h.step(messages...)
+					for range 5 {
+						h.step()
+					}
+					if got := h.counted(); got != 10 || h.agent().reader != nil || h.agent().exit.up != UpNo {
+						t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().exit.up)
+					}
+					if got := h.collect(); len(got) != 1 {
+						t.Errorf("%d agents are reported, want the exited agent", len(got))
+					}
+				})
 			}
-			if a := b.agent(); a.reader != nil || a.exit.up != UpNo {
-				t.Fatalf("the ring is open: %v, up is %v", a.reader != nil, a.exit.up)
-			}
-			if got := b.counted(); got != 10 {
-				t.Errorf("counted %d events, want 10", got)
-			}
-			if got := b.collect(); len(got) != 1 {
-				t.Errorf("%d agents are reported, want the exited agent", len(got))
-			}
-		})
+		}
 	}
 }
 
@@ -95,32 +94,6 @@ func TestAgentThatWritesAgainHasNotExited(t *testing.T) {
 			t.Errorf("up is %v, want %v", h.agent().exit.up, want)
 		}
 		exited = nil
-	}
-}
-
-// The kernel may not answer, and the container may have had an agent that exited before.
-func TestRingThatIsGoneIsClosedWhateverTheKernelAnswered(t *testing.T) {
-	for name, before := range map[string]func(*harness){
-		"nothing": func(*harness) {},
-		"another agent exited before": func(h *harness) {
-			h.step(Attended{ID: agentPath, Reader: h.reader, Known: true})
-			h.step()
-			h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHarness(t)
-			h.start(ringbuf.Consume, false)
-			before(h)
-			h.push(10)
-			h.step(Gone{ID: agentPath, Reader: h.reader}, Attended{ID: agentPath, Reader: h.reader})
-			for range 5 {
-				h.step()
-			}
-			if got := h.counted(); got != 10 || h.agent().reader != nil || h.agent().exit.up != UpNo {
-				t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().exit.up)
-			}
-		})
 	}
 }
 

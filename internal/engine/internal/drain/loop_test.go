@@ -35,6 +35,16 @@ func (memory) Guard(fn func()) error {
 	return nil
 }
 
+// inMemory creates a ring in plain memory.
+func inMemory(tb testing.TB, capacity int) (memory, *ringbuf.Writer, *ringbuf.Reader) {
+	tb.Helper()
+	mem := make(memory, ringbuf.V4.FileSize(uint64(capacity)))
+	w, err1 := ringbuf.NewWriter(mem, mem, ringbuf.V4, capacity)
+	r, err2 := ringbuf.NewReader(mem, mem, ringbuf.Consume)
+	must.OK(tb, errors.Join(err1, err2))
+	return mem, w, r
+}
+
 // loopHarness is a loop and its source of rings. It records their reports.
 type loopHarness struct {
 	t *testing.T
@@ -159,23 +169,13 @@ func (d *loopHarness) open(name string, r *ringbuf.Reader) {
 // inMemory creates a ring in plain memory.
 func (d *loopHarness) inMemory() (*ringbuf.Writer, *ringbuf.Reader) {
 	d.t.Helper()
-	mem := memory(make([]byte, ringbuf.V4.FileSize(64)))
-	w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	r, err := ringbuf.NewReader(mem, mem, ringbuf.Consume)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	_, w, r := inMemory(d.t, 64)
 	return w, r
 }
 
 func (d *loopHarness) push(w *ringbuf.Writer) {
 	d.t.Helper()
-	if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
-		d.t.Fatal(err)
-	}
+	must.OK(d.t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
 }
 
 // collect returns the reported number of requests of each agent, by name.

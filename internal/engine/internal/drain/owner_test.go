@@ -87,9 +87,7 @@ func newHarnessOf(t *testing.T, capacity int) *harness {
 func (b *harness) startAgent(capacity int) {
 	b.t.Helper()
 	w, err := ringbuf.NewWriter(b.mem, b.mem, ringbuf.V4, capacity)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	b.writer = w
 }
 
@@ -97,9 +95,7 @@ func (b *harness) startAgent(capacity int) {
 func (b *harness) start(mode ringbuf.Mode, saves bool) {
 	b.t.Helper()
 	shape, err := tally.NewShape(tally.Config{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	b.owner = newOwner(&Config{
 		Shape: shape, Observe: mode == ringbuf.Observe, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute,
 		Stream: func(s *Snapshot) attribute.Set { return s.Process }, Handler: b.handler,
@@ -116,9 +112,7 @@ func (b *harness) open(mode ringbuf.Mode) {
 	faults := b.err
 	b.err = nil // opening doesn't access the mapping
 	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err, &b.fresh}, mode)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	b.reader, b.err = r, faults
 	a := Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: agentPath, Process: b.process}
 	b.step(Opened{Agent: a, Reader: r, From: b})
@@ -160,10 +154,7 @@ func (b *harness) killed() bool {
 // add adds an agent that has its own ring.
 func (b *harness) add(id string, capacity int, h Holder) (w *ringbuf.Writer, mem memory) {
 	b.t.Helper()
-	mem = make(memory, ringbuf.V4.FileSize(uint64(capacity)))
-	w, err1 := ringbuf.NewWriter(mem, mem, ringbuf.V4, capacity)
-	r, err2 := ringbuf.NewReader(mem, mem, ringbuf.Consume)
-	must.OK(b.t, errors.Join(err1, err2))
+	mem, w, r := inMemory(b.t, capacity)
 	b.step(Opened{Agent: Agent{ID: id, Path: id, Holder: h}, Reader: r, From: b})
 	return w, mem
 }
@@ -173,9 +164,7 @@ func (b *harness) push(n int) { b.t.Helper(); b.pushValues(n, 1) }
 func (b *harness) pushValues(n, value int) {
 	b.t.Helper()
 	for range n {
-		if err := b.writer.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, uint64(value))); err != nil {
-			b.t.Fatal(err)
-		}
+		must.OK(b.t, b.writer.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, uint64(value))))
 	}
 }
 
@@ -406,11 +395,7 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 	var writers []*ringbuf.Writer
 	var flush []time.Time
 	for i := range rings {
-		mem := make(memory, ringbuf.V4.FileSize(64))
-		w, err := ringbuf.NewWriter(mem, mem, ringbuf.V4, 64)
-		must.OK(t, err)
-		r, err := ringbuf.NewReader(mem, mem, ringbuf.Consume)
-		must.OK(t, err)
+		_, w, r := inMemory(t, 64)
 		path := fmt.Sprint("/rings/agent-", i)
 		b.owner.step(b.now, []Message{Opened{Agent: Agent{ID: path, Name: path, Dir: "/rings", Path: path}, Reader: r, From: b}})
 		writers, flush = append(writers, w), append(flush, b.now.Add(interval*time.Duration(i)/rings))

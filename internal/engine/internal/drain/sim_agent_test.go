@@ -106,7 +106,6 @@ func (a *simAgent) push() {
 	add(acquire, func() {
 		slot, next = a.next, (a.next+1)&(a.slots-1)
 		if full = f.load(a.lay.readPos) == next; full {
-			w.dropped++
 			return
 		}
 		w.lastID++
@@ -195,6 +194,21 @@ func (a *simAgent) reorder() {
 // reordered reports whether stores have passed others.
 func (a *simAgent) reordered() bool {
 	return slices.ContainsFunc(a.steps, func(s simStep) bool { return s.done })
+}
+
+// pushAll pushes events at once.
+func (a *simAgent) pushAll(n int) {
+	for range n {
+		a.push()
+	}
+	a.finish()
+}
+
+// finish makes all steps that remain.
+func (a *simAgent) finish() {
+	for len(a.steps) > 0 {
+		a.do(0)
+	}
 }
 
 // end ends the process. It makes the steps that others have passed, because a CPU does so,

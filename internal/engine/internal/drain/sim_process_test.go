@@ -52,9 +52,8 @@ type process struct {
 	drained  map[string]time.Time // time of each path's last drain
 	waiting  map[*collect]bool    // collections that aren't answered
 	badSaves int                  // saves that failed
-	began    time.Time
-	alive    map[*simFile]bool // open files that another process has open, as far as the owner knows
-	refuses  map[*simFile]bool // those for which the ring of another container must be refused in this step
+	alive    map[*simFile]bool    // open files that another process has open, as far as the owner knows
+	refuses  map[*simFile]bool    // those for which the ring of another container must be refused in this step
 	saver    *simSaver
 	above0   map[*ringbuf.Reader]bool // readers that have committed a position
 }
@@ -62,7 +61,7 @@ type process struct {
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		above0: make(map[*ringbuf.Reader]bool), began: w.now, alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool),
+		above0: make(map[*ringbuf.Reader]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
@@ -219,10 +218,7 @@ func (p *process) crowd(a *simAgent) {
 		return
 	}
 	a.start(a.lay, a.slots)
-	a.push()
-	for len(a.steps) > 0 {
-		a.do(0)
-	}
+	a.pushAll(1)
 	a.end()
 	p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Known: true})
 	p.exits[a.file], p.alive[a.file] = a.file.changed, false
@@ -408,9 +404,7 @@ func (p *process) retire(a Agent, r *ringbuf.Reader) {
 	for _, s := range w.agents { // it may start again before its checkpoint is removed
 		if s.path == a.ID && !s.alive && !s.starting && s.file.broken == 0 && w.plan.restarts && w.IntN(2) == 0 && !w.doomed {
 			s.start(s.lay, s.slots)
-			for len(s.steps) > 0 {
-				s.do(0)
-			}
+			s.finish()
 			s.push()
 			p.tryAt[a.ID] = w.now
 		}

@@ -46,7 +46,6 @@ type world struct {
 	valueOf  map[uint64]uint64              // event to value
 	runs     map[uint64]int                 // event to run
 	stored   map[uint64]time.Time           // event to time when its slot was written, before it was pushed
-	dropped  int                            // events dropped by agents because a ring was full
 	live     map[*simFile]map[uint64]uint64 // content of each file: slot to event
 	known    map[string]int                 // the last agent of each path that the owner knows to have started
 	counted  map[string]lineage             // events in the current totals of each path
@@ -332,21 +331,14 @@ func (w *world) rush(a *simAgent) {
 		}
 		w.note("%s: agent restarts at once", a.path)
 		a.start(lay, slots)
-		for len(a.steps) > 0 {
-			a.do(0)
-		}
+		a.finish()
 		if w.IntN(3) == 0 {
 			n += w.IntN(3) - 1
 		}
 		if w.IntN(4) == 0 && !full {
 			return // before its first event; see ARCHITECTURE.md, "Known gaps"
 		}
-		for range n {
-			a.push()
-		}
-		for len(a.steps) > 0 {
-			a.do(0)
-		}
+		a.pushAll(n)
 		if w.IntN(2) == 0 {
 			return
 		}
@@ -365,9 +357,7 @@ func (w *world) burst(a *simAgent) {
 			a.push()
 		}
 	}
-	for len(a.steps) > 0 {
-		a.do(0)
-	}
+	a.finish()
 }
 
 // Agents call the following methods.
@@ -557,12 +547,7 @@ func (w *world) foreign(a *simAgent) {
 		return
 	}
 	if w.IntN(4) == 0 && a.alive && !a.starting && a.paused == 0 && len(a.steps) == 0 {
-		for range a.slots {
-			a.push()
-		}
-		for len(a.steps) > 0 {
-			a.do(0)
-		}
+		a.pushAll(int(a.slots))
 	}
 	read, write := f.load(f.lay.readPos), f.load(f.lay.writePos)
 	if read >= f.slots || write >= f.slots || read == write {
@@ -752,12 +737,7 @@ func (w *world) lastWords(a *simAgent) {
 		return
 	}
 	before := a.file.pushes
-	for range a.slots - a.next {
-		a.push()
-	}
-	for len(a.steps) > 0 {
-		a.do(0)
-	}
+	a.pushAll(int(a.slots - a.next))
 	w.note("%s: agent exits at the end of the ring", a.path)
 	if a.file.pushes > before {
 		a.file.changed = w.now
@@ -779,10 +759,7 @@ func (w *world) lastWords(a *simAgent) {
 			w.wait(time.Second)
 			w.pass(2)
 		}
-		a.push()
-		for len(a.steps) > 0 {
-			a.do(0)
-		}
+		a.pushAll(1)
 		w.pass(1)
 	}
 }
@@ -808,12 +785,7 @@ func (w *world) breakHeader(a *simAgent) {
 		if w.IntN(2) == 0 {
 			n = int(a.slots - a.next)
 		}
-		for range n {
-			a.push()
-		}
-		for len(a.steps) > 0 {
-			a.do(0)
-		}
+		a.pushAll(n)
 		w.wait(time.Duration(w.IntN(60)) * time.Millisecond)
 		w.process.step()
 	}
@@ -844,9 +816,7 @@ func (w *world) breakHeader(a *simAgent) {
 	f.store(f.lay.writePos, write)
 	if f.broken = 0; w.plan.restarts && w.IntN(4) == 0 && a.file == w.files[a.path] {
 		a.start(a.lay, a.slots)
-		for len(a.steps) > 0 {
-			a.do(0)
-		}
+		a.finish()
 	}
 	if w.plan.crashes && w.IntN(2) == 0 {
 		if wait(brokenWait / 10); w.process == nil {
@@ -1002,9 +972,7 @@ func (w *world) settle() {
 			w.restart(a) // completes a start that was interrupted
 		}
 		a.paused = 0
-		for len(a.steps) > 0 {
-			a.step()
-		}
+		a.finish()
 	}
 	if w.process == nil {
 		w.boot()
