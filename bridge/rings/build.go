@@ -36,10 +36,13 @@ func (b *builder) agent(s *engine.Snapshot) {
 	if b.ambiguous || s.Store { // several processes of an agent have stores
 		b.attributes = append(b.attributes, attribute.String(semconv.ServiceInstanceID, identity.InstanceID(b.host, s.Agent.ID)))
 	}
+	if !s.End.IsZero() { // the clock was set back, and the agent's next totals begin at zero
+		b.at = s.End
+	}
 	if first := b.start.Add(time.Millisecond); b.at.Before(first) {
-		// The ring was opened during this collection, or the clock was set back.
-		// Backends reject a point that is older than its start, and the Collector's
-		// processor cumulative_to_delta drops a first point at its start.
+		// The ring was opened during this collection. Backends reject a point that is
+		// older than its start, and the Collector's processor cumulative_to_delta drops a
+		// first point at its start.
 		b.at = first
 	}
 	s.Totals.Points(b.point)

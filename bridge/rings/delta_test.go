@@ -24,15 +24,13 @@ import (
 func TestDeltasHaveNoGaps(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir)
-	var ahead atomic.Int64
-	clock := newClock()
-	w := newWorld(t, Config{Directories: []string{dir}, clock: func() time.Time { return clock().Add(time.Duration(ahead.Load())) }})
+	w := newWorld(t, Config{Directories: []string{dir}})
 	e := &metrictest.Exporter{Of: metricdata.DeltaTemporality}
 	provider := e.Provider(w.Reader)
 	var end time.Time
 	for _, offset := range []time.Duration{0, time.Hour, time.Minute} {
 		push(t, ring, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
-		ahead.Store(int64(offset))
+		w.ahead.Store(int64(offset))
 		must.OK(t, provider.ForceFlush(t.Context()))
 		p := metrictest.Data[metricdata.Sum[int64]](t, e.Metrics, semconv.Errors.Name).DataPoints[0]
 		if !end.IsZero() && !p.StartTime.Equal(end) || p.StartTime.After(p.Time) {

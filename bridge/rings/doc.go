@@ -63,6 +63,8 @@
 // events that are still in the rings aren't. The totals of the next run start at 0,
 // with a new start time. With cumulative temporality, a failed export loses nothing while
 // the program runs. To lose nothing in a crash either, use the Collector with storage.
+// If the clock is set back, the totals begin at 0, too; one collection has the last points
+// before and the first ones after.
 //
 // Problems are reported like this: those of rings and directories are logged at most
 // once per minute and retried, and [Producer.Err] returns the current one, for health

@@ -50,8 +50,8 @@ func (f *feeder) write() {
 		errs = append(errs, s.Write(f.batch))
 	}
 	err := errors.Join(errs...)
-	if err != nil && !f.failing {
-		otel.Handle(fmt.Errorf("a sink of NIXL's events failed and lost events; further errors aren't reported until a write succeeds: %w", err))
+	if err != nil && !f.failing { // on a goroutine of its own, because the handler may close the Producer
+		go otel.Handle(fmt.Errorf("a sink of NIXL's events failed and lost events; further errors aren't reported until a write succeeds: %w", err))
 	}
 	f.failing = err != nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,23 +30,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // start is when the clock of the tests starts.
 var start = time.Date(2025, time.January, 15, 14, 30, 25, 0, time.UTC)
 
-func newClock() func() time.Time {
-	began := time.Now()
-	return func() time.Time { return start.Add(time.Since(began)) }
-}
-
-// world is a started Producer and its log.
+// world is a started Producer, its log, and how far its clock is ahead.
 type world struct {
 	*Producer
-	log *lines
+	log   *lines
+	ahead atomic.Int64
 }
 
 func newWorld(t *testing.T, c Config) *world {
 	t.Helper()
-	w := &world{log: newLines()}
+	w, began := &world{log: newLines()}, time.Now()
 	c.Logger = slog.New(slog.NewTextHandler(w.log, nil))
 	if c.clock == nil {
-		c.clock = newClock()
+		c.clock = func() time.Time { return start.Add(time.Since(began) + time.Duration(w.ahead.Load())) }
 	}
 	c.RunInterval = 2 * time.Millisecond
 	p, err := Open(c)

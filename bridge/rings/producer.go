@@ -37,9 +37,8 @@ type Producer struct {
 	build  builder // without data
 	closed atomic.Bool
 
-	mu     sync.Mutex                // guards the following fields; held during collections
-	latest time.Time                 // of the last collection
-	last   []metricdata.ScopeMetrics // the totals at Close
+	mu   sync.Mutex                // guards last; held during collections
+	last []metricdata.ScopeMetrics // the totals at Close
 }
 
 var _ sdkmetric.Producer = (*Producer)(nil)
@@ -148,10 +147,7 @@ func (p *Producer) produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 
 func (p *Producer) collect(ctx context.Context, last bool) ([]metricdata.ScopeMetrics, error) {
 	b := p.build
-	if now := p.clock(); now.After(p.latest) { // it may have been set back
-		p.latest = now
-	}
-	b.now, b.data = p.latest, make(map[string]metricdata.Aggregation)
+	b.now, b.data = p.clock(), make(map[string]metricdata.Aggregation)
 	c, err := p.host.Collect(ctx, last)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -265,6 +264,8 @@ func TestFailingSinkIsReportedOnceAndAffectsNothingElse(t *testing.T) {
 		must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
 		w.produce(t)
 	}
+	must.OK(t, w.Close())
+	must.EventuallyTrue(t, "reported error", func() bool { return len(errs()) > 0 })
 	if len(errs()) != 1 || !strings.Contains(errs()[0], "disk is full") {
 		t.Errorf("reported %q, want one error", errs())
 	}
@@ -304,15 +305,13 @@ func TestInvalidConfigurationIsRejected(t *testing.T) {
 func TestExitedAgentIsForgottenAfterACollection(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
-	var ahead atomic.Int64
-	clock := newClock()
-	w := newWorld(t, Config{Directories: []string{dir}, clock: func() time.Time { return clock().Add(time.Duration(ahead.Load())) }})
+	w := newWorld(t, Config{Directories: []string{dir}})
 	must.OK(t, ring.Close())
 	if n := w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != 1 {
 		t.Errorf("%v errors, want 1", n)
 	}
 	must.EventuallyTrue(t, "an export without the agent", func() bool {
-		ahead.Add(int64(time.Minute))
+		w.ahead.Add(int64(time.Minute))
 		return len(w.produce(t)) == 0
 	})
 }
@@ -355,12 +354,47 @@ func TestErrDoesNotWaitForACollection(t *testing.T) {
 func TestErrorHandlerMayCloseTheProducer(t *testing.T) {
 	before := otel.GetErrorHandler()
 	defer otel.SetErrorHandler(before)
-	w := newWorld(t, Config{Directories: []string{t.TempDir()}})
-	must.OK(t, w.host.Stop(t.Context()))
-	var closeErr error
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { closeErr = w.Close() }))
-	if _, err := w.Produce(t.Context()); err != nil || closeErr == nil || closeErr.Error() != "read NIXL's rings: draining has stopped" {
-		t.Errorf("Produce: %v, Close: %v", err, closeErr)
+	dir, broken := t.TempDir(), sink.Func(func([]sink.Event) error { return errors.New("disk is full") })
+	ring := makeRing(t, dir)
+	for name, c := range map[string]struct {
+		fail func(*world)
+		want string // error of Close
+	}{
+		"collection": {func(w *world) {
+			must.OK(t, w.host.Stop(t.Context()))
+			_, err := w.Produce(t.Context())
+			must.OK(t, err)
+		}, "read NIXL's rings: draining has stopped"},
+		"sink": {func(*world) { push(t, ring, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)) }, "<nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{broken}})
+			closed := make(chan error, 1)
+			otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { closed <- w.Close() }))
+			c.fail(w)
+			if err := <-closed; fmt.Sprint(err) != c.want {
+				t.Errorf("Close: %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// The clock of a machine can be ahead until it is set for the first time.
+func TestPointsFollowAClockThatIsSetBack(t *testing.T) {
+	dir := t.TempDir()
+	ring := makeRing(t, dir)
+	w := newWorld(t, Config{Directories: []string{dir}})
+	collect := func(ahead time.Duration) []number {
+		push(t, ring, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
+		w.ahead.Store(int64(ahead))
+		return metrictest.Find(t, w.metrics(t), semconv.MemoryRegistered.Name).Data.(metricdata.Sum[int64]).DataPoints
+	}
+	first, last := collect(time.Hour)[0], collect(0)[0]
+	if last.Value != 2 || !last.Time.After(first.Time) {
+		t.Errorf("the last totals with the old time are %+v, after %+v", last, first)
+	}
+	if now := collect(0); len(now) != 1 || now[0].Value != 1 || now[0].Time.After(start.Add(time.Hour)) {
+		t.Errorf("the first totals with the new time are %+v", now)
 	}
 }
 
