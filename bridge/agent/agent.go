@@ -4,13 +4,17 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 )
 
 // Agent records the transfers, memory registrations and errors of a Go program
@@ -48,8 +52,9 @@ func New(name string, opts ...Option) (*Agent, error) {
 	}
 	a := &Agent{name: name}
 	c, err := newConfig(opts)
+	meter := scope.NewMeter(c.provider)
 	if err == nil && !c.ring {
-		a.series = newSeries(name, c.provider)
+		a.series = newSeries(name, meter)
 	}
 	if err == nil && (c.ring || len(c.sinks) > 0) {
 		a.buffer, err = openBuffer(a, &c)
@@ -57,18 +62,23 @@ func New(name string, opts ...Option) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", name, err)
 	}
-	if !c.ring {
-		a.registration = a.series.in.register(a.observe)
+	if s := a.series; s != nil {
+		// A collection can call back at once, so all that it reads must be set before.
+		a.registration = meter.Observe(a.observe, s.up, s.usage, s.lastSizeGauge, s.lastMemoryGauge, s.lastDurationGauge, s.lastPostGauge)
+		if err := meter.Err(); err != nil { // the agent goes on without them
+			otel.Handle(fmt.Errorf("report metrics of an agent: %w", err))
+		}
 	}
 	return a, nil
 }
 
 // observe is the agent's callback. A closed agent observes nothing, also in a collection
 // that began before its callback was unregistered.
-func (a *Agent) observe(o metric.Observer) {
+func (a *Agent) observe(_ context.Context, o metric.Observer) error {
 	if !a.closed.Load() {
 		a.series.observe(o)
 	}
+	return nil
 }
 
 // Flush writes the staged events to the ring and the sinks immediately, instead
@@ -78,7 +88,8 @@ func (a *Agent) Flush() error {
 	if a == nil || a.buffer == nil {
 		return nil
 	}
-	return a.buffer.flush()
+	_, err := a.buffer.flush(false)
+	return err
 }
 
 // Close flushes staged events, closes the ring, and stops recording: later calls
@@ -89,9 +100,9 @@ func (a *Agent) Flush() error {
 // memory end. The counters and the histograms stay in the SDK. An agent created with the
 // same name continues them.
 //
-// Close waits for the sinks and for a running collection, so none of these may call it: a
-// sink, a callback of the MeterProvider, and OpenTelemetry's error handler. Close the sinks
-// after the agent. Further calls return the result of the first one.
+// Close waits for the sinks and for a running collection, so a sink and a callback of the
+// MeterProvider must not call it. Close the sinks after the agent. Further calls return the
+// result of the first one.
 func (a *Agent) Close() error {
 	if a == nil {
 		return nil

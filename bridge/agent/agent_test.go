@@ -4,7 +4,6 @@
 package agent_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -139,12 +138,6 @@ func TestNilAgentDoesNothing(t *testing.T) {
 	}
 	if err := a.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestDirectionsHaveNames(t *testing.T) {
-	if got := fmt.Sprint(agent.Transmit, agent.Receive, agent.Direction(7)); got != "transmit receive Direction(7)" {
-		t.Error(got)
 	}
 }
 

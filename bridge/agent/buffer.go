@@ -36,10 +36,9 @@ type buffer struct {
 	ring     *ringWriter // may be nil
 	batch    []sink.Event
 	lost     uint64 // events that a sink didn't write
-	failing  bool   // the last background flush failed
+	failing  bool   // the last flush of events failed
 
-	stop    chan struct{}
-	stopped sync.WaitGroup
+	stop chan struct{}
 }
 
 // openBuffer creates the ring, if any, and starts flushing.
@@ -56,7 +55,7 @@ func openBuffer(a *Agent, cfg *config) (*buffer, error) {
 			return nil, err
 		}
 	}
-	b.stopped.Go(func() { b.run(cfg.runInterval) })
+	go b.run(cfg.runInterval)
 	return b, nil
 }
 
@@ -83,6 +82,8 @@ func (b *buffer) stage(events ...ringbuf.Event) {
 	b.events = append(b.events, events...)
 }
 
+// run flushes at the end of each run interval. OpenTelemetry's error handler gets the first
+// error until a flush succeeds. It may close the agent, so nothing waits for this goroutine.
 func (b *buffer) run(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -92,27 +93,15 @@ func (b *buffer) run(interval time.Duration) {
 			return
 		case <-ticker.C:
 		}
-		b.report(b.flush())
+		if fresh, err := b.flush(false); fresh {
+			otel.Handle(fmt.Errorf("telemetry of agent %s: %w", b.agent.name, err))
+		}
 	}
 }
 
-// report passes the error of a background flush to OpenTelemetry's error handler,
-// but only the first one until a flush succeeds.
-func (b *buffer) report(err error) {
-	b.flushing.Lock()
-	fresh := err != nil && !b.failing
-	b.failing = err != nil
-	b.flushing.Unlock()
-	if fresh {
-		otel.Handle(fmt.Errorf("telemetry of agent %s: %w", b.agent.name, err))
-	}
-}
-
-// flush pushes the staged events, followed by the number of dropped events.
-func (b *buffer) flush() error { return b.flushAnd(false) }
-
-// flushAnd also closes the buffer for further events if last is true.
-func (b *buffer) flushAnd(last bool) error {
+// flush pushes the staged events, followed by the number of dropped events. The last flush
+// also closes the buffer for further events. An error is fresh if the flush before succeeded.
+func (b *buffer) flush(last bool) (fresh bool, err error) {
 	b.flushing.Lock()
 	defer b.flushing.Unlock()
 	b.staging.Lock()
@@ -129,7 +118,7 @@ func (b *buffer) flushAnd(last bool) error {
 		events = append(events, report)
 	}
 	if len(events) == 0 {
-		return nil
+		return false, nil
 	}
 	var errs []error
 	if b.ring != nil {
@@ -137,15 +126,18 @@ func (b *buffer) flushAnd(last bool) error {
 	}
 	if len(b.sinks) > 0 {
 		b.fill(events)
+		var lost uint64
 		for _, s := range b.sinks {
 			if err := s.Write(b.batch); err != nil {
-				errs = append(errs, err)
-				b.lost += staged
-				b.agent.series.drop(context.Background(), staged)
+				errs, lost = append(errs, err), staged
 			}
 		}
+		b.lost += lost
+		b.agent.series.drop(context.Background(), lost)
 	}
-	return errors.Join(errs...)
+	err = errors.Join(errs...)
+	fresh, b.failing = err != nil && !b.failing, err != nil
+	return fresh, err
 }
 
 func (b *buffer) fill(events []ringbuf.Event) {
@@ -165,11 +157,8 @@ func (b *buffer) fill(events []ringbuf.Event) {
 // close flushes once more and closes the ring.
 func (b *buffer) close() error {
 	close(b.stop)
-	b.stopped.Wait()
-	err := b.flushAnd(true)
-	b.flushing.Lock()
-	defer b.flushing.Unlock()
-	if b.ring != nil {
+	_, err := b.flush(true)
+	if b.ring != nil { // no flush has events any more
 		err = errors.Join(err, b.ring.close())
 	}
 	return err

@@ -3,11 +3,7 @@
 
 package agent
 
-import (
-	"fmt"
-
-	"github.com/nixl-otel/nixl-otel/semconv"
-)
+import "github.com/nixl-otel/nixl-otel/semconv"
 
 // Direction is the direction of a transfer, from the agent's perspective.
 type Direction uint8
@@ -21,14 +17,6 @@ const (
 )
 
 var directionNames = [directions]string{semconv.Transmit, semconv.Receive}
-
-// String returns the value of the attribute nixl.transfer.direction.
-func (d Direction) String() string {
-	if d >= directions {
-		return fmt.Sprintf("Direction(%d)", uint8(d))
-	}
-	return directionNames[d]
-}
 
 // statuses is the number of NIXL's error statuses (nixl_status_t, NIXL_ERR_…).
 const statuses = 12

@@ -48,7 +48,7 @@ func (a *Agent) MemoryRegistered(ctx context.Context, bytes int64) {
 	}
 	bytes = max(bytes, 0)
 	if a.series != nil {
-		a.series.in.registered.Add(ctx, bytes, a.series.agent.add...)
+		a.series.registered.Add(ctx, bytes, a.series.agent.add...)
 		a.series.memory(register, bytes, bytes)
 	}
 	if a.buffer != nil {
@@ -65,7 +65,7 @@ func (a *Agent) MemoryDeregistered(ctx context.Context, bytes int64) {
 	}
 	bytes = max(bytes, 0)
 	if a.series != nil {
-		a.series.in.deregistered.Add(ctx, bytes, a.series.agent.add...)
+		a.series.deregistered.Add(ctx, bytes, a.series.agent.add...)
 		a.series.memory(deregister, bytes, -bytes)
 	}
 	if a.buffer != nil {
@@ -85,7 +85,7 @@ func (a *Agent) Error(ctx context.Context, errorType string) {
 		i = slices.Index(errorNames[:], semconv.ErrorUnknown)
 	}
 	if a.series != nil {
-		a.series.in.errors.Add(ctx, 1, a.series.errorTypes[i].add...)
+		a.series.errors.Add(ctx, 1, a.series.errorTypes[i].add...)
 	}
 	if a.buffer != nil {
 		a.buffer.stage(ringbuf.NewEvent(ringbuf.TypeErrNotPosted+ringbuf.Type(i), 1))

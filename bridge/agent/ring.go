@@ -47,7 +47,6 @@ type ringWriter struct {
 	w         *ringbuf.Writer
 	file      os.FileInfo
 	telemetry RingTelemetry
-	broken    bool
 }
 
 // writers are the rings that this process writes. A ring must have only one writer.
@@ -86,15 +85,11 @@ func (r *ringWriter) close() error {
 	return r.w.Close()
 }
 
-// push pushes the events that fit into the ring, and drops the others. If the ring is broken,
-// push drops all events and returns an error the first time.
+// push pushes the events that fit into the ring, and drops the others. If the ring's file is
+// broken, it drops all events.
 func (r *ringWriter) push(events []ringbuf.Event) error {
 	n, err := r.w.PushBatch(events)
 	r.telemetry.Written += uint64(n)
 	r.telemetry.DroppedRing += uint64(len(events) - n)
-	if r.broken {
-		return nil // already reported
-	}
-	r.broken = err != nil
 	return err
 }

@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -305,7 +307,7 @@ func TestOpenAgentsDoNotShareARing(t *testing.T) {
 func TestEventsThatASinkDoesNotWriteAreCountedAsDropped(t *testing.T) {
 	b := newBackend()
 	broken := sink.Func(func([]sink.Event) error { return errors.New("disk full") })
-	a := b.agent(t, agent.WithSinks(broken), agent.WithRunInterval(time.Hour))
+	a := b.agent(t, agent.WithSinks(broken, broken), agent.WithRunInterval(time.Hour))
 	a.MemoryRegistered(ctx, 1)
 	a.MemoryRegistered(ctx, 2)
 	if err := a.Flush(); err == nil {
@@ -322,17 +324,41 @@ func TestEventsThatASinkDoesNotWriteAreCountedAsDropped(t *testing.T) {
 }
 
 // A file that becomes shorter than the ring would crash the program, because the ring is mapped.
-func TestRingThatShrinksIsAnErrorOnce(t *testing.T) {
-	dir := t.TempDir()
-	a := newRingAgent(t, dir, "a")
-	must.OK(t, os.Truncate(filepath.Join(dir, "a"), 0))
+// The error handler gets the error once.
+func TestRingThatShrinksIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errs, dir := metrictest.Handled(t), t.TempDir()
+		a := newRingAgent(t, dir, "a", agent.WithRunInterval(time.Second))
+		must.OK(t, os.Truncate(filepath.Join(dir, "a"), 0))
+		for range 3 {
+			a.MemoryRegistered(ctx, 1)
+			time.Sleep(3 * time.Second) // synctest
+		}
+		if got := errs(); len(got) != 1 || !strings.Contains(got[0], "telemetry of agent a: ring "+filepath.Join(dir, "a")) {
+			t.Errorf("reported %q, want one error", got)
+		}
+		a.MemoryRegistered(ctx, 1)
+		if err := a.Flush(); !errors.Is(err, ringbuf.ErrShrunk) {
+			t.Errorf("Flush: %v", err)
+		}
+		closeAgent(t, a)
+		if got := a.RingTelemetry(); got != (agent.RingTelemetry{DroppedRing: 4}) {
+			t.Errorf("RingTelemetry: %+v", got)
+		}
+	})
+}
+
+func TestErrorHandlerMayCloseTheAgent(t *testing.T) {
+	before := otel.GetErrorHandler()
+	defer otel.SetErrorHandler(before)
+	broken := sink.Func(func([]sink.Event) error { return errors.New("disk full") })
+	a, closed := newBackend().agent(t, agent.WithSinks(broken), agent.WithRunInterval(time.Millisecond)), make(chan error)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { closed <- a.Close() }))
 	a.MemoryRegistered(ctx, 1)
-	if err := a.Flush(); !errors.Is(err, ringbuf.ErrShrunk) {
-		t.Errorf("the error is %v", err)
-	}
-	a.MemoryRegistered(ctx, 1)
-	must.OK(t, errors.Join(a.Flush(), a.Close()))
-	if got := a.RingTelemetry(); got != (agent.RingTelemetry{DroppedRing: 2}) {
-		t.Errorf("RingTelemetry: %+v", got)
+	select {
+	case err := <-closed:
+		must.OK(t, err)
+	case <-time.After(must.Patience):
+		t.Fatal("Close waits for the error handler")
 	}
 }

@@ -12,14 +12,26 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// series are the series of an agent that reports through a MeterProvider: the attribute sets
-// of its points, and the values that its callback observes.
+// series are the series of an agent that reports through a MeterProvider: the SDK's
+// instruments, the attribute sets of its points, and the values that its callback observes.
+// Agents with the same name and MeterProvider share their series in the SDK.
 type series struct {
-	in instruments
+	// Counters and histograms are synchronous, because the SDK keeps their values when an
+	// agent is closed and created again.
+	io, requests, registered, deregistered metric.Int64Counter
+	errors, dropped                        metric.Int64Counter
+	size, duration, post, throughput       metric.Float64Histogram
+
+	// Gauges and up-down counters are observable, because their series must end, and
+	// because storing a last value is cheaper than recording it.
+	up, usage                        metric.Int64ObservableUpDownCounter
+	lastSizeGauge, lastMemoryGauge   metric.Int64ObservableGauge
+	lastDurationGauge, lastPostGauge metric.Float64ObservableGauge
 
 	agent      point // without further attributes
 	direction  [directions]point
@@ -44,8 +56,17 @@ type point struct {
 	observe []metric.ObserveOption
 }
 
-func newSeries(agent string, provider metric.MeterProvider) *series {
-	s := &series{in: newInstruments(provider)}
+func newSeries(agent string, m *scope.Meter) *series {
+	s := &series{
+		io: m.Counter(semconv.TransferIO), requests: m.Counter(semconv.TransferRequests),
+		registered: m.Counter(semconv.MemoryRegistered), deregistered: m.Counter(semconv.MemoryDeregistered),
+		errors: m.Counter(semconv.Errors), dropped: m.Counter(semconv.TelemetryEventsDropped),
+		size: m.Histogram(semconv.TransferSize), duration: m.Histogram(semconv.TransferDuration),
+		post: m.Histogram(semconv.TransferPostDuration), throughput: m.Histogram(semconv.TransferThroughput),
+		up: m.ObservableUpDownCounter(semconv.AgentUp), usage: m.ObservableUpDownCounter(semconv.MemoryUsage),
+		lastSizeGauge: m.ObservableGauge(semconv.TransferLastSize), lastMemoryGauge: m.ObservableGauge(semconv.MemoryLastSize),
+		lastDurationGauge: m.ObservableFloatGauge(semconv.TransferLastDuration), lastPostGauge: m.ObservableFloatGauge(semconv.TransferLastPostDuration),
+	}
 	name := attribute.String(semconv.AgentName, text.Valid(agent))
 	newPoint := func(more ...attribute.KeyValue) point {
 		o := metric.WithAttributeSet(attribute.NewSet(append(more, name)...))
@@ -73,7 +94,7 @@ func newSeries(agent string, provider metric.MeterProvider) *series {
 func (s *series) addZeros() {
 	s.zeros.Do(func() {
 		for i := range s.errorTypes {
-			s.in.errors.Add(context.Background(), 0, s.errorTypes[i].add...)
+			s.errors.Add(context.Background(), 0, s.errorTypes[i].add...)
 		}
 		s.drop(context.Background(), 0)
 	})
@@ -82,18 +103,18 @@ func (s *series) addZeros() {
 // drop counts dropped events. It does nothing for an agent with a ring, which reports them.
 func (s *series) drop(ctx context.Context, events uint64) {
 	if s != nil {
-		s.in.dropped.Add(ctx, int64(min(events, math.MaxInt64)), s.agent.add...)
+		s.dropped.Add(ctx, int64(min(events, math.MaxInt64)), s.agent.add...)
 	}
 }
 
 func (s *series) transfer(ctx context.Context, d Direction, t transfer) {
 	direction := &s.direction[d]
-	s.in.io.Add(ctx, t.bytes, direction.add...)
-	s.in.requests.Add(ctx, 1, direction.add...)
-	s.in.size.Record(ctx, float64(t.bytes), direction.record...)
-	s.in.throughput.Record(ctx, float64(semconv.Throughput(uint64(t.bytes), uint64(t.total))), direction.record...)
-	s.in.duration.Record(ctx, seconds(t.total), s.agent.record...)
-	s.in.post.Record(ctx, seconds(t.post), s.agent.record...)
+	s.io.Add(ctx, t.bytes, direction.add...)
+	s.requests.Add(ctx, 1, direction.add...)
+	s.size.Record(ctx, float64(t.bytes), direction.record...)
+	s.throughput.Record(ctx, float64(semconv.Throughput(uint64(t.bytes), uint64(t.total))), direction.record...)
+	s.duration.Record(ctx, seconds(t.total), s.agent.record...)
+	s.post.Record(ctx, seconds(t.post), s.agent.record...)
 	s.lastSize[d].Store(t.bytes)
 	s.lastPost.Store(t.post)
 	s.lastTime.Store(t.total)
@@ -108,25 +129,25 @@ func (s *series) memory(op memoryOperation, bytes, change int64) {
 
 func (s *series) observe(o metric.Observer) {
 	s.addZeros()
-	o.ObserveInt64(s.in.up, 1, s.agent.observe...)
+	o.ObserveInt64(s.up, 1, s.agent.observe...)
 	for d := range s.lastSize {
 		if v := s.lastSize[d].Load(); v >= 0 {
-			o.ObserveInt64(s.in.lastSize, v, s.direction[d].observe...)
+			o.ObserveInt64(s.lastSizeGauge, v, s.direction[d].observe...)
 		}
 	}
 	if v := s.lastTime.Load(); v >= 0 {
-		o.ObserveFloat64(s.in.lastDuration, seconds(v), s.agent.observe...)
-		o.ObserveFloat64(s.in.lastPost, seconds(s.lastPost.Load()), s.agent.observe...)
+		o.ObserveFloat64(s.lastDurationGauge, seconds(v), s.agent.observe...)
+		o.ObserveFloat64(s.lastPostGauge, seconds(s.lastPost.Load()), s.agent.observe...)
 	}
 	used := false
 	for op := range s.lastMemory {
 		if v := s.lastMemory[op].Load(); v >= 0 {
-			o.ObserveInt64(s.in.lastMemory, v, s.operation[op].observe...)
+			o.ObserveInt64(s.lastMemoryGauge, v, s.operation[op].observe...)
 			used = true
 		}
 	}
 	if usage := s.balance.Load(); used && usage >= 0 && !s.usageBroken.Load() {
-		o.ObserveInt64(s.in.usage, usage, s.agent.observe...)
+		o.ObserveInt64(s.usage, usage, s.agent.observe...)
 	}
 }
 
