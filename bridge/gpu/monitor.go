@@ -153,7 +153,8 @@ func (m *Monitor) Utilization() (ratio float64, ok bool) {
 }
 
 // Close ends the metrics and releases NVML. Call it after the MeterProvider's last
-// export. Further calls do nothing.
+// export. It waits for a running collection, so a callback of the MeterProvider must not
+// call it. Further calls do nothing.
 func (m *Monitor) Close() error {
 	if m == nil {
 		return nil

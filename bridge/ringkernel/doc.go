@@ -89,7 +89,7 @@
 //     register a kernel for each value. If it has many values, such as request IDs, add
 //     it to the span instead.
 //   - Kernels with the same ID in several Runtimes of one MeterProvider share series:
-//     their counts add up. To distinguish them, use [WithAttributes].
+//     their counts add up.
 //   - With delta temporality, an ID that is registered again must have been collected without
 //     its kernel in between. Otherwise, a delta is negative.
 //

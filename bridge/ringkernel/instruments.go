@@ -6,7 +6,6 @@ package ringkernel
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -92,8 +91,8 @@ type points struct {
 	record  []metric.RecordOption
 }
 
-func newPoints(common []attribute.KeyValue, id string) points {
-	kernel := metric.WithAttributeSet(attribute.NewSet(append(slices.Clip(common), attribute.String(semconv.KernelID, text.Valid(id)))...))
+func newPoints(id string) points {
+	kernel := metric.WithAttributeSet(attribute.NewSet(attribute.String(semconv.KernelID, text.Valid(id))))
 	return points{kernel, kernel, []metric.RecordOption{kernel}}
 }
 

@@ -63,18 +63,10 @@ func (a *arrivals) count() int64 { return a.Load() & math.MaxInt64 }
 func (a *arrivals) expire() { a.Or(math.MinInt64) }
 
 func newKernel(r *Runtime, id string, number int) *Kernel {
-	k := &Kernel{runtime: r, id: id, number: number, points: newPoints(r.attributes, id)}
+	k := &Kernel{runtime: r, id: id, number: number, points: newPoints(id)}
 	k.expiry = time.AfterFunc(clockInterval, k.received.expire)
 	k.reset(time.Now())
 	return k
-}
-
-// ID returns the kernel's ID.
-func (k *Kernel) ID() string {
-	if k == nil {
-		return ""
-	}
-	return k.id
 }
 
 // Received counts a message that entered the kernel's input queue, and sets the

@@ -145,11 +145,6 @@ func TestKernelsOfOneNameAddUp(t *testing.T) {
 			t.Errorf("%s = %v, want %v", series, got[series], want)
 		}
 	}
-	c := ringkernel.NewRuntime(provider, ringkernel.WithAttributes(attribute.String("device", "1")))
-	c.Register("k").Sent(t.Context())
-	if got := metrictest.Values(collect(t, reader)); got[sent] != 2 || got["ringkernel.messages.sent{device=1,ringkernel.kernel.id=k}"] != 1 {
-		t.Errorf("with an attribute: %v", got)
-	}
 }
 
 // The kernels that were registered first keep their series.

@@ -4,7 +4,6 @@
 package ringkernel
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -22,14 +21,6 @@ const (
 )
 
 var queueNames = [queues]string{semconv.QueueInput, semconv.QueueOutput}
-
-// String returns the queue's name, as in the attribute ringkernel.queue.name.
-func (q Queue) String() string {
-	if q >= queues {
-		return fmt.Sprintf("Queue(%d)", uint8(q))
-	}
-	return queueNames[q]
-}
 
 // ObserveQueue sets a function that returns the number of messages in a queue, and how many
 // it can hold. Negative numbers count as 0. For a channel:

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -23,7 +22,6 @@ import (
 // registers no kernels, and its snapshots are empty.
 type Runtime struct {
 	start          time.Time
-	attributes     []attribute.KeyValue
 	gpuUtilization func() (float64, bool)
 	instruments    instruments
 	registration   metric.Registration
@@ -41,7 +39,6 @@ func NewRuntime(opts ...Option) *Runtime {
 	c := newConfig(opts)
 	r := &Runtime{
 		start:          time.Now(),
-		attributes:     c.attributes,
 		gpuUtilization: c.gpuUtilization,
 		kernels:        make(map[string]*Kernel),
 	}
@@ -51,7 +48,8 @@ func NewRuntime(opts ...Option) *Runtime {
 
 // Close unregisters all kernels and releases the Runtime, which the MeterProvider otherwise
 // keeps. Call it after the MeterProvider's ForceFlush or Shutdown, which exports the last
-// counts. A Runtime that is used until the program ends doesn't have to be closed.
+// counts. A Runtime that is used until the program ends doesn't have to be closed. Close
+// waits for a running collection, so a callback of the MeterProvider must not call it.
 func (r *Runtime) Close() error {
 	if r == nil {
 		return nil
@@ -143,7 +141,6 @@ func (f optionFunc) apply(c *config) { f(c) }
 
 type config struct {
 	provider       metric.MeterProvider
-	attributes     []attribute.KeyValue
 	gpuUtilization func() (float64, bool)
 }
 
@@ -160,13 +157,6 @@ func newConfig(opts []Option) (c config) {
 // global one.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return optionFunc(func(c *config) { c.provider = p })
-}
-
-// WithAttributes adds attributes to every data point of the Runtime, for example to
-// distinguish kernels of several Runtimes that have the same ID. Keys and values must be
-// valid UTF-8.
-func WithAttributes(attributes ...attribute.KeyValue) Option {
-	return optionFunc(func(c *config) { c.attributes = append(slices.Clip(c.attributes), attributes...) })
 }
 
 // WithGPUUtilization sets the function that returns the GPU utilization for a

@@ -4,7 +4,6 @@
 package ringkernel_test
 
 import (
-	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -23,7 +22,7 @@ func TestRegisterIsIdempotent(t *testing.T) {
 		setState(t, k, ringkernel.StateActive)
 		k.Sent(t.Context())
 		pass(time.Second)
-		if again := w.Register("k"); again != k || k.ID() != "k" {
+		if again := w.Register("k"); again != k {
 			t.Error("Register of a registered ID returned another kernel")
 		}
 		if s := w.telemetry(t, "k"); s.MessagesSent != 1 || s.State != ringkernel.StateActive || !s.StartTime.Equal(start) {
@@ -54,9 +53,6 @@ func TestKernelCannotReturnToAnEarlierState(t *testing.T) {
 		}
 		if err := newWorld(t).Register("k").SetState(n + 1); err == nil || !strings.Contains(err.Error(), `"k": State(6) is not a state`) {
 			t.Errorf("an invalid state: %v", err)
-		}
-		if got := fmt.Sprint(ringkernel.InputQueue, ringkernel.OutputQueue, ringkernel.Queue(2)); got != "input output Queue(2)" {
-			t.Error(got)
 		}
 	})
 }

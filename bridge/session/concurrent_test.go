@@ -30,7 +30,7 @@ func TestConcurrentRecordsAreCompleteUntilClose(t *testing.T) {
 		}
 	}
 	for range 10 {
-		s, reader := openMeasured(t, WithClock(time.Now))
+		s, reader := openMeasured(t, withClock(time.Now))
 		var recording sync.WaitGroup
 		var ids, recorded atomic.Int64
 		for range 8 {
@@ -98,7 +98,7 @@ func TestRecordDoesNotAllocateAndUsesConstantMemory(t *testing.T) {
 func recorder(t *testing.T) (s *Session, one func()) {
 	t.Helper()
 	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	s = openTest(t, t.TempDir(), WithClock(time.Now), WithMeterProvider(sdk))
+	s = openTest(t, t.TempDir(), withClock(time.Now), WithMeterProvider(sdk))
 	all := detailed()
 	next := 0
 	one = func() {

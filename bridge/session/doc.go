@@ -32,8 +32,7 @@
 // # Metrics
 //
 // Package semconv describes the splitinfer metrics. All of them include failed packets,
-// unlike the summary's values per device. To add attributes, such as the phase of the
-// inference, set [Packet.Attributes].
+// unlike the summary's values per device.
 //
 // Expert selections count packets that name an expert, and packets whose
 // operation contains "expert". If every packet of an expert names it,

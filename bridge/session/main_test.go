@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.uber.org/goleak"
 
@@ -40,12 +39,16 @@ func ticking(step time.Duration) func() time.Time {
 	}
 }
 
+func withClock(now func() time.Time) Option {
+	return optionFunc(func(c *config) { c.clock = now })
+}
+
 // openTest opens a session without metrics, whose clock advances by a millisecond for each
 // packet. opts can replace these options.
 func openTest(t testing.TB, dir string, opts ...Option) *Session {
 	t.Helper()
 	opts = append([]Option{
-		WithMeterProvider(noop.NewMeterProvider()), WithClock(ticking(time.Millisecond)), WithName("s"),
+		WithMeterProvider(noop.NewMeterProvider()), withClock(ticking(time.Millisecond)), WithName("s"),
 	}, opts...)
 	s, err := Open(dir, opts...)
 	must.OK(t, err)
@@ -126,14 +129,13 @@ var layerOperations = []struct{ operation, device string }{
 }
 
 // detailed returns the packets of one token of a model with 32 layers, with all optional
-// attributes.
+// fields.
 func detailed() (all []Packet) {
-	decode := attribute.NewSet(attribute.String("phase", "decode"))
 	for layer := range 32 {
 		for i, op := range layerOperations {
 			p := Packet{
 				ID: int64(len(all) + 1), Layer: layer, Operation: op.operation, Device: op.device, Worker: fmt.Sprint("worker-", i),
-				Duration: 1056 * time.Microsecond, Memory: 20 << 20, Attributes: decode,
+				Duration: 1056 * time.Microsecond, Memory: 20 << 20,
 			}
 			if isExpert(op.operation) {
 				p.Expert = fmt.Sprint(layer % 8)

@@ -5,7 +5,6 @@ package session
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -53,7 +52,6 @@ const pointLimit = 8192
 type kind struct {
 	device, operation, worker, expert, target, errorType string
 	layer                                                int
-	attributes                                           attribute.Distinct
 }
 
 // points holds what packets of one kind have in common: names that are valid in the CSV
@@ -70,7 +68,7 @@ type points struct {
 
 // pointsOf returns the points of a packet. It is not safe for concurrent use.
 func (s *Session) pointsOf(p *Packet, errorType string) *points {
-	k := kind{p.Device, p.Operation, p.Worker, p.Expert, p.DeviceTarget, errorType, p.Layer, p.Attributes.Equivalent()}
+	k := kind{p.Device, p.Operation, p.Worker, p.Expert, p.DeviceTarget, errorType, p.Layer}
 	if known, ok := s.points[k]; ok {
 		return known
 	}
@@ -78,22 +76,20 @@ func (s *Session) pointsOf(p *Packet, errorType string) *points {
 	for _, name := range []*string{&k.device, &k.operation, &k.worker, &k.expert, &k.target, &k.errorType} {
 		*name = strings.Clone(*name)
 	}
-	created := newPoints(k, p.Attributes.ToSlice())
+	created := newPoints(k)
 	if len(s.points) < pointLimit {
 		s.points[k] = created
 	}
 	return created
 }
 
-// newPoints returns the points of packets with custom attributes, which never replace the
-// attributes of a metric.
-func newPoints(k kind, custom []attribute.KeyValue) *points {
+func newPoints(k kind) *points {
 	n := &points{device: clean(k.device), operation: clean(k.operation), worker: clean(k.worker)}
 	if n.worker == "" {
 		n.worker = worker(n.operation, n.device, k.layer)
 	}
 	with := func(attrs ...attribute.KeyValue) metric.MeasurementOption {
-		return metric.WithAttributeSet(attribute.NewSet(slices.Concat(custom, attrs)...))
+		return metric.WithAttributeSet(attribute.NewSet(attrs...))
 	}
 	device := attribute.String(semconv.DeviceName, n.device)
 	operation := attribute.String(semconv.Operation, n.operation)

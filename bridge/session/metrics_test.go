@@ -4,14 +4,12 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -95,37 +93,11 @@ func TestPacketsAndTokensAreCountedByAttributes(t *testing.T) {
 	}
 }
 
-// Packet.Attributes never replace the attributes of a metric.
-func TestPacketAttributesAreOnAllItsDataPoints(t *testing.T) {
-	s, reader := openMeasured(t)
-	packet := Packet{Operation: "expert_ffn", Device: CPU, DeviceTarget: IGPU, Memory: 1, Duration: time.Second}
-	for range 2 { // an equal set is the same set
-		packet.Attributes = attribute.NewSet(attribute.String("phase", "prefill"), attribute.String(semconv.DeviceName, "mine"))
-		recordAll(t, s, packet)
-	}
-	packet.Attributes = attribute.Set{}
-	recordAll(t, s, packet)
-	equal(t, map[string]float64{
-		"packets{phase=prefill,device.name=cpu,worker=cpu_expert_ffn_layer_0}":       2,
-		"packets{device.name=cpu,worker=cpu_expert_ffn_layer_0}":                     1,
-		"packet.duration{phase=prefill,device.name=cpu,operation=expert_ffn}":        2,
-		"packet.duration{device.name=cpu,operation=expert_ffn}":                      1,
-		"packet.memory{phase=prefill,device.name=cpu}":                               2,
-		"packet.memory{device.name=cpu}":                                             1,
-		"packet.fallbacks{phase=prefill,device.name=cpu,device.requested_name=igpu}": 2,
-		"packet.fallbacks{device.name=cpu,device.requested_name=igpu}":               1,
-		// This metric has no device attribute, so the packet's own is kept.
-		"expert.selections{phase=prefill,device.name=mine,layer=0,operation=expert_ffn}": 2,
-		"expert.selections{layer=0,operation=expert_ffn}":                                1,
-	}, values(t, reader))
-}
-
 func TestErrorTypeNeverContainsTheErrorText(t *testing.T) {
 	for want, packet := range map[string]Packet{
 		"session.textError":           {Err: textError("a")},
 		"*poll.DeadlineExceededError": {Err: fmt.Errorf("layer 5: %w", os.ErrDeadlineExceeded)},
 		"device_lost":                 {Err: typedError{}},
-		"no\uFFFDUTF-8":               {Err: errors.New("a"), ErrorType: "no\xffUTF-8"},
 	} {
 		s, reader := openMeasured(t)
 		packet.Operation, packet.Device = "embedding", CPU

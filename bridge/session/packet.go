@@ -4,12 +4,9 @@
 package session
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
-
-	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 )
@@ -52,17 +49,10 @@ type Packet struct {
 	Memory int64
 	// End is when the packet ended. The zero time means now.
 	End time.Time
-	// Err is the error of a failed packet, or nil if it succeeded.
+	// Err is the error of a failed packet, or nil if it succeeded. Its error.type is the
+	// result of its method ErrorType() string, or of an error that it wraps, or else its
+	// Go type.
 	Err error
-	// ErrorType is a low-cardinality name for the kind of Err, reported as
-	// error.type. Don't use the error's text. If empty, it defaults to the result
-	// of Err's method ErrorType() string, or else to Err's Go type.
-	ErrorType string
-	// Attributes are added to the packet's data points, such as the model or the
-	// phase of the inference. Values must be valid UTF-8. Create each set once and
-	// reuse it: then recording a packet costs the same as without attributes. The
-	// session's files don't contain attributes.
-	Attributes attribute.Set
 }
 
 // failure returns the text of the packet's error and its low-cardinality name, or empty
@@ -71,7 +61,7 @@ func (p *Packet) failure() (text, name string) {
 	if p.Err == nil {
 		return "", ""
 	}
-	return clean(fmt.Sprint(p.Err)), cmp.Or(p.ErrorType, errtype.Of(p.Err))
+	return clean(fmt.Sprint(p.Err)), errtype.Of(p.Err)
 }
 
 // worker derives worker_instance, the stage of the pipeline, from the operation and

@@ -262,7 +262,7 @@ func (f optionFunc) apply(c *config) { f(c) }
 type config struct {
 	name     string
 	provider metric.MeterProvider
-	clock    func() time.Time
+	clock    func() time.Time // for tests; time.Now by default
 }
 
 func newConfig(opts []Option) config {
@@ -286,13 +286,4 @@ func WithName(name string) Option {
 // is the global one.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return optionFunc(func(c *config) { c.provider = p })
-}
-
-// WithClock sets the clock. The default is [time.Now].
-func WithClock(now func() time.Time) Option {
-	return optionFunc(func(c *config) {
-		if now != nil {
-			c.clock = now
-		}
-	})
 }

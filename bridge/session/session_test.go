@@ -51,7 +51,7 @@ func TestSessionsOfOneSecondHaveDifferentNames(t *testing.T) {
 	dir := t.TempDir()
 	var names []string
 	for range 12 {
-		s := openTest(t, dir, WithName(""), WithClock(func() time.Time { return epoch }))
+		s := openTest(t, dir, WithName(""), withClock(func() time.Time { return epoch }))
 		closeTest(t, s)
 		names = append(names, s.Summary().SessionName)
 	}
@@ -62,7 +62,7 @@ func TestSessionsOfOneSecondHaveDifferentNames(t *testing.T) {
 
 // A clock may begin at the zero time, as that of a simulation.
 func TestSessionAtTheZeroTimeCanBeClosed(t *testing.T) {
-	s := openTest(t, t.TempDir(), WithClock(func() time.Time { return time.Time{} }))
+	s := openTest(t, t.TempDir(), withClock(func() time.Time { return time.Time{} }))
 	closeTest(t, s)
 	closeTest(t, s)
 	if err := s.Record(t.Context(), Packet{Operation: "a", Device: CPU}); !errors.Is(err, os.ErrClosed) {
@@ -73,7 +73,7 @@ func TestSessionAtTheZeroTimeCanBeClosed(t *testing.T) {
 // A clock that is set back, nil options and errors whose methods panic are mistakes of others.
 func TestMistakesOfOthersDoNotPanic(t *testing.T) {
 	now := epoch
-	s := openTest(t, t.TempDir(), nil, WithMeterProvider(nil), WithClock(nil), WithClock(func() time.Time { return now }))
+	s := openTest(t, t.TempDir(), nil, WithMeterProvider(nil), withClock(func() time.Time { return now }))
 	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Duration: time.Millisecond})
 	now = epoch.Add(-time.Hour)
 	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Duration: time.Millisecond, Err: (*fs.PathError)(nil)})

@@ -77,7 +77,7 @@ func TestSummaryHasTheMembersOfUpstream(t *testing.T) {
 
 func TestRatiosWithoutPacketsAreZero(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s := openTest(t, "telemetry", WithName("empty"), WithClock(func() time.Time { return epoch }))
+	s := openTest(t, "telemetry", WithName("empty"), withClock(func() time.Time { return epoch }))
 	s.AddGeneratedTokens(t.Context(), 5) // within zero time
 	closeTest(t, s)
 	got := read(t, s.files.json)

@@ -46,11 +46,6 @@ func (m *Meter) Counter(d semconv.Metric) metric.Int64Counter {
 	return create(m, m.meter.Int64Counter, noop.Meter{}.Int64Counter, d)
 }
 
-// Gauge creates a gauge.
-func (m *Meter) Gauge(d semconv.Metric) metric.Int64Gauge {
-	return create(m, m.meter.Int64Gauge, noop.Meter{}.Int64Gauge, d)
-}
-
 // Histogram creates a histogram.
 func (m *Meter) Histogram(d semconv.Metric) metric.Float64Histogram {
 	return create[metric.Float64Histogram, metric.Float64HistogramOption](
