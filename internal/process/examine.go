@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
@@ -73,7 +74,7 @@ func (s reader) examine(before state) (p state, err error) {
 	if dir := env.StoreDir(); path.IsAbs(dir) {
 		p.Stores = addDir(nil, path.Clean(dir))
 	}
-	if err := s.readMappings(root, rootPath, &p); err != nil {
+	if err := s.readMappings(root, rootPath, before.Process, &p); err != nil {
 		return p, err
 	}
 	if p.usesNIXL() {
@@ -140,8 +141,10 @@ func (s reader) environ(root *os.Root) (env map[string]string, intact bool, err 
 	return readEnviron(f, s.wanted)
 }
 
-// readMappings adds what the mappings of a process show.
-func (s reader) readMappings(root *os.Root, rootPath string, p *state) error {
+// readMappings adds what the mappings of a process show. A ring whose file was removed can't be
+// opened. The process still has those that it had before, as long as a removed file in one of
+// their directories is mapped.
+func (s reader) readMappings(root *os.Root, rootPath string, before Process, p *state) error {
 	f, err := root.Open("maps")
 	if err != nil {
 		return err
@@ -149,9 +152,18 @@ func (s reader) readMappings(root *os.Root, rootPath string, p *state) error {
 	defer f.Close()
 	found, err := readMaps(f, rootPath)
 	p.library = found.library
+	removed := false
 	for _, file := range found.rings {
+		dir := path.Dir(file)
 		if id, ok := s.ring(p.Process, file); ok {
-			p.Rings, p.Dirs = append(p.Rings, id), addDir(p.Dirs, path.Dir(file))
+			p.Rings, p.Dirs = append(p.Rings, id), addDir(p.Dirs, dir)
+		} else if strings.HasSuffix(file, " (deleted)") && slices.Contains(before.Dirs, dir) {
+			p.Dirs, removed = addDir(p.Dirs, dir), true
+		}
+	}
+	for _, id := range before.Rings {
+		if removed && len(p.Rings) < maxRings && !slices.Contains(p.Rings, id) {
+			p.Rings = append(p.Rings, id)
 		}
 	}
 	for _, dir := range found.stores {

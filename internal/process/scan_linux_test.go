@@ -159,6 +159,31 @@ func TestOnlyRingsAreKeptAndTheirNumberIsLimited(t *testing.T) {
 	}
 }
 
+// The file of a removed ring can't be opened, but its agent runs as long as its process has it mapped.
+func TestRemovedRingStaysMapped(t *testing.T) {
+	h := newHost(t)
+	ring, s := h.ring("/run/agent"), New(Config{Proc: h.Proc})
+	for _, tt := range []struct {
+		mapped string
+		want   int
+	}{
+		{ring, 1},
+		{h.mapping("/run/agent (deleted)"), 1},
+		{h.mapping("/run/agent (deleted)") + h.ring("/run/next"), 2},
+		{h.mapping("/memfd:other (deleted)"), 0},
+		{h.mapping("/run/agent (deleted)"), 0}, // which one?
+	} {
+		h.setProcess(task{PID: 100, Library: "/lib/libnixl.so", Mappings: tt.mapped})
+		if strings.Contains(tt.mapped, "deleted") {
+			_ = os.Remove(filepath.Join(h.root, "run/agent"))
+		}
+		found := h.scan(s, maxUnchanged*maxIntervalNIXL)
+		if len(found) != 1 || len(found[0].Rings) != tt.want || min(len(found[0].Rings), 1) != len(found[0].Dirs) {
+			t.Errorf("with %q: %+v", tt.mapped, found)
+		}
+	}
+}
+
 // If libnixl.so is mapped, a ring is likely, so the intervals stay short.
 func TestScanIntervalsGrowUnlessNIXLIsMapped(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -183,11 +183,8 @@ func (d *Directory) probe(r *record) {
 	known := err == nil
 	if !known {
 		_, mapped := d.at.identify(r.Agent, r.ring, r.sought)
-		if mapped == NotMapped && r.state != open && r.attended {
-			mapped = MaybeMapped // a mapping of a file that was removed isn't recognized
-		}
-		if mapped == Sought || mapped == NotMapped && r.state != open {
-			return
+		if mapped == Sought || mapped == NotMapped && r.state != open && !r.attended {
+			return // a mapping of a file that was removed is recognized only if it was known before
 		}
 		attended, known = mapped == IsMapped, mapped != MaybeMapped
 	}

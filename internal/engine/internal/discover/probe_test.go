@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -61,26 +60,35 @@ func TestProbeDetectsExitAndRestart(t *testing.T) {
 }
 
 // Where the kernel can't tell whether a process has a ring open, the processes' mappings do. A mapping of a
-// removed file isn't recognized.
-func TestRemovedRingOfARunningAgentIsNotReportedAsExited(t *testing.T) {
+// removed file is recognized only if it was known before.
+func TestMappingsTellWhetherAnAgentHasExited(t *testing.T) {
 	for upper, dir := range ringtest.Overlays(t) {
-		for removed, want := range map[bool][]string{false: {"open", "exited", "exited"}, true: {"open", "unknown"}} {
+		for name, tt := range map[string]struct {
+			first   Mapped
+			removed bool
+			want    []string
+		}{
+			"exits":                       {IsMapped, false, []string{"open", "exited", "exited"}},
+			"removed, exits":              {IsMapped, true, []string{"open", "exited"}},
+			"removed before it was known": {Sought, true, nil},
+		} {
 			x := newFixture(t)
-			x.dir = filepath.Join(dir, strconv.FormatBool(removed))
+			x.dir = filepath.Join(dir, name)
 			must.OK(t, os.Mkdir(x.dir, 0o700))
-			ring := x.ring("agent", ringbuf.V4, 8)
-			mapped := IsMapped
+			ring, mapped := x.ring("agent", ringbuf.V4, 8), tt.first
 			d := x.directory(func(o *options) {
 				o.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) { return a, mapped }
 			})
 			x.round(d)
-			if mapped = NotMapped; removed {
+			if tt.removed {
 				remove(t, ring.Path())
+				x.round(d)
 			}
+			mapped = NotMapped
 			x.round(d)
 			x.round(d)
-			if diff := cmp.Diff(want, probeResults(x.owner.takeMessages())); diff != "" {
-				t.Errorf("on %s: %s", upper, diff)
+			if diff := cmp.Diff(tt.want, probeResults(x.owner.takeMessages())); diff != "" {
+				t.Errorf("%s on %s: %s", name, upper, diff)
 			}
 		}
 	}
