@@ -226,6 +226,7 @@ func (r *ringReceiver) collect(ctx context.Context, last bool) error {
 		return nil
 	}
 	metrics := r.builder.build(taken, collection.Snapshots)
+	collection.Snapshots = nil // the consumer may keep the metrics for a while
 	if points := metrics.DataPointCount(); points > 0 {
 		ctx = r.obs.StartMetricsOp(ctx)
 		err = r.next.ConsumeMetrics(ctx, metrics)

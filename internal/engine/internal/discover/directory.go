@@ -39,7 +39,8 @@ type Directory struct {
 	busySince   atomic.Int64 // start of what the goroutine does in nanoseconds since started, plus 1; 0 if it waits
 	hangIsKnown int64        // busySince when a hang was reported last
 
-	open atomic.Int64 // open rings, and stores that are reported
+	open  atomic.Int64  // open rings, and stores that are reported
+	paths *atomic.Int64 // records of all directories of the holder; see maxFiles
 
 	mu      sync.Mutex // guards the fields below; never held during a call that may block
 	missing error
@@ -68,7 +69,7 @@ type Directory struct {
 // newDirectory returns a Directory. It passes messages to send. Nothing is opened before start.
 func newDirectory(cfg Config, at Location, send func(drain.Message), notices *notice.Reporter) *Directory {
 	d := &Directory{
-		cfg: cfg.withDefaults(), at: at, send: send, notices: notices,
+		cfg: cfg.withDefaults(), at: at, send: send, notices: notices, paths: new(atomic.Int64),
 		requests: mailbox.New[func()](), answers: mailbox.New[func()](), ended: make(chan struct{}),
 		refused: make(map[string]Refusal), records: make(map[string]*record), held: make(map[files.ID]string), offered: make(map[*ringbuf.Reader]bool),
 	}
@@ -264,8 +265,12 @@ func (d *Directory) abandon() {
 		for _, r := range d.records {
 			if r.attended = false; r.ring != nil {
 				d.send(drain.Gone{ID: r.ID, Reader: r.ring})
+			} else if r.store == nil {
+				d.setState(r, absent)
 			}
 		}
+		d.sweep(false)
+		d.setRefusal(d.at.Path, nil)
 		d.attribute() // no search will find more
 		d.probeStores()
 	})
@@ -278,5 +283,6 @@ func (d *Directory) end() {
 	d.release()
 	run(slices.Concat(d.answers.Close(), d.requests.Close()))
 	d.closeStores()
+	d.paths.Add(-int64(len(d.records)))
 	clear(d.records)
 }

@@ -7,6 +7,7 @@ package discover
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,24 +47,31 @@ func TestDirectoriesBeyondTheLimitOfAPodAreNotWatched(t *testing.T) {
 	}
 }
 
-// A file beyond the limit costs neither memory nor a log line of its own.
-func TestFilesBeyondTheLimitOfADirectoryAreNotRemembered(t *testing.T) {
+// A file beyond the limit costs neither memory nor a log line of its own. The directories of a container share the limit.
+func TestFilesBeyondTheLimitOfAContainerAreNotRemembered(t *testing.T) {
 	x := newPods(t, nil)
-	volume := filepath.Dir(x.agent("uid-1", "shm", "decode").Path())
-	x.look()
 	const most = 1 << 12
-	for i := range most + 10 {
-		touch(t, filepath.Join(volume, fmt.Sprint("file-", i)), "no ring")
+	first := filepath.Dir(x.agent("uid-1", "shm", "decode").Path())
+	second := filepath.Dir(x.agent("uid-1", "other", "prefill").Path())
+	x.look()
+	for i := range most/2 + 10 {
+		touch(t, filepath.Join(first, fmt.Sprint("file-", i)), "no ring")
+		touch(t, filepath.Join(second, fmt.Sprint("file-", i)), "no ring")
 	}
-	x.look()
-	x.look()
-	for _, d := range x.watcher.directories() {
-		if n := len(d.records); n != most {
-			t.Errorf("%d records, want %d", n, most)
+	records := func() (n int) {
+		x.look()
+		x.look()
+		for _, d := range x.watcher.directories() {
+			n += len(d.records)
 		}
+		return n
 	}
-	if x.overLimit() != 1 || len(x.noticesOf(notice.DirectoryCut)) != 1 {
-		t.Errorf("%d paths refused, notices %v", x.overLimit(), x.noticesOf(notice.DirectoryCut))
+	if n := records(); n != most || x.overLimit() == 0 || len(x.noticesOf(notice.DirectoryCut)) == 0 {
+		t.Errorf("%d records, want %d; %d paths refused, notices %v", n, most, x.overLimit(), x.noticesOf(notice.DirectoryCut))
+	}
+	must.OK(t, os.RemoveAll(first)) // a ring stays open
+	if n, want := records(), most/2+12; n != want || x.overLimit() != 0 {
+		t.Errorf("without one of the directories, %d records, want %d; %d paths refused", n, want, x.overLimit())
 	}
 }
 

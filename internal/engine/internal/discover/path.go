@@ -70,7 +70,8 @@ func (d *Directory) record(name string) *record {
 	path := d.path(name)
 	r := d.records[path]
 	if r == nil {
-		if len(d.records) >= d.maxFiles() {
+		if d.paths.Add(1) > int64(d.maxFiles()) {
+			d.paths.Add(-1)
 			return nil
 		}
 		r = &record{Agent: drain.Agent{ID: path, Name: name, Dir: d.at.Path, Path: path, Holder: d.at.Holder}}

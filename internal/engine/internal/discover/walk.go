@@ -28,7 +28,8 @@ const (
 	reopenInterval = 10 * time.Second
 )
 
-// maxFiles returns how many files a walk of the directory checks. A directory that containers may
+// maxFiles returns how many entries of the directory a walk reads, and how many files are remembered
+// in all directories of a container, because that takes about 1 KB each. A directory that containers may
 // share may have the rings of all agents of a host.
 func (d *Directory) maxFiles() int {
 	if d.at.Holder.Shared {
@@ -210,6 +211,7 @@ func (d *Directory) sweep(complete bool) {
 		}
 		if r.state == absent && r.ring == nil && r.store == nil {
 			delete(d.records, path)
+			d.paths.Add(-1)
 		}
 	}
 }
@@ -236,7 +238,7 @@ func (d *Directory) reportMissing(err error) {
 func (w *walk) report(truncated bool) {
 	var over *Refusal
 	if w.skipped {
-		over = &Refusal{"budget", fmt.Errorf("directory has too many files: at most %d are checked", w.maxFiles())}
+		over = &Refusal{"budget", fmt.Errorf("too many files: at most %d are checked, in all directories of a container together", w.maxFiles())}
 	}
 	w.setRefusal(w.at.Path, over)
 	switch {

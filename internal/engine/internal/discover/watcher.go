@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
@@ -206,14 +207,15 @@ const maxDirectories = 16
 
 // admit starts to watch a directory, unless its container already has too many.
 func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
-	h, same := l.Holder, 0
+	h, same, paths := l.Holder, 0, new(atomic.Int64)
 	for _, d := range slices.AppendSeq(slices.Clone(w.closing), maps.Values(w.watched)) {
 		if d.at.Holder == h {
-			same++
+			same, paths = same+1, d.paths
 		}
 	}
 	if !h.Isolated() || same < maxDirectories {
 		d := newDirectory(w.cfg, l, w.send, w.notices)
+		d.paths = paths
 		d.start()
 		w.watched[key] = d
 		return
