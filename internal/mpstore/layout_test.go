@@ -104,7 +104,7 @@ func TestNumberOfSlotsComesFromTheHeader(t *testing.T) {
 			t.Errorf("%d slots: %d transfers, want %d", slots, got, transfers)
 		}
 		for _, s := range totals.Series() {
-			if s.Sum.Int64() != want[s.Name] || s.Last() != 4 || !s.Valued || s.Category != "unknown" {
+			if s.Sum.Int64() != want[s.Name] || s.Last() != 4 || !s.Valued || s.Category() != "unknown" {
 				t.Errorf("%d slots: series %+v, want %v", slots, s, want)
 			}
 			delete(want, s.Name)

@@ -15,7 +15,9 @@ import (
 type Agent struct {
 	Totals
 
-	names     names
+	byKey  map[seriesKey]int32 // index in Totals.series
+	byType map[typeKey]int32   // the same; never larger than byKey, because a type has one name
+
 	spellings *spellings // only for rings with names
 	groups    groups
 	watch     *watch // nil unless transfers and errors are passed on
@@ -23,7 +25,7 @@ type Agent struct {
 
 // NewAgent returns an agent without events.
 func NewAgent(s *Shape) *Agent {
-	a := &Agent{names: newNames(s.maxNames)}
+	a := new(Agent)
 	a.series = make([]Series, reserved)
 	a.series[overflowValued].Valued = true
 	a.histograms.init(s)
@@ -119,10 +121,10 @@ func (a *Agent) known(t ringbuf.Type, v uint64) (torn uint64) {
 func (a *Agent) transferred() {
 	g := &a.groups
 	if a.measuresThroughput() {
-		a.throughput[g.dir].record(semconv.Throughput(g.bytes, g.took))
+		a.throughput[g.Dir].record(semconv.Throughput(g.Bytes, g.Took))
 	}
 	if a.watch != nil {
-		a.watch.transferred(a.watch.at, Direction(g.dir), g.bytes, g.took, g.post)
+		a.watch.transferred(a.watch.at, Direction(g.Dir), g.Bytes, g.Took, g.Post)
 	}
 }
 

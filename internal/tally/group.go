@@ -21,14 +21,14 @@ import "github.com/nixl-otel/nixl-otel/ringbuf"
 // bytes and requests are omitted or haven't occurred yet.
 //
 // The head of one torn group and the tail of another can look like one whole group, so
-// the count is a lower bound.
+// the count is a lower bound. This is also the stored form.
 type groups struct {
-	synced  bool      // whether the next group is read from its beginning
-	seen    places    // events of the open group; none if no group is open
-	dir     int8      // direction of the open group, once it has bytes
-	written [2]places // by direction: events that this run of the agent has written
+	Synced  bool      // whether the next group is read from its beginning
+	Seen    places    // events of the open group; none if no group is open
+	Dir     int8      // direction of the open group, once it has bytes
+	Written [2]places // by direction: events that this run of the agent has written
 
-	post, took, bytes uint64 // values of the open group, if seen has them
+	Post, Took, Bytes uint64 // values of the open group, if Seen has them
 }
 
 // groupSize is the number of events of a transfer.
@@ -64,36 +64,36 @@ var place = [ringbuf.Types]struct {
 
 // add processes one event. It returns the number of torn groups that the event ends,
 // at most two: the open group and its own. It also reports whether the event completes
-// a whole group; then post, took, bytes and dir belong to that group. Events of unknown
+// a whole group; then Post, Took, Bytes and Dir belong to that group. Events of unknown
 // types aren't added, because they may belong to the group or not.
 func (g *groups) add(t ringbuf.Type, v uint64) (torn uint64, whole bool) {
 	p := place[t]
-	if p.at <= g.seen || p.at == atRequests && g.seen&atBytes != 0 && p.dir != g.dir {
+	if p.at <= g.Seen || p.at == atRequests && g.Seen&atBytes != 0 && p.dir != g.Dir {
 		torn = g.end()
 	}
 	if p.at <= atPostTime {
-		g.synced = true // the beginning of a group, or between two groups
+		g.Synced = true // the beginning of a group, or between two groups
 	}
 	switch p.at {
 	case noPlace:
 		return torn, false
 	case atPostTime:
-		g.post = v
+		g.Post = v
 	case atTime:
-		g.took = v
+		g.Took = v
 	case atBytes:
-		g.bytes = v
+		g.Bytes = v
 	}
-	g.seen |= p.at
+	g.Seen |= p.at
 	if p.dir >= 0 {
-		g.dir = p.dir
-		g.written[p.dir] |= p.at
+		g.Dir = p.dir
+		g.Written[p.dir] |= p.at
 	} else {
-		g.written[0] |= p.at
-		g.written[1] |= p.at
+		g.Written[0] |= p.at
+		g.Written[1] |= p.at
 	}
 	if p.at == atRequests {
-		whole = g.seen == allPlaces
+		whole = g.Seen == allPlaces
 		torn += g.end()
 	}
 	return torn, whole
@@ -102,22 +102,22 @@ func (g *groups) add(t ringbuf.Type, v uint64) (torn uint64, whole bool) {
 // whole records n groups that are known to be whole.
 func (g *groups) whole(dir int, n uint64) {
 	if n > 0 {
-		g.written[dir] = allPlaces
-		g.written[1-dir] |= atPostTime | atTime
-		g.synced = true
+		g.Written[dir] = allPlaces
+		g.Written[1-dir] |= atPostTime | atTime
+		g.Synced = true
 	}
 }
 
 // end closes the open group, if there is one, and returns 1 if it was torn.
 func (g *groups) end() (torn uint64) {
-	if g.seen == 0 {
+	if g.Seen == 0 {
 		return 0
 	}
 	lacks := g.lacks(0) && g.lacks(1)
-	if g.seen&(atBytes|atRequests) != 0 {
-		lacks = g.lacks(int(g.dir))
+	if g.Seen&(atBytes|atRequests) != 0 {
+		lacks = g.lacks(int(g.Dir))
 	}
-	if lacks && g.synced {
+	if lacks && g.Synced {
 		torn = 1
 	}
 	g.close(true)
@@ -126,7 +126,7 @@ func (g *groups) end() (torn uint64) {
 
 // lacks reports whether the open group lacks an event that the agent writes for
 // transfers in a direction.
-func (g *groups) lacks(dir int) bool { return g.written[dir]&^g.seen != 0 }
+func (g *groups) lacks(dir int) bool { return g.Written[dir]&^g.Seen != 0 }
 
 // skip discards the open group because events were missed.
 func (g *groups) skip() { g.close(false) }
@@ -138,8 +138,8 @@ func (g *groups) restart() {
 
 // close ends the open group.
 func (g *groups) close(synced bool) {
-	g.seen, g.synced = 0, synced
+	g.Seen, g.Synced = 0, synced
 }
 
 // open reports whether a group is incomplete.
-func (g *groups) open() bool { return g.seen != 0 }
+func (g *groups) open() bool { return g.Seen != 0 }

@@ -54,7 +54,7 @@ func (a *Agent) Missed() {
 
 // skipped resets the state that depends on having seen all events.
 func (a *Agent) skipped() {
-	a.memory.known = false
+	a.memory.Known = false
 	a.groups.skip()
 }
 

@@ -14,26 +14,8 @@ type histograms struct {
 	throughput     [2]Histogram // of whole transfers, by Direction
 }
 
-// listed is one of an agent's histograms.
-type listed struct {
-	*Histogram
-	scale *scale
-	of    ringbuf.Type // whose values it has, or computed
-}
-
-// computed means that the values of a histogram aren't those of an event type.
-const computed = ringbuf.Type(ringbuf.Types)
-
-func (h *histograms) list() [6]listed {
-	s := h.shape
-	return [...]listed{
-		{&h.sizes[Transmit], s.size, ringbuf.TypeTxBytes},
-		{&h.sizes[Receive], s.size, ringbuf.TypeRxBytes},
-		{&h.duration, s.duration, ringbuf.TypeXferTime},
-		{&h.post, s.duration, ringbuf.TypeXferPostTime},
-		{&h.throughput[Transmit], s.throughput, computed},
-		{&h.throughput[Receive], s.throughput, computed},
-	}
+func (h *histograms) list() [6]*Histogram {
+	return [...]*Histogram{&h.sizes[Transmit], &h.sizes[Receive], &h.duration, &h.post, &h.throughput[Transmit], &h.throughput[Receive]}
 }
 
 // of returns the histogram that has the values of a type, or nil if the type has only a
@@ -53,7 +35,7 @@ func (h *histograms) of(t ringbuf.Type) *Histogram {
 
 func (h *histograms) init(s *Shape) {
 	h.shape = s
-	for _, one := range h.list() {
-		one.init(one.scale)
+	for i, scale := range []*scale{s.size, s.size, s.duration, s.duration, s.throughput, s.throughput} {
+		h.list()[i].init(scale)
 	}
 }

@@ -5,14 +5,14 @@ package tally
 
 import "github.com/nixl-otel/nixl-otel/ringbuf"
 
-// memory is the state for [Totals.MemoryUsage]. Events describe single registrations,
+// memory is the state for [Totals.MemoryUsage], also in its stored form. Events describe single registrations,
 // so the current amount is known only if no event was missed since the agent started.
 type memory struct {
-	known bool // whether every registration since the agent's start was counted
+	Known bool // whether every registration since the agent's start was counted
 
 	// Totals when the agent last started. When a process exits, its memory is
 	// released.
-	registeredBefore, deregisteredBefore Sum
+	RegisteredBefore, DeregisteredBefore Sum
 }
 
 // Registered returns the memory that was registered, in bytes.
@@ -25,7 +25,7 @@ func (t *Totals) Deregistered() *Total { return &t.counters[ringbuf.TypeMemoryDe
 // agent started. The result is never negative. known is false if some of these events
 // may be missing.
 func (t *Totals) MemoryUsage() (bytes int64, known bool) {
-	if !t.memory.known {
+	if !t.memory.Known {
 		return 0, false
 	}
 	return t.balance(), true
@@ -35,8 +35,8 @@ func (t *Totals) MemoryUsage() (bytes int64, known bool) {
 // missing.
 func (t *Totals) balance() int64 {
 	registered, deregistered := t.Registered().Sum, t.Deregistered().Sum
-	registered.sub(t.memory.registeredBefore)
-	deregistered.sub(t.memory.deregisteredBefore)
+	registered.sub(t.memory.RegisteredBefore)
+	deregistered.sub(t.memory.DeregisteredBefore)
 	return registered.less(deregistered)
 }
 
@@ -44,8 +44,8 @@ func (t *Totals) balance() int64 {
 // registered. It must run after each deregistration, because later registrations would
 // hide the gap.
 func (a *Agent) checkMemory() {
-	if a.memory.known && a.balance() < 0 {
-		a.memory.known = false
+	if a.memory.Known && a.balance() < 0 {
+		a.memory.Known = false
 	}
 }
 
@@ -53,8 +53,8 @@ func (a *Agent) checkMemory() {
 // the ring still holds every event since the agent's start.
 func (a *Agent) Opened(fromStart bool) {
 	a.memory = memory{
-		known:              fromStart,
-		registeredBefore:   a.Registered().Sum,
-		deregisteredBefore: a.Deregistered().Sum,
+		Known:              fromStart,
+		RegisteredBefore:   a.Registered().Sum,
+		DeregisteredBefore: a.Deregistered().Sum,
 	}
 }

@@ -73,7 +73,7 @@ func TestNamesAreReportedAsValidUTF8(t *testing.T) {
 			feed(t, agent, ringbuf.V1, tt.events)
 			got, want := map[event][]uint64{}, map[event][]uint64{}
 			for _, s := range agent.Series() {
-				got[event{s.Category, s.Name}] = []uint64{s.Events, s.Sum.Lo, uint64(s.Last())}
+				got[event{s.Category(), s.Name}] = []uint64{s.Events, s.Sum.Lo, uint64(s.Last())}
 			}
 			for e, values := range tt.want {
 				var sum uint64

@@ -71,7 +71,7 @@ func (t *Totals) Points(yield func(*Point)) {
 func (t *Totals) valuePoints(p *points) {
 	for i := range t.Series() {
 		if s := &t.Series()[i]; s.Valued {
-			category, name := attribute.String(semconv.EventCategory, s.Category), attribute.String(semconv.EventName, s.Name)
+			category, name := attribute.String(semconv.EventCategory, s.Category()), attribute.String(semconv.EventName, s.Name)
 			p.int(&semconv.EventValue, s.Sum.Int64(), category, name)
 			p.int(&semconv.EventLastValue, s.Last(), category, name)
 		}

@@ -12,26 +12,17 @@ import (
 // Series counts events that aren't in the catalog: those with a name that a backend or
 // an application chose, or with a type that is newer than this package.
 type Series struct {
-	Category string // lower case; "unknown" if it isn't in the catalog
-	Name     string // valid UTF-8
+	Number ringbuf.Category // the category's number in the ring, or noCategory
+	Name   string           // valid UTF-8
 	// Valued reports whether the values are reported, which applies to connection,
 	// backend, system and custom events.
-	Valued bool
+	Valued bool `json:"-"`
 
-	number ringbuf.Category // the category's number in the ring, or noCategory
-	Events uint64
-	Sum    Sum
-	last   uint64
+	Total
 }
 
-// Last returns the newest value, limited to the largest int64.
-func (s *Series) Last() int64 { return saturate(s.last) }
-
-func (s *Series) record(v uint64) {
-	s.Events++
-	s.Sum.Add(v)
-	s.last = v
-}
+// Category returns the name of the category in lower case; "unknown" if it isn't in the catalog.
+func (s *Series) Category() string { return CategoryName(s.Number) }
 
 // The first series of every agent count the events beyond the limit on names.
 const (
@@ -54,37 +45,27 @@ type typeKey struct {
 	kind     ringbuf.Type
 }
 
-// names maps the keys of one agent's series to their index in Totals.series, and limits
-// their number.
-type names struct {
-	limit  int
-	byKey  map[seriesKey]int32
-	byType map[typeKey]int32 // never larger than byKey, because a type has one name
-}
-
-func newNames(limit int) names { return names{limit: limit} }
-
 // typedSeries returns the series of an event with a type. A type that the ring's layout
 // doesn't define may have another meaning than in a newer layout. It allocates only for
 // a new series.
 func (a *Agent) typedSeries(c ringbuf.Category, t ringbuf.Type, l ringbuf.Layout) int32 {
 	key := typeKey{category: knownCategory(c), kind: t}
-	if i, ok := a.names.byType[key]; ok {
+	if i, ok := a.byType[key]; ok {
 		return i
 	}
 	if a.full() {
 		return overflow(c)
 	}
 	i := a.seriesOf(seriesKey{category: key.category, name: l.TypeName(t)})
-	a.names.addType(key, i)
+	a.addType(key, i)
 	return i
 }
 
-func (n *names) addType(key typeKey, i int32) {
-	if n.byType == nil {
-		n.byType = make(map[typeKey]int32)
+func (a *Agent) addType(key typeKey, i int32) {
+	if a.byType == nil {
+		a.byType = make(map[typeKey]int32)
 	}
-	n.byType[key] = i
+	a.byType[key] = i
 }
 
 // restored is seriesOf for a series of a checkpoint, which stores only the names of
@@ -92,7 +73,7 @@ func (n *names) addType(key typeKey, i int32) {
 func (a *Agent) restored(key seriesKey) int32 {
 	i := a.seriesOf(key)
 	if t, ok := ParseTypeName(key.name); ok {
-		a.names.addType(typeKey{category: key.category, kind: t}, i)
+		a.addType(typeKey{category: key.category, kind: t}, i)
 	}
 	return i
 }
@@ -105,7 +86,7 @@ func (a *Agent) namedSeries(c ringbuf.Category, name []byte) int32 {
 		name = appendValid(valid[:0], name)
 	}
 	c = knownCategory(c)
-	if i, ok := a.names.byKey[seriesKey{category: c, name: string(name)}]; ok {
+	if i, ok := a.byKey[seriesKey{category: c, name: string(name)}]; ok {
 		return i
 	}
 	if a.full() {
@@ -117,21 +98,19 @@ func (a *Agent) namedSeries(c ringbuf.Category, name []byte) int32 {
 // seriesOf returns the series of a key, and adds it if necessary. The caller must have
 // checked the limit.
 func (a *Agent) seriesOf(key seriesKey) int32 {
-	if i, ok := a.names.byKey[key]; ok {
+	if i, ok := a.byKey[key]; ok {
 		return i
 	}
-	if a.names.byKey == nil {
-		a.names.byKey = make(map[seriesKey]int32)
+	if a.byKey == nil {
+		a.byKey = make(map[seriesKey]int32)
 	}
 	i := int32(len(a.series))
-	a.series = append(a.series, Series{
-		Category: CategoryName(key.category), Name: key.name, Valued: valued(key.category), number: key.category,
-	})
-	a.names.byKey[key] = i
+	a.series = append(a.series, Series{Number: key.category, Name: key.name, Valued: valued(key.category)})
+	a.byKey[key] = i
 	return i
 }
 
-func (a *Agent) full() bool { return len(a.Series()) >= a.names.limit }
+func (a *Agent) full() bool { return len(a.Series()) >= a.shape.maxNames }
 
 // overflow returns the series of events beyond the limit.
 func overflow(c ringbuf.Category) int32 {

@@ -25,26 +25,13 @@ var (
 // until the agent changes.
 type State struct {
 	Shape       uint64 // hash of the histogram configuration
-	Counters    [ringbuf.Types]counterState
+	Counters    [ringbuf.Types]Total
 	Histograms  [6]histogramState
 	OtherErrors Sum `json:",omitzero"`
-	Memory      memoryState
-	Overflow    [reserved]counterState
-	Series      []seriesState `json:",omitempty"`
-	Group       groupState
+	Memory      memory
+	Series      []Series // the first two are the overflow series
+	Group       groups   // the open group
 	Health      [4]uint64
-}
-
-type counterState struct {
-	Events uint64 `json:",omitempty"`
-	Sum    Sum    `json:",omitzero"`
-	Last   uint64 `json:",omitempty"`
-}
-
-type seriesState struct {
-	Category ringbuf.Category
-	Name     string
-	counterState
 }
 
 type histogramState struct {
@@ -54,48 +41,14 @@ type histogramState struct {
 	Exponential    *Buckets `json:",omitempty"`
 }
 
-type memoryState struct {
-	Known                                bool
-	RegisteredBefore, DeregisteredBefore Sum
-}
-
-// groupState is the open group of an agent; see groups.
-type groupState struct {
-	Synced            bool
-	Seen              places
-	Dir               int8
-	Written           [2]places
-	Post, Took, Bytes uint64
-}
-
 // State returns the stored form of the totals.
 func (a *Agent) State() *State {
-	g, m := &a.groups, &a.memory
-	s := &State{
-		Shape: a.shape.hash(), OtherErrors: a.otherErrors,
-		Memory: memoryState{Known: m.known, RegisteredBefore: m.registeredBefore, DeregisteredBefore: m.deregisteredBefore},
-		Group: groupState{
-			Synced: g.synced, Seen: g.seen, Dir: g.dir, Written: g.written,
-			Post: g.post, Took: g.took, Bytes: g.bytes,
-		},
-	}
-	for t, c := range a.counters {
-		s.Counters[t] = counterState{c.Events, c.Sum, c.last}
-	}
+	s := &State{Shape: a.shape.hash(), Counters: a.counters, OtherErrors: a.otherErrors, Memory: a.memory, Series: a.series, Group: a.groups}
 	for i, h := range a.list() {
 		s.Histograms[i] = histogramState{Min: h.min, Max: h.max, Last: h.last, Sum: h.sum, Counts: h.counts()}
 		if h.exp != nil {
 			buckets := h.exp.buckets()
 			s.Histograms[i].Exponential = &buckets
-		}
-	}
-	for i := range a.series {
-		one := &a.series[i]
-		count := counterState{one.Events, one.Sum, one.last}
-		if i < reserved {
-			s.Overflow[i] = count
-		} else {
-			s.Series = append(s.Series, seriesState{one.number, one.Name, count})
 		}
 	}
 	for i, n := range a.health.stored() {
@@ -111,19 +64,16 @@ func (s *Shape) Restore(from *State) (*Agent, error) {
 		return nil, ErrShape
 	}
 	a := NewAgent(s)
-	for t, c := range from.Counters {
-		a.counters[t] = Total{c.Events, c.Sum, c.Last}
-	}
+	a.counters, a.otherErrors, a.groups = from.Counters, from.OtherErrors, from.Group
 	for i, h := range a.list() {
 		if err := h.restore(&from.Histograms[i]); err != nil {
 			return nil, err
 		}
 	}
-	a.otherErrors = from.OtherErrors
 	for i, n := range a.health.stored() {
 		*n = from.Health[i]
 	}
-	return a, errors.Join(a.restoreMemory(&from.Memory), a.restoreSeries(from), a.groups.restore(&from.Group))
+	return a, errors.Join(a.restoreMemory(from.Memory), a.restoreSeries(from.Series), a.groups.check())
 }
 
 func (h *Histogram) restore(from *histogramState) error {
@@ -143,47 +93,40 @@ func (h *Histogram) restore(from *histogramState) error {
 	return nil
 }
 
-func (a *Agent) restoreMemory(from *memoryState) error {
+func (a *Agent) restoreMemory(from memory) error {
 	if a.Registered().Sum.less(from.RegisteredBefore) < 0 || a.Deregistered().Sum.less(from.DeregisteredBefore) < 0 {
 		return fmt.Errorf("%w: the memory at the agent's last start exceeds the total", ErrState)
 	}
-	a.memory = memory{from.Known, from.RegisteredBefore, from.DeregisteredBefore}
+	a.memory = from
 	a.checkMemory()
 	return nil
 }
 
 // restoreSeries restores series up to the limit, which may have been higher when they were
 // stored. It adds the rest to the overflow series, so no event is lost.
-func (a *Agent) restoreSeries(from *State) error {
-	for i := range from.Overflow {
-		a.series[i].add(from.Overflow[i])
-	}
+func (a *Agent) restoreSeries(from []Series) error {
 	seen := make(map[seriesKey]bool)
-	for _, one := range from.Series {
-		key := seriesKey{one.Category, one.Name}
-		if seen[key] || key.category != knownCategory(key.category) || !utf8.ValidString(key.name) {
+	for i, one := range from {
+		key := seriesKey{one.Number, one.Name}
+		switch to := overflow(key.category); {
+		case i < reserved:
+			a.series[i].add(one.Total)
+		case seen[key] || key.category != knownCategory(key.category) || !utf8.ValidString(key.name):
 			return fmt.Errorf("%w: name %q", ErrState, key.name)
+		default:
+			if seen[key] = true; !a.full() {
+				to = a.restored(key)
+			}
+			a.series[to].add(one.Total)
 		}
-		seen[key] = true
-		i := overflow(key.category)
-		if !a.full() {
-			i = a.restored(key)
-		}
-		a.series[i].add(one.counterState)
 	}
 	return nil
 }
 
-func (s *Series) add(c counterState) {
-	s.Events += c.Events
-	s.Sum.plus(c.Sum)
-	s.last = c.Last
-}
-
-func (g *groups) restore(from *groupState) error {
-	if from.Seen >= atRequests || from.Dir < 0 || from.Dir > 1 || max(from.Written[0], from.Written[1]) > allPlaces {
-		return fmt.Errorf("%w: a transfer with the events %b and %b", ErrState, from.Seen, from.Written)
+// check returns an error for a group that no agent can have.
+func (g *groups) check() error {
+	if g.Seen >= atRequests || g.Dir < 0 || g.Dir > 1 || max(g.Written[0], g.Written[1]) > allPlaces {
+		return fmt.Errorf("%w: a transfer with the events %b and %b", ErrState, g.Seen, g.Written)
 	}
-	*g = groups{synced: from.Synced, seen: from.Seen, dir: from.Dir, written: from.Written, post: from.Post, took: from.Took, bytes: from.Bytes}
 	return nil
 }

@@ -119,21 +119,21 @@ func TestStateKeepsTheSeriesOfTypes(t *testing.T) {
 
 func TestStateIsRestoredOnlyIfAnAgentCanHaveIt(t *testing.T) {
 	shape := shapeOf(t, configs()["exponential"])
-	series := func(list ...seriesState) func(*State) { return func(s *State) { s.Series = list } }
+	series := func(list ...Series) func(*State) { return func(s *State) { s.Series = append(s.Series, list...) } }
 	buckets := func(scale, offset int32, n int) func(*State) {
 		return func(s *State) {
 			s.Histograms[0].Exponential = &Buckets{Scale: scale, Offset: offset, Counts: slices.Repeat([]uint64{1}, n)} // of sizes
 		}
 	}
-	group := func(g groupState) func(*State) { return func(s *State) { s.Group = g } }
-	event := seriesState{Category: noCategory, Name: "event"}
+	group := func(g groups) func(*State) { return func(s *State) { s.Group = g } }
+	event := Series{Number: noCategory, Name: "event"}
 	for name, c := range map[string]struct {
 		change func(*State)
 		want   error
 	}{
 		"series":                    {series(event), nil},
-		"category":                  {series(seriesState{Category: 99, Name: "event"}), ErrState},
-		"name":                      {series(seriesState{Category: noCategory, Name: "\xff"}), ErrState},
+		"category":                  {series(Series{Number: 99, Name: "event"}), ErrState},
+		"name":                      {series(Series{Number: noCategory, Name: "\xff"}), ErrState},
 		"name twice":                {series(event, event), ErrState},
 		"number of explicit bounds": {func(s *State) { s.Histograms = [6]histogramState{} }, ErrState},
 		"largest scale":             {buckets(maxScale, 0, DefaultMaxSize), nil},
@@ -146,12 +146,12 @@ func TestStateIsRestoredOnlyIfAnAgentCanHaveIt(t *testing.T) {
 		"middle of the range":       {buckets(0, 0, 1), nil},
 		"registered memory":         {func(s *State) { s.Memory.RegisteredBefore.Lo = 1 }, ErrState},
 		"deregistered memory":       {func(s *State) { s.Memory.DeregisteredBefore.Lo = 1 }, ErrState},
-		"group":                     {group(groupState{Seen: atRequests - 1, Dir: 1, Written: [2]places{allPlaces, allPlaces}}), nil},
-		"complete group":            {group(groupState{Seen: atRequests}), ErrState},
-		"negative direction":        {group(groupState{Dir: -1}), ErrState},
-		"direction":                 {group(groupState{Dir: 2}), ErrState},
-		"places of transmitting":    {group(groupState{Written: [2]places{allPlaces + 1}}), ErrState},
-		"places of receiving":       {group(groupState{Written: [2]places{0, allPlaces + 1}}), ErrState},
+		"group":                     {group(groups{Seen: atRequests - 1, Dir: 1, Written: [2]places{allPlaces, allPlaces}}), nil},
+		"complete group":            {group(groups{Seen: atRequests}), ErrState},
+		"negative direction":        {group(groups{Dir: -1}), ErrState},
+		"direction":                 {group(groups{Dir: 2}), ErrState},
+		"places of transmitting":    {group(groups{Written: [2]places{allPlaces + 1}}), ErrState},
+		"places of receiving":       {group(groups{Written: [2]places{0, allPlaces + 1}}), ErrState},
 	} {
 		state := NewAgent(shape).State()
 		c.change(state)

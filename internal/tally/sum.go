@@ -9,7 +9,10 @@ import (
 )
 
 // Sum is a sum of 64-bit values. It has 128 bits, so it can't overflow in practice.
-type Sum struct{ Hi, Lo uint64 }
+type Sum struct {
+	Hi uint64 `json:",omitempty"`
+	Lo uint64
+}
 
 // Add adds v.
 func (s *Sum) Add(v uint64) {

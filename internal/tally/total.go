@@ -3,17 +3,17 @@
 
 package tally
 
-// Total is the total of one type of event.
+// Total is the total of one type of event, also in its stored form.
 type Total struct {
-	Events uint64
-	Sum    Sum // sum of the values
-	last   uint64
+	Events uint64 `json:",omitempty"`
+	Sum    Sum    `json:",omitzero"` // sum of the values
+	Newest uint64 `json:",omitempty"`
 }
 
 func (t *Total) record(v uint64) {
 	t.Events++
 	t.Sum.Add(v)
-	t.last = v
+	t.Newest = v
 }
 
 // ones records n events of value 1.
@@ -21,9 +21,16 @@ func (t *Total) ones(n uint64) {
 	if n > 0 {
 		t.Events += n
 		t.Sum.Add(n)
-		t.last = 1
+		t.Newest = 1
 	}
 }
 
+// add adds a later total.
+func (t *Total) add(later Total) {
+	t.Events += later.Events
+	t.Sum.plus(later.Sum)
+	t.Newest = later.Newest
+}
+
 // Last returns the newest value, limited to the largest int64.
-func (t *Total) Last() int64 { return saturate(t.last) }
+func (t *Total) Last() int64 { return saturate(t.Newest) }

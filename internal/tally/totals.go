@@ -72,7 +72,7 @@ func (t *Totals) Events(fn func(category, name string, events uint64)) {
 	}
 	for i := range t.Series() {
 		s := &t.Series()[i]
-		fn(s.Category, s.Name, s.Events)
+		fn(s.Category(), s.Name, s.Events)
 	}
 }
 

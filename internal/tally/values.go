@@ -47,16 +47,14 @@ func (s *Shape) Import(values []Value, exited bool) *Totals {
 			}
 		case !occurred:
 		case i < ringbuf.Types:
-			t.counters[i] = Total{Events: 1, Sum: sum, last: v.Last}
+			t.counters[i] = Total{Events: 1, Sum: sum, Newest: v.Last}
 		default:
-			t.series = append(t.series, Series{
-				Category: CategoryName(noCategory), Name: ringbuf.V4.TypeName(kind), Valued: true, number: noCategory, Sum: sum, last: v.Last,
-			})
+			t.series = append(t.series, Series{noCategory, ringbuf.V4.TypeName(kind), true, Total{Sum: sum, Newest: v.Last}})
 		}
 	}
 	if exited {
-		t.memory.registeredBefore, t.memory.deregisteredBefore = t.Registered().Sum, t.Deregistered().Sum
+		t.memory.RegisteredBefore, t.memory.DeregisteredBefore = t.Registered().Sum, t.Deregistered().Sum
 	}
-	t.memory.known = t.balance() >= 0
+	t.memory.Known = t.balance() >= 0
 	return t
 }
