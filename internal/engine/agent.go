@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 )
@@ -50,9 +51,9 @@ const (
 // Where totals are stored.
 type (
 	// Storage stores checkpoints.
-	Storage = drain.Storage
+	Storage = checkpoint.Storage
 	// Op is an operation of a [Storage].
-	Op = drain.Op
+	Op = checkpoint.Op
 )
 
 // Defaults of an empty [IdentifyBy], and of the attributes that

@@ -11,10 +11,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 )
 
-// Collection is the totals of all agents at one time, by ID.
+// Collection is the totals of all agents at one time.
 type Collection struct {
 	Snapshots []Snapshot
-	collected
+	number    uint64 // 0 until the first agent is collected
 }
 
 // collect is a request for the totals of all agents.
@@ -22,17 +22,11 @@ type collect struct {
 	deadline time.Time
 	last     bool        // rings are no longer read after this collection
 	expired  func() bool // nobody waits for the answer; nil for never
-	done     func(collected)
+	done     func(Collection)
 
-	collected
+	Collection
 	after    *agent // the last collected agent; nil before the first
 	complete bool
-}
-
-// collected is the answer to a collect message.
-type collected struct {
-	number    uint64 // 0 until the first agent is collected
-	snapshots []Snapshot
 }
 
 // maxSlice limits the number of agents that one step collects or stores, because rings
@@ -67,7 +61,7 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 	if c.number == 0 {
 		o.collections++
 		c.number = o.collections
-		c.snapshots = make([]Snapshot, 0, len(o.order))
+		c.Snapshots = make([]Snapshot, 0, len(o.order))
 		o.drainAll(now)
 		for _, a := range slices.Clone(o.order) {
 			o.followClock(a, now)
@@ -102,7 +96,7 @@ func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 		return
 	}
 	a.latest = now.UnixNano()
-	c.snapshots = append(c.snapshots, Snapshot{
+	c.Snapshots = append(c.Snapshots, Snapshot{
 		Agent: a.Agent, Layout: a.layout, Stream: stream, Start: a.start, End: a.ended, Up: a.exit.up, Totals: a.tally.Snapshot(),
 	})
 }

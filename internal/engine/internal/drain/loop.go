@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
@@ -20,7 +18,7 @@ import (
 // LoopConfig configures a [Loop].
 type LoopConfig struct {
 	Config
-	Storage Storage             // nil to commit events without storing totals; an observer needs none
+	Storage checkpoint.Storage  // nil to commit events without storing totals; an observer needs none
 	Report  func(notice.Notice) // must not block
 	Now     func() time.Time
 
@@ -28,14 +26,6 @@ type LoopConfig struct {
 	ObserveEvents func(uint64)                        // receives the number of events of a round; may be nil
 	ObserveSave   func(took time.Duration, err error) // receives the duration and the error of a save; may be nil
 }
-
-// Where totals are stored.
-type (
-	// Storage stores checkpoints.
-	Storage = checkpoint.Storage
-	// Op is an operation of a [Storage].
-	Op = checkpoint.Op
-)
 
 // Loop runs an owner on its own goroutine, and a saver with storage. Its methods are safe for concurrent use. None
 // of them waits for a step that hangs, for example because of a failing disk.
@@ -127,15 +117,14 @@ func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 	defer cancel()
 	end, _ := ctx.Deadline()
 	left := time.Until(end)
-	answer := make(chan collected, 1)
+	answer := make(chan Collection, 1)
 	l.Send(&collect{
 		deadline: l.cfg.Now().Add(min(hungSave, left*9/10)), // leaves time to export
-		last:     last, expired: func() bool { return ctx.Err() != nil }, done: func(c collected) { answer <- c },
+		last:     last, expired: func() bool { return ctx.Err() != nil }, done: func(c Collection) { answer <- c },
 	})
 	select {
 	case c := <-answer:
-		slices.SortStableFunc(c.snapshots, func(a, b Snapshot) int { return strings.Compare(a.ID, b.ID) })
-		return Collection{Snapshots: c.snapshots, collected: c}, nil
+		return c, nil
 	case <-l.ended:
 		return Collection{}, errStopped
 	case <-ctx.Done():
@@ -190,6 +179,6 @@ func (l *Loop) save(b *batch, ops []checkpoint.Op) {
 	l.saver.Save(ops, func(err error) { l.Send(saved{batch: b, err: err}) })
 }
 
-func (l *Loop) reply(c *collect) { c.done(c.collected) }
+func (l *Loop) reply(c *collect) { c.done(c.Collection) }
 
 func (l *Loop) report(n notice.Notice) { l.cfg.Report(n) }

@@ -211,15 +211,15 @@ func (b *harness) save(batch *batch, ops []checkpoint.Op) {
 	})
 }
 
-func (b *harness) reply(c *collect)       { b.call(func() { c.done(c.collected) }) }
+func (b *harness) reply(c *collect)       { b.call(func() { c.done(c.Collection) }) }
 func (b *harness) report(n notice.Notice) { b.call(func() { b.notices = append(b.notices, n) }) }
 
 func (b *harness) call(fn func()) { b.calls = append(b.calls, fn) }
 
 // collect collects and delivers.
 func (b *harness) collect() (list []Snapshot) {
-	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c collected) {
-		list = c.snapshots
+	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c Collection) {
+		list = c.Snapshots
 		b.export(list)
 		b.inbox = append(b.inbox, delivered{c.number})
 	}})
@@ -289,7 +289,7 @@ func TestEventsAfterACollectionAtTheSameTimeAreNotDelivered(t *testing.T) {
 	b.start(ringbuf.Consume, false)
 	b.push(3)
 	var number uint64
-	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c collected) { number = c.number }})
+	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c Collection) { number = c.number }})
 	b.push(3)
 	b.stepIn(0, Attended{ID: agentPath, Reader: b.reader, Known: true})
 	if b.counted() != 6 {
@@ -334,7 +334,7 @@ func TestOwnerWakesAtTheDeadlineOfACollection(t *testing.T) {
 	b.hangs = true
 	b.push(3)
 	deadline := b.now.Add(time.Second + 20*time.Millisecond)
-	b.step(&collect{deadline: deadline, done: func(collected) {}})
+	b.step(&collect{deadline: deadline, done: func(Collection) {}})
 	next := b.owner.step(b.now, nil)
 	if next.After(deadline) {
 		t.Errorf("the next step is %v after the deadline", next.Sub(deadline))
@@ -352,7 +352,7 @@ func TestRingsAreNotReadAfterTheLastCollection(t *testing.T) {
 			b := newHarness(t)
 			b.start(ringbuf.Consume, saves)
 			b.push(3)
-			b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(collected) {}})
+			b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(Collection) {}})
 			b.push(5)
 			for range 3 {
 				if b.step(); !b.next.After(b.now) {
@@ -374,7 +374,7 @@ func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
 			b.start(ringbuf.Observe, saves)
 			b.push(3)
 			var fills []float64
-			done := func(c collected) { fills = append(fills, c.snapshots[0].Totals.Utilization()) }
+			done := func(c Collection) { fills = append(fills, c.Snapshots[0].Totals.Utilization()) }
 			deadline := b.now.Add(hungSave)
 			b.step(&collect{deadline: deadline, done: done}, &collect{deadline: deadline, done: done, last: true})
 			b.step()

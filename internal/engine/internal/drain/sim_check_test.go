@@ -18,8 +18,8 @@ import (
 
 // collected checks a collection: it has no more events than were counted, and a crash can't
 // undo them.
-func (w *world) collected(c collected) {
-	for _, s := range c.snapshots {
+func (w *world) collected(c Collection) {
+	for _, s := range c.Snapshots {
 		if c.number <= w.gone[s.ID] {
 			continue // it may have been collected before it was retired
 		}

@@ -335,7 +335,7 @@ func (p *process) Close(r *ringbuf.Reader) { p.call(func() { p.close(r) }) }
 
 func (p *process) Reopen(a Agent, r *ringbuf.Reader) { p.call(func() { p.reopenBy(a, r) }) }
 func (p *process) Retire(a Agent, r *ringbuf.Reader) { p.call(func() { p.retire(a, r) }) }
-func (p *process) reply(c *collect)                  { p.call(func() { c.done(c.collected) }) }
+func (p *process) reply(c *collect)                  { p.call(func() { c.done(c.Collection) }) }
 
 func (p *process) Answer(a Agent, r *ringbuf.Reader, refused error) {
 	if refused != nil {
@@ -450,16 +450,16 @@ func (p *process) collect() {
 	c := &collect{deadline: p.world.now.Add(hungSave)}
 	p.waiting[c] = true
 	pushed := p.pushed()
-	c.done = func(got collected) {
+	c.done = func(got Collection) {
 		delete(p.waiting, c)
 		p.checkDrained(pushed)
-		p.world.note("collected %d agents", len(got.snapshots))
+		p.world.note("collected %d agents", len(got.Snapshots))
 		p.world.collected(got)
 		if p.world.IntN(4) == 0 {
 			return // the next consumer has rejected it
 		}
 		p.inbox = append(p.inbox, delivered{got.number})
-		for _, s := range got.snapshots {
+		for _, s := range got.Snapshots {
 			p.sent[s.ID] = s.Totals.Registered().Events
 		}
 	}

@@ -248,7 +248,7 @@ func TestAgentWithoutAttributesIsExportedOnlyIfItsTotalsWouldBeLost(t *testing.T
 			b.push(3)
 			b.step(Attributed{Agent: Agent{ID: agentPath, Unattributed: true}, Reader: b.reader})
 			var list []Snapshot
-			b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(c collected) { list = c.snapshots }})
+			b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(c Collection) { list = c.Snapshots }})
 			switch {
 			case !saves && (len(list) != 1 || !list[0].Stream.Equals(&host)):
 				t.Errorf("exported %+v, want the agent with the attributes of its host", list)
