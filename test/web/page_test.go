@@ -170,29 +170,35 @@ const orderScript = `({
 // checkOrder sorts the agents by a column with the mouse, then with the keyboard.
 func checkOrder(t *testing.T, page *browser.Page) {
 	t.Helper()
-	check := func(sorted, first, last string) {
+	check := func(want string, position ...int) {
 		t.Helper()
 		var now struct {
 			Sorted string
 			Names  []string
 		}
 		page.Eval(t, orderScript, &now)
-		if n := len(now.Names); now.Sorted != sorted || n != 8 || now.Names[0] != first || last != "" && now.Names[n-1] != last {
-			t.Errorf("%+v; want %s, from %s to %s", now, sorted, first, last)
+		got := fmt.Sprintf("%s: %d agents", now.Sorted, len(now.Names))
+		for _, i := range position {
+			if i < len(now.Names) {
+				got += fmt.Sprintf(", %d is %s", i, now.Names[i])
+			}
+		}
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	check("Notes other", "sim-4", "")
+	check("Notes other: 8 agents, 0 is sim-4", 0)
 	page.Click(t, "#agents th:nth-child(1) button")
-	check("Agent ascending", "sim-0", "sim-7")
+	check("Agent ascending: 8 agents, 0 is sim-0, 7 is sim-7", 0, 7)
 	page.Press(t, "#agents th:nth-child(1) button", "\r")
-	check("Agent descending", "sim-7", "sim-0")
+	check("Agent descending: 8 agents, 0 is sim-7, 7 is sim-0", 0, 7)
 	page.Press(t, "#agents th:nth-child(2) button", " ")
 	var now struct{ Names []string }
 	if page.Eval(t, orderScript, &now); now.Names[7] != "sim-4" {
 		t.Errorf("the slowest agent isn't the last: %v", now.Names)
 	}
 	page.Click(t, "#agents th:last-child button")
-	check("Notes other", "sim-4", "")
+	check("Notes other: 8 agents, 0 is sim-4", 0)
 }
 
 // checkAgent opens the page of the first agent, and goes back.
