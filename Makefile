@@ -142,7 +142,7 @@ dashboards-test: build nixlring bin/victoria-metrics bin/prometheus bin/promtool
 	@CHROMIUM=$$(command -v chromium || command -v chromium-browser || command -v google-chrome) || echo "no Chromium: the page isn't tested"; \
 	  export CHROMIUM OTELCOL_NIXL=$(abspath $(COLLECTOR)) NIXLRING=$(abspath bin/nixlring) VICTORIA_METRICS=$(abspath bin/victoria-metrics) \
 	  PROMETHEUS=$(abspath bin/prometheus) PROMTOOL=$(abspath bin/promtool); \
-	  go -C test test -count=1 -p 1 -parallel 4 -timeout 20m ./dashboards ./web
+	  go -C test test -count=1 -p 2 -parallel 4 -timeout 20m ./dashboards ./web
 
 .PHONY: bench
 bench: build ## Run all benchmarks and compare them with their goals: make bench [BENCH_SECONDS=60] [ARGS="-docs FILE" or -short]

@@ -122,24 +122,27 @@ func TestPageInChromium(t *testing.T) {
 		name          string
 		width, height int
 	}{{"desktop", 1280, 720}, {"phone", 390, 844}} {
-		page := browser.Open(t, chromium, size.width, size.height)
-		for i, f := range fleets {
-			t.Run(size.name+"/"+f.name, func(t *testing.T) {
-				page.Go(t, addresses[i])
-				page.Eval(t, watchScript, new(bool))
-				awaitHeadline(t, page, f.headline)
-				first := look(t, page, size.name+"-"+f.name, float64(size.height))
-				page.Click(t, "#theme")
-				if second := look(t, page, size.name+"-"+f.name+"-dark", float64(size.height)); second.Background == first.Background {
-					t.Errorf("both themes have the background %s", first.Background)
-				}
-				page.Click(t, "#theme")
-				if f.name == "straggler" {
-					checkOrder(t, page)
-					checkAgent(t, page, size.name, float64(size.height))
-				}
-			})
-		}
+		t.Run(size.name, func(t *testing.T) {
+			t.Parallel()
+			page := browser.Open(t, chromium, size.width, size.height)
+			for i, f := range fleets {
+				t.Run(f.name, func(t *testing.T) {
+					page.Go(t, addresses[i])
+					page.Eval(t, watchScript, new(bool))
+					awaitHeadline(t, page, f.headline)
+					first := look(t, page, size.name+"-"+f.name, float64(size.height))
+					page.Click(t, "#theme")
+					if second := look(t, page, size.name+"-"+f.name+"-dark", float64(size.height)); second.Background == first.Background {
+						t.Errorf("both themes have the background %s", first.Background)
+					}
+					page.Click(t, "#theme")
+					if f.name == "straggler" {
+						checkOrder(t, page)
+						checkAgent(t, page, size.name, float64(size.height))
+					}
+				})
+			}
+		})
 	}
 }
 
