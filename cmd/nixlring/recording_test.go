@@ -125,4 +125,10 @@ func TestSlowPrintsTheTransfersOfARecording(t *testing.T) {
 	if r.code != exitOK || strings.Count(r.out, " pod-3/agent-3\n") != 400 || strings.Count(r.out, "\n") != 401 {
 		t.Errorf("%+v", r)
 	}
+	begin := time.UnixMicro(1_736_951_425_000_000)
+	for i, line := range strings.Split(r.out, "\n")[1:401] { // not those of the frames
+		if want := begin.Add(time.Duration(i+1) * 50 * time.Millisecond).Format("15:04:05.000000"); !strings.Contains(line, want) {
+			t.Fatalf("line %d isn't of %s: %s", i, want, line)
+		}
+	}
 }

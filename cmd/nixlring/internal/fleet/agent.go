@@ -68,7 +68,7 @@ func setTotals(a *diagnose.Agent, t *tally.Totals, seen *transfers) {
 		a.Moved[d] = diagnose.Moved{Bytes: t.Size(tally.Direction(d)).Total().Lo, Transfers: t.Requests(tally.Direction(d)).Sum.Lo}
 	}
 	shares := [2]float64{float64(a.Moved[0].Bytes), float64(a.Moved[1].Bytes)}
-	if seen != nil && seen.took[0]+seen.took[1] > 0 {
+	if seen.took[0]+seen.took[1] > 0 {
 		shares = [2]float64{float64(seen.took[0]), float64(seen.took[1])}
 	}
 	for d := range a.Moved {
@@ -139,6 +139,7 @@ func Where(a *diagnose.Agent) (parts []string) {
 // transfers collects the transfers of an agent between two frames.
 type transfers struct {
 	slow *tally.Slow
+	at   time.Time // when the events are read, or zero if that is just before the next frame
 	took [2]uint64 // microseconds by direction, of all transfers
 	list []diagnose.Transfer
 
@@ -168,7 +169,7 @@ func (x *transfers) add(t *tally.Transfer) {
 		x.list = slices.Delete(x.list, at, at+1)
 	}
 	one := diagnose.Transfer{
-		Read: t.Micros == 0, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration), Post: seconds(t.Post),
+		Time: x.at, Read: t.Micros == 0, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration), Post: seconds(t.Post),
 		Cause: [...]string{tally.SlowDuration: "slow_transfer", tally.SlowThroughput: "min_throughput"}[t.Cause],
 	}
 	if t.Micros > 0 {
@@ -182,7 +183,7 @@ func (x *transfers) add(t *tally.Transfer) {
 func (x *transfers) take(now time.Time) []diagnose.Transfer {
 	list := x.list
 	for i := range list {
-		if list[i].Read {
+		if list[i].Time.IsZero() {
 			list[i].Time = now
 		}
 	}

@@ -155,6 +155,7 @@ func (s *Recording) apply(rec *recording.Record) {
 		s.agents = append(s.agents, s.add(rec))
 	}
 	a := s.agents[rec.Agent]
+	a.seen.at = rec.At
 	switch rec.State {
 	case recording.Opened:
 		if a.layout != 0 {

@@ -42,31 +42,30 @@ type Rings struct {
 
 	started bool
 	due     time.Time                     // when the next frame is due
-	known   map[string]*ring              // by ID
 	holders map[string]*diagnose.Consumer // the processes that hold locks, by file
 	partial bool                          // there may be more locks
 	search  time.Time                     // when locks were searched for
 
-	mu      sync.Mutex // guards the fields below, which the engine's goroutine sets
-	seen    map[string]*transfers
+	mu      sync.Mutex          // guards the fields below, which the engine's goroutine sets
+	known   map[string]*watched // by ID
 	warning string
 	warned  time.Time // when the warning was first in a frame
 }
 
-// ring is the state of an agent at the frame before.
-type ring struct {
-	fresh  bool // the agent was just discovered
-	framed bool // the agent was in a frame
-	events uint64
-	wrote  time.Time // when events last changed
+// watched is the state of an agent between two frames.
+type watched struct {
+	transfers
 
-	lap        []tally.Transfer  // that were in the ring before the first frame
+	found, fresh bool // it was discovered, and just before the next frame
+	events       uint64
+	wrote        time.Time // when events last changed
+
 	before     uint64            // see [diagnose.Agent]
 	remembered [2]diagnose.Moved // likewise
 }
 
 // remember computes what the ring remembers, once.
-func (r *ring) remember() {
+func (r *watched) remember() {
 	if r.lap == nil {
 		return
 	}
@@ -88,7 +87,7 @@ func NewRings(cfg Config) (*Rings, error) {
 	if cfg.Proc == "" {
 		cfg.Proc = "/proc"
 	}
-	s := &Rings{cfg: cfg, known: make(map[string]*ring), seen: make(map[string]*transfers), pods: pods{proc: cfg.Proc}}
+	s := &Rings{cfg: cfg, known: make(map[string]*watched), pods: pods{proc: cfg.Proc}}
 	host, errHost := engine.New(s.engine())
 	shape, errShape := tally.NewShape(ownTally())
 	if err := errors.Join(errHost, errShape); err != nil {
@@ -146,9 +145,7 @@ func (s *Rings) Next(ctx context.Context) (*diagnose.Frame, error) {
 		}
 		s.started = true
 		snapshots, _ := s.collect(ctx) // an error occurs again below
-		for i := range snapshots {
-			s.known[snapshots[i].ID] = s.found(&snapshots[i])
-		}
+		s.find(snapshots, false)
 	} else if !wait(ctx, s.due.Sub(s.cfg.Now())) {
 		return nil, ctx.Err()
 	}
@@ -163,28 +160,50 @@ func (s *Rings) Next(ctx context.Context) (*diagnose.Frame, error) {
 	if err := s.err(); err != nil && len(snapshots) == 0 {
 		return nil, err
 	}
-	for i := range snapshots {
-		if id := snapshots[i].ID; s.known[id] == nil {
-			s.known[id] = s.found(&snapshots[i])
-			s.known[id].fresh = true
-		}
-	}
+	s.find(snapshots, true)
 	return s.frame(now, snapshots), nil
 }
 
-// found returns the state of an agent that was discovered, with the transfers that its ring remembers.
-func (s *Rings) found(snap *engine.Snapshot) *ring {
-	r := &ring{}
+// find adds the transfers that their rings remember to the agents that were just discovered.
+func (s *Rings) find(snapshots []engine.Snapshot, fresh bool) {
+	for i := range snapshots {
+		snap := &snapshots[i]
+		s.mu.Lock()
+		r := s.agent(snap.ID)
+		s.mu.Unlock()
+		if r.found {
+			continue
+		}
+		r.found, r.fresh = true, fresh
+		lap := s.recall(snap)
+		s.mu.Lock()
+		r.lap = append(lap, r.lap...)
+		s.mu.Unlock()
+	}
+}
+
+// recall returns the transfers in a ring that were consumed.
+func (s *Rings) recall(snap *engine.Snapshot) (lap []tally.Transfer) {
 	if snap.Store || snap.Up == engine.UpNo {
-		return r
+		return nil
 	}
 	events, err := ringbuf.Recall(snap.Path)
 	if err != nil {
-		return r // the engine reports what is wrong with the ring
+		return nil // the engine reports what is wrong with the ring
 	}
 	once := tally.NewAgent(s.shape)
-	once.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { r.lap = append(r.lap, *t) }})
+	once.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { lap = append(lap, *t) }})
 	once.Add(events)
+	return lap
+}
+
+// agent returns the state of an agent. The caller holds the lock.
+func (s *Rings) agent(id string) *watched {
+	r := s.known[id]
+	if r == nil {
+		r = &watched{transfers: transfers{slow: s.cfg.Slow}}
+		s.known[id] = r
+	}
 	return r
 }
 
@@ -209,7 +228,7 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 			s.holders[file] = &diagnose.Consumer{PID: pid, Name: ringfile.Program(filepath.Join(s.cfg.Proc, strconv.Itoa(pid)))}
 		}
 	}
-	next := make(map[string]*ring, len(snapshots))
+	next := make(map[string]*watched, len(snapshots))
 	for i := range snapshots {
 		snap := &snapshots[i]
 		r := s.known[snap.ID]
@@ -217,23 +236,15 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 			r.fresh = false
 			continue
 		}
-		a := newAgent(snap, s.seen[snap.ID])
+		a := newAgent(snap, &r.transfers)
 		s.pods.name(&a, now)
 		identify(&a)
-		if x := s.seen[snap.ID]; x != nil {
-			r.lap = append(r.lap, x.lap...)
-			x.lap, a.Transfers = nil, x.take(now)
-		}
 		r.remember()
 		a.Before, a.Remembered = r.before, r.remembered
 		s.observe(&a, r, now)
+		a.Transfers = r.take(now)
 		a.ID, a.Path = units.Text(a.ID), units.Text(a.Path) // for JSON
 		f.Agents = append(f.Agents, a)
-	}
-	for id := range s.seen {
-		if next[id] == nil {
-			delete(s.seen, id)
-		}
 	}
 	s.known = next
 	slices.SortFunc(f.Agents, func(a, b diagnose.Agent) int { return strings.Compare(a.ID, b.ID) })
@@ -251,14 +262,14 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 
 // observe sets the ring's consumer, and whether the agent runs. The kernel knows only whether any process has
 // the ring open for writing, and the consumer has.
-func (s *Rings) observe(a *diagnose.Agent, r *ring, now time.Time) {
+func (s *Rings) observe(a *diagnose.Agent, r *watched, now time.Time) {
 	if a.Ring == nil {
 		return
 	}
 	if r.framed && a.Events != r.events {
 		r.wrote = now
 	}
-	r.framed, r.events = true, a.Events
+	r.events = a.Events
 	if info, err := os.Lstat(a.Path); err == nil {
 		a.Ring.Consumer = s.holders[files.IDOf(info).Key()]
 	}
@@ -290,12 +301,7 @@ func (s *Rings) err() error {
 func (s *Rings) transferred(a *engine.Agent, t *tally.Transfer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.seen[a.ID]
-	if x == nil {
-		x = &transfers{slow: s.cfg.Slow}
-		s.seen[a.ID] = x
-	}
-	x.add(t)
+	s.agent(a.ID).add(t)
 }
 
 // note keeps a warning for the next frames.

@@ -123,6 +123,17 @@ func TestFramesHaveWhatAgentsWroteInAllLayouts(t *testing.T) {
 	}
 }
 
+// What an agent does after the first frame isn't remembered by its ring, and is in the next frame.
+func TestFirstTransferOfAnIdleAgentIsInAFrame(t *testing.T) {
+	w := newWorld(t)
+	ring := w.ring("a", ringbuf.V4, 64)
+	w.next()
+	push(t, ring, tally.Transmit, 1, 3)
+	if a := w.only(); len(a.Transfers) != 3 || a.Before != 0 || a.Moved[0].Transfers != 3 {
+		t.Errorf("%d transfers, %d before: %+v", len(a.Transfers), a.Before, a)
+	}
+}
+
 func TestSlowTransfersAreAllInFrames(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Slow = &tally.Slow{Duration: 5 * time.Millisecond} })
 	ring := w.ring("a", ringbuf.V4, 1024)
