@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -89,31 +91,42 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 	if f.output.value == "text" {
 		err = f.line(w.out, "TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "WHY", "AGENT")
 	}
-	last := &diagnose.Frame{}
+	if err != nil {
+		return err
+	}
+	return f.follow(ctx, w, source)
+}
+
+// follow prints the slow transfers of frames until the end of the duration, of a recording, or of ctx.
+func (f *slowFlags) follow(ctx context.Context, w world, source fleet.Source) (err error) {
 	var end time.Time
+	var said []string
+	agents := 0
 	for err == nil && (end.IsZero() || time.Now().Before(end)) {
-		frame, err := source.Next(ctx)
-		if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		frame, errFrame := source.Next(ctx)
+		if errors.Is(errFrame, io.EOF) || ctx.Err() != nil {
 			break
 		}
-		if err != nil { // temporary
-			fmt.Fprintln(w.err, err)
-			continue
+		if errFrame != nil {
+			if end.IsZero() { // the first frame
+				return errFrame
+			}
+			frame = &diagnose.Frame{Notes: []string{errFrame.Error()}} // it is temporary
+		} else {
+			agents = len(frame.Agents)
 		}
 		for _, note := range frame.Notes {
-			if !slices.Contains(last.Notes, note) {
+			if !slices.Contains(said, note) {
 				fmt.Fprintln(w.err, units.Printable(note))
 			}
 		}
-		last = frame
-		if err := f.print(w.out, frame); err != nil {
-			return err
-		}
-		if f.duration > 0 && end.IsZero() { // after what was already in the rings
-			end = time.Now().Add(f.duration)
+		said = frame.Notes
+		err = f.print(w.out, frame)
+		if end.IsZero() { // after what was already in the rings
+			end = time.Now().Add(cmp.Or(f.duration, math.MaxInt64))
 		}
 	}
-	fmt.Fprintf(w.err, "Slow transfers printed: %s, of %s\n", units.Count(f.written), plural(len(last.Agents), "agent", "agents"))
+	fmt.Fprintf(w.err, "Slow transfers printed: %s, of %s\n", units.Count(f.written), plural(agents, "agent", "agents"))
 	return err
 }
 

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -168,5 +170,33 @@ func TestSlowFollowsNewAgentsUntilASignal(t *testing.T) {
 	cancel()
 	if code := <-done; code != exitOK {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// failing is a source whose second and third frame fail.
+type failing struct {
+	fleet.Source
+
+	taken int
+}
+
+func (f *failing) Next(context.Context) (*diagnose.Frame, error) {
+	switch f.taken++; f.taken {
+	case 1, 4:
+		return &diagnose.Frame{Agents: make([]diagnose.Agent, 2)}, nil
+	case 2, 3:
+		return nil, errors.New("it hangs")
+	}
+	return nil, io.EOF
+}
+
+func TestSlowReportsAFailureOnceAndContinues(t *testing.T) {
+	var errs strings.Builder
+	must.OK(t, new(slowFlags).follow(t.Context(), world{out: io.Discard, err: &errs}, &failing{}))
+	if diff := cmp.Diff("it hangs\nSlow transfers printed: 0, of 2 agents\n", errs.String()); diff != "" {
+		t.Error(diff)
+	}
+	if err := new(slowFlags).follow(t.Context(), world{out: io.Discard}, &failing{taken: 1}); err == nil {
+		t.Error("without a first frame, there is no error")
 	}
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -88,8 +89,13 @@ func (f *watchFlags) complete(_ *cobra.Command, w world, args []string) (err err
 		f.kubelet, _ = w.env(envKubelet)
 		f.dir = w.env.SetDir()
 	}
-	if f.dir != "" {
+	switch {
+	case f.dir != "":
 		f.kubelet = ""
+	case f.kubelet != "":
+		if f.kubelet, err = filepath.Abs(f.kubelet); err != nil {
+			return err
+		}
 	}
 	if f.runInterval, err = w.env.RunInterval(); err != nil {
 		return err

@@ -86,14 +86,18 @@ func forbidden(path string) string {
 		what, owner, info.Mode(), os.Geteuid())
 }
 
-// Directory returns an error unless path is a directory.
+// Directory returns an error unless path is a directory that this process can read.
 func Directory(k Kind, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return Explain(k, path, err)
-	case !info.IsDir():
+	case !info.IsDir(): // opening it could block
 		return fmt.Errorf("%s: is a file; specify the directory of the rings", units.Printable(path))
 	}
-	return nil
+	dir, err := os.Open(path)
+	if err != nil {
+		return Explain(k, path, err)
+	}
+	return dir.Close()
 }
