@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,9 +32,10 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // required explains the arguments that a command can require.
 var required = map[string]string{
-	"DIR":  "to create rings in; it doesn't default to " + process.EnvDir + ", because real agents may use that directory",
-	"FILE": "of a recording, such as bug.jsonl.zst",
-	"PATH": "of a ring; nixlring ls lists rings",
+	"DIR":        "to create rings in; it doesn't default to " + process.EnvDir + ", because real agents may use that directory",
+	"FILE":       "of a recording, such as bug.jsonl.zst",
+	"PATH":       "of a ring; nixlring ls lists rings",
+	"PATH|AGENT": "of a ring, or the name of an agent; nixlring ls lists rings, and nixlring top agents",
 }
 
 // takes checks the number of arguments, whose names are in the usage line. Those in brackets are optional.
@@ -70,6 +72,23 @@ func exit(w io.Writer, cmd *cobra.Command, started bool, err error) int {
 		complain(w, err)
 		return exitError
 	}
+}
+
+// visible is an output for people. It shows control characters as escape sequences, because errors and warnings contain
+// the names of files, which others choose.
+type visible struct{ io.Writer }
+
+func (v visible) Write(b []byte) (int, error) {
+	var text strings.Builder
+	for _, r := range string(b) {
+		if r == '\n' || strconv.IsPrint(r) {
+			text.WriteRune(r)
+		} else {
+			text.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	_, err := io.WriteString(v.Writer, text.String())
+	return len(b), err
 }
 
 // complain prints an error. Joined errors have several lines; each starts with the name

@@ -134,7 +134,7 @@ func writeList(w io.Writer, list []*ringfile.Entry, now time.Time) error {
 	for _, e := range list {
 		capacity, pending, fill, use := "-", "-", "-", "-"
 		if e.Ring {
-			capacity, pending, fill = strconv.Itoa(e.Capacity), strconv.Itoa(*e.Pending), fmt.Sprintf("%.0f%%", 100**e.Fill)
+			capacity, pending, fill = strconv.Itoa(e.Capacity), strconv.Itoa(*e.Pending), e.Percent()
 		}
 		if e.Layout != "" {
 			use = e.InUse.String()

@@ -36,6 +36,7 @@ type world struct {
 
 // run runs the program and returns its exit code.
 func run(ctx context.Context, w world, args []string) int {
+	w.err = visible{w.err}
 	root, started := newRoot(w), false
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	root.SetArgs(append([]string{}, args...)) // never nil, which means os.Args

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -90,6 +92,16 @@ func TestNamesThatAreNotValidUTF8AreShownByAllCommands(t *testing.T) {
 				t.Errorf("%q: %q isn't in:\n%s", tt.args, want, r.out)
 			}
 		}
+	}
+}
+
+// The name of a file must not control the terminal of an operator.
+func TestErrorsShowControlCharactersAsText(t *testing.T) {
+	dir := t.TempDir()
+	must.OK(t, os.WriteFile(filepath.Join(dir, "a\x1b[31m"), nil, 0o600))
+	r := nixlring(t.Context(), nil, "read", filepath.Join(dir, "a\x1b[31m"))
+	if diff := cmp.Diff("nixlring: open ring "+dir+`/a\x1b[31m: ring not ready: the file is empty, so an agent is creating it, or it is not a NIXL telemetry ring`+"\n", r.err); diff != "" {
+		t.Error(diff)
 	}
 }
 

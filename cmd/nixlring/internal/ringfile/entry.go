@@ -173,6 +173,9 @@ func (r *Report) note(euid int) {
 // full reports whether the file is a full ring.
 func (r *Report) full() bool { return r.Ring && *r.Pending >= r.Capacity-1 }
 
+// Percent returns the fill of a ring, rounded down: only a full ring has 100%.
+func (e *Entry) Percent() string { return fmt.Sprintf("%d%%", 100**e.Pending/(e.Capacity-1)) }
+
 // reason returns the text of an error without the path.
 func reason(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {

@@ -75,7 +75,7 @@ func (t *text) header(r *Report) {
 
 func (t *text) ring(r *Report) {
 	t.line("Layout", "%s, %d bytes per event", r.Layout, r.File.EventSize)
-	t.line("Fill", "%d of %d events (%.0f%%)", *r.Pending, r.Capacity-1, 100**r.Fill)
+	t.line("Fill", "%d of %d events (%s)", *r.Pending, r.Capacity-1, r.Percent())
 }
 
 func (t *text) store(r *Report, now time.Time) {

@@ -294,7 +294,8 @@ func fillCell(r *fleet.Row, _ int) (string, paint) {
 	case r.Fill() == 0:
 		p = dim
 	}
-	return fmt.Sprintf("%.0f%%", 100*r.Fill()), p
+	const exact = 1e-9                                              // 0.29 is 29%
+	return fmt.Sprintf("%.0f%%", math.Floor(100*r.Fill()+exact)), p // rounded down: only a full ring has 100%
 }
 
 func ageCell(r *fleet.Row, _ int) (string, paint) {

@@ -28,7 +28,7 @@ func (m *Model) draw() string {
 	case len(m.rows) == 0:
 		lines = append(lines, m.titles(columns), "")
 		for line := range strings.SplitSeq(strings.TrimSpace(m.empty()), "\n") {
-			lines = append(lines, strings.Split("  "+strings.ReplaceAll(ansi.Wordwrap(line, max(20, m.width-4), ""), "\n", "\n  "), "\n")...)
+			lines = append(lines, strings.Split("  "+strings.ReplaceAll(ansi.Wordwrap(units.Printable(line), max(20, m.width-4), ""), "\n", "\n  "), "\n")...)
 		}
 	default:
 		lines = append(lines, m.titles(columns))
@@ -162,11 +162,11 @@ func (m *Model) selection() string {
 func (m *Model) status() string {
 	switch {
 	case m.typing:
-		return " filter: " + units.Printable(m.filter) + marked.in(" ")
+		return " filter: " + units.Printable(m.filter) + marked.in(" ") + dim.in("  enter keeps it, esc clears it")
 	case len(m.board.Notes()) > 0:
 		return " " + warn.in(units.Printable(m.board.Notes()[0]))
 	}
-	left, right := " top doesn't consume events; nixlring why explains problems", ""
+	left, right := " nixlring why explains problems, nixlring inspect AGENT a ring", ""
 	if m.filter != "" || m.problems {
 		left = " " + m.selection()
 	}
