@@ -7,6 +7,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,11 +87,18 @@ func TestStoresOfContainerAreCollectedAfterItsExit(t *testing.T) {
 		if err != nil || len(c.Snapshots) != 1 {
 			t.Fatalf("%d stores, error %v; want one store", len(c.Snapshots), err)
 		}
+		type store struct {
+			Requests int64
+			Up       drain.Up
+			Pod      string
+			PID      int64
+		}
 		one := c.Snapshots[0]
 		pod, _ := one.Resource.Value(semconv.K8SPodUID)
 		pid, _ := one.Process.Value(semconv.ProcessPID)
-		if got := one.Totals.Requests(0).Sum.Int64(); got != requests || one.Up != up || pod.AsString() != podUID || pid.AsInt64() != 1007 {
-			t.Errorf("%d requests, up %v, want %d and %v: %+v", got, one.Up, requests, up, one.Agent)
+		got := store{one.Totals.Requests(0).Sum.Int64(), one.Up, pod.AsString(), pid.AsInt64()}
+		if d := cmp.Diff(store{requests, up, podUID, 1007}, got); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
 		}
 	}
 	s.Count(storetest.TxRequests, 10)
@@ -131,4 +140,48 @@ func TestLastCollectionCancelsSlowSearch(t *testing.T) {
 	}
 	close(gate)
 	must.OK(t, h.Stop(context.Background()))
+}
+
+// A test of each part of the configuration has the complete errors.
+func TestEveryPartOfTheConfigurationIsChecked(t *testing.T) {
+	kubelet := &discover.Kubelet{Pods: "/pods", Volumes: []string{"*"}}
+	for key, change := range map[string]func(*Config){
+		"":                                 func(c *Config) { c.RunInterval, c.StaleAfter, c.MaxRings = leastRunInterval, minStaleAfter, 1 },
+		"directories: none":                func(c *Config) { c.Directories = nil },
+		"directories: a path is empty":     func(c *Config) { c.Directories = []string{""} },
+		"resource::k8s.pod.uid":            func(c *Config) { c.Directories, c.Kubelet, c.PodUID = nil, kubelet, "uid" },
+		"discovery::processes::interval":   func(c *Config) { c.Processes = &discover.Processes{Interval: 1} },
+		"discovery::kubelet::path":         func(c *Config) { c.Kubelet = &discover.Kubelet{Pods: "pods", Volumes: []string{"*"}} },
+		"identify_by":                      func(c *Config) { c.IdentifyBy = []string{"name"} },
+		"include":                          func(c *Config) { c.Include = []string{""} },
+		"exclude":                          func(c *Config) { c.Exclude = []string{""} },
+		"resource: Prometheus can't carry": func(c *Config) { c.Resource = map[string]string{"job": "a"} },
+		"run_interval":                     func(c *Config) { c.RunInterval = leastRunInterval - 1 },
+		"max_rings":                        func(c *Config) { c.MaxRings = -1 },
+		"stale_after":                      func(c *Config) { c.StaleAfter = minStaleAfter - 1 },
+		"duration: kind":                   func(c *Config) { c.Tally.Duration.Kind = "linear" },
+	} {
+		cfg := Config{Directories: []string{"/rings"}}
+		change(&cfg)
+		_, err := New(cfg)
+		if got := fmt.Sprint(err); key == "" && err != nil || !strings.HasPrefix(got, key) {
+			t.Errorf("error %q, want one of %q", got, key)
+		}
+	}
+}
+
+func TestStateHasAnErrorIfNothingCanBeRead(t *testing.T) {
+	bad := map[string]discover.Refusal{"/b": {Err: errors.New("second")}, "/a": {Err: errors.New("first")}}
+	for want, s := range map[string]State{
+		"<nil>": {Open: 1, Refused: bad},
+		"none of 2 rings can be opened; the first: first": {Refused: bad},
+		"telemetry directory can't be read: no disk":      {Open: 1, Missing: []error{errors.New("no disk")}},
+	} {
+		if got := fmt.Sprint(s.Err()); got != want {
+			t.Errorf("error %q, want %q", got, want)
+		}
+	}
+	if err := (State{}).Err(); err != nil {
+		t.Errorf("error %v without rings", err)
+	}
 }

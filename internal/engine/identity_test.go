@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -67,9 +69,7 @@ func (x *twins) start(n int, name string) (container string) {
 	x.t.Helper()
 	container = strings.Repeat(fmt.Sprint(n), 64)
 	root := x.t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "shm"), 0o750); err != nil {
-		x.t.Fatal(err)
-	}
+	must.OK(x.t, os.Mkdir(filepath.Join(root, "shm"), 0o750))
 	x.roots[container] = root
 	x.machine.Start(processtest.Process{
 		PID: 10 * n, Namespace: fmt.Sprintf("mnt:[%d]", n), Cgroup: processtest.InPod(podUID, container), Root: root,
@@ -85,16 +85,13 @@ func (x *twins) write(container string, events int) {
 	w := x.rings[container]
 	if w == nil {
 		var err error
-		if w, err = ringbuf.Create(filepath.Join(x.roots[container], "shm", "decode"), ringbuf.V4, 64); err != nil {
-			x.t.Fatal(err)
-		}
+		w, err = ringbuf.Create(filepath.Join(x.roots[container], "shm", "decode"), ringbuf.V4, 64)
+		must.OK(x.t, err)
 		x.t.Cleanup(func() { _ = w.Close() })
 		x.rings[container] = w
 	}
 	for range events {
-		if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)); err != nil {
-			x.t.Fatal(err)
-		}
+		must.OK(x.t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
 	}
 	x.written[container] += events
 }
@@ -102,42 +99,27 @@ func (x *twins) write(container string, events int) {
 // run starts a host, calls fn, and stops the host.
 func (x *twins) run(storage checkpoint.Storage, fn func(*Engine)) {
 	x.t.Helper()
-	h, err := New(Config{
-		Processes: &discover.Processes{Proc: x.machine.Proc, Interval: time.Hour},
-	})
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	if err := h.Start(storage); err != nil {
-		x.t.Fatal(err)
-	}
+	h, err := New(Config{Processes: &discover.Processes{Proc: x.machine.Proc, Interval: time.Hour}})
+	must.OK(x.t, err)
+	must.OK(x.t, h.Start(storage))
 	fn(h)
-	if err := h.Stop(context.Background()); err != nil {
-		x.t.Error(err)
-	}
+	must.OK(x.t, h.Stop(context.Background()))
 }
 
 // await waits until the host reports a number of requests by ID.
 func (x *twins) await(h *Engine, want map[string]int) {
 	x.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	must.Eventually(x.t, func() string {
 		h.refreshed.Store(false) // search and walk
 		c, err := h.Collect(x.t.Context(), false)
-		if err != nil {
-			x.t.Fatal(err)
-		}
+		must.OK(x.t, err)
+		h.Delivered(c)
 		got := make(map[string]int)
 		for _, s := range c.Snapshots {
 			got[s.ID] = int(s.Totals.Requests(0).Sum.Int64())
 		}
-		h.Delivered(c)
-		if fmt.Sprint(got) == fmt.Sprint(want) {
-			return
-		}
-		if time.Now().After(deadline) {
-			x.t.Fatalf("requests by agent are %v, want %v", got, want)
-		}
-	}
+		return cmp.Diff(want, got)
+	})
 }
 
 // id returns the identity of the agent in a container of the pod.

@@ -82,23 +82,20 @@ func (a *layerAgent) exit() {
 // before.
 func (a *layerAgent) await(h *Engine, what string, done func(drain.Snapshot) bool) {
 	a.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for range time.Tick(10 * time.Millisecond) {
+	must.Eventually(a.t, func() string {
 		c, err := h.Collect(a.t.Context(), false)
 		must.OK(a.t, err)
 		h.Delivered(c)
 		for _, s := range c.Snapshots {
-			switch {
-			case done(s):
-				return
-			case s.Up == drain.UpNo:
+			if done(s) {
+				return ""
+			}
+			if s.Up == drain.UpNo {
 				a.t.Fatalf("the agent, which is running, is reported as exited (%s)", what)
 			}
 		}
-		if time.Now().After(deadline) {
-			a.t.Fatalf("after a minute, %d agents are reported, but not %s; refused are %v", len(c.Snapshots), what, h.State().Refused)
-		}
-	}
+		return fmt.Sprintf("%d agents are reported, but not %s; refused are %v", len(c.Snapshots), what, h.State().Refused)
+	})
 }
 
 // awaitAll waits until all transfers are reported.
