@@ -61,12 +61,7 @@ func TestGolden(t *testing.T) {
 			file += "_" + c.file
 		}
 		t.Run(file, func(t *testing.T) {
-			got := collectOnce(t, ringtest.Find(t, c.ring), c.change)
-			golden := filepath.Join("testdata", "golden", file+".yaml")
-			if *update {
-				writeGolden(t, golden, got)
-			}
-			compareGolden(t, golden, got)
+			checkGolden(t, file, collectOnce(t, ringtest.Find(t, c.ring), c.change))
 		})
 	}
 }
@@ -92,31 +87,23 @@ func collectOnce(t *testing.T, c ringtest.Case, change func(*Config)) pmetric.Me
 // elsewhere are the attributes that depend on the temporary directory.
 var elsewhere = []string{semconv.ServiceInstanceID, semconv.TelemetryPath}
 
-func writeGolden(t *testing.T, file string, m pmetric.Metrics) {
+// checkGolden compares a batch with a golden file, or rewrites the file.
+func checkGolden(t *testing.T, name string, got pmetric.Metrics) {
 	t.Helper()
-	written := pmetric.NewMetrics()
-	m.CopyTo(written)
-	for _, rm := range written.ResourceMetrics().All() {
-		for _, key := range elsewhere {
-			if v, ok := rm.Resource().Attributes().Get(key); ok {
-				v.SetStr("depends on the directory")
+	file := filepath.Join("testdata", "golden", name+".yaml")
+	if *update {
+		for _, rm := range got.ResourceMetrics().All() {
+			for _, key := range elsewhere {
+				if v, ok := rm.Resource().Attributes().Get(key); ok {
+					v.SetStr("depends on the directory")
+				}
 			}
 		}
+		must.OK(t, golden.WriteMetricsToFile(file, got, golden.SkipMetricTimestampNormalization()))
 	}
-	must.OK(t, golden.WriteMetricsToFile(file, written, golden.SkipMetricTimestampNormalization()))
-}
-
-func compareGolden(t *testing.T, file string, got pmetric.Metrics) {
-	t.Helper()
 	want, err := golden.ReadMetrics(file)
-	if err != nil {
-		t.Fatalf("%v; run the test with -update", err)
-	}
-	err = pmetrictest.CompareMetrics(want, got,
-		pmetrictest.IgnoreResourceAttributeValue(elsewhere[0]),
-		pmetrictest.IgnoreResourceAttributeValue(elsewhere[1]),
-		pmetrictest.IgnoreMetricsOrder(), pmetrictest.IgnoreMetricDataPointsOrder())
-	if err != nil {
-		t.Error(err)
-	}
+	must.OK(t, err)
+	must.OK(t, pmetrictest.CompareMetrics(want, got,
+		pmetrictest.IgnoreResourceAttributeValue(elsewhere[0]), pmetrictest.IgnoreResourceAttributeValue(elsewhere[1]),
+		pmetrictest.IgnoreMetricsOrder(), pmetrictest.IgnoreMetricDataPointsOrder()))
 }

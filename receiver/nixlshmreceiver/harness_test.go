@@ -132,16 +132,14 @@ func (h *harness) create() {
 	if h.batches != nil {
 		next, err := consumer.NewMetrics(h.take)
 		must.OK(h.tb, err)
-		if h.receiver, err = f.CreateMetrics(h.tb.Context(), h.settings, h.cfg, next); err != nil {
-			h.tb.Fatal(err)
-		}
+		h.receiver, err = f.CreateMetrics(h.tb.Context(), h.settings, h.cfg, next)
+		must.OK(h.tb, err)
 	}
 	if h.records != nil {
 		next, err := consumer.NewLogs(h.takeLogs)
 		must.OK(h.tb, err)
-		if h.logs, err = f.CreateLogs(h.tb.Context(), h.settings, h.cfg, next); err != nil {
-			h.tb.Fatal(err)
-		}
+		h.logs, err = f.CreateLogs(h.tb.Context(), h.settings, h.cfg, next)
+		must.OK(h.tb, err)
 	}
 }
 

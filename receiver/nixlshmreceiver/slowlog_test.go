@@ -451,26 +451,37 @@ func TestRejectedLogRecordsAreRetriedUnlessTheyAreInvalid(t *testing.T) {
 	answers := make(chan error, 4)
 	h.consumeLogs = func(context.Context, plog.Logs) error { return <-answers }
 	h.start()
-	logOne := func(bytes uint64) {
-		push(t, w, write(bytes, 2_000_000, 1)...)
+	transfer := func(sizes ...uint64) {
+		for _, size := range sizes {
+			push(t, w, write(size, 2_000_000, 1)...)
+		}
 		h.next()
 	}
-	logOne(1)
+	logs := func(want ...int64) {
+		t.Helper()
+		var got []int64
+		for _, r := range h.awaitLogged(len(want)) {
+			got = append(got, r.Attributes["nixl.transfer.size"].(int64)) //nolint:errcheck,forcetypeassert // or the test panics
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("sizes (-want +got)\n%s", d)
+		}
+	}
+	transfer(1)
+	transfer(2, 3) // wait in the queue, so they are exported together
+	answers <- nil
+	logs(1)
 	answers <- errors.New("backend is down")
 	answers <- errors.New("backend is down")
 	answers <- nil
 	h.log("warn: the next consumer rejected log records, so they are retried", "backend is down")
-	if got := h.awaitLogged(1)[0].Attributes["nixl.transfer.size"]; got != int64(1) {
-		t.Errorf("logged %v", got)
-	}
-	logOne(2)
+	logs(2, 3)
+	transfer(4)
 	answers <- consumererror.NewPermanent(errors.New("invalid record"))
 	h.log("error: the next consumer rejected log records, so they are lost", "invalid record")
-	logOne(3)
+	transfer(5)
 	answers <- nil
-	if got := h.awaitLogged(1)[0].Attributes["nixl.transfer.size"]; got != int64(3) {
-		t.Errorf("logged %v", got)
-	}
+	logs(5)
 }
 
 func TestShutdownEndsRetries(t *testing.T) {

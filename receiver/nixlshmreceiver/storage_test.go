@@ -12,9 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -25,6 +27,8 @@ import (
 type memory struct {
 	component.StartFunc
 	component.ShutdownFunc
+
+	batch, closing func() // called before each of these calls, unless it is nil
 
 	mu     sync.Mutex
 	values map[string][]byte
@@ -70,6 +74,9 @@ func (c *memoryClient) Delete(ctx context.Context, key string) error {
 }
 
 func (c *memoryClient) Batch(_ context.Context, ops ...*storage.Operation) error {
+	if c.batch != nil {
+		c.batch()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken {
@@ -89,33 +96,55 @@ func (c *memoryClient) Batch(_ context.Context, ops ...*storage.Operation) error
 }
 
 func (c *memoryClient) Close(context.Context) error {
+	if c.closing != nil {
+		c.closing()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open--
 	return nil
 }
 
-func TestTotalsAndStartTimesContinueWhenTheCollectorRestarts(t *testing.T) {
+// stored returns a harness whose receiver has a storage extension.
+func stored(t *testing.T, dir string, store component.Component, change ...func(*Config)) *harness {
+	t.Helper()
+	h := newHarness(t, dir, append(change, func(c *Config) { c.StorageID = &memoryID })...)
+	h.settings.ID = component.MustNewIDWithName(h.settings.ID.Type().String(), "stored") // the same in each life
+	h.extensions = map[component.ID]component.Component{memoryID: store}
+	return h
+}
+
+// A backend that adds up all series counts each transfer once.
+func TestTotalsAndStartTimesContinueOverARestartUnlessTheResourceChanges(t *testing.T) {
 	t.Parallel() // it waits for a second in each life
 	dir, store := t.TempDir(), newMemory()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	id := newHarness(t, dir).settings.ID
-	var before *agent
-	for _, want := range []int64{10, 20, 30} {
-		h := newHarness(t, dir, func(c *Config) { c.StorageID = &memoryID })
-		h.settings.ID = id
-		h.extensions = map[component.ID]component.Component{memoryID: store}
-		h.start()
+	w := ring(t, dir, "ring", ringbuf.V4, 64)
+	type stream struct {
+		agent, cluster string
+		start          pcommon.Timestamp
+	}
+	backend := make(map[stream]int64)
+	for _, cluster := range []string{"east", "west", "west"} {
+		h := stored(t, dir, store, func(c *Config) { c.Resource = map[string]string{"k8s.cluster.name": cluster} }).start()
 		push(t, w, write(10, 5, 2)...)
 		drained(t, w.Path()) // its checkpoint is stored
-		a := one(t, h.shutdown())
-		if got := a.int(transmitted); got != want {
-			t.Errorf("%d bytes transmitted, want %d", got, want)
+		for _, rm := range h.shutdown().ResourceMetrics().All() {
+			a := readAgent(t, rm)
+			s := stream{a.resource["nixl.agent.name"], a.resource["k8s.cluster.name"], a.start}
+			if n := a.int(transmitted); n < backend[s] {
+				t.Errorf("%v decreases from %d to %d", s, backend[s], n)
+			} else {
+				backend[s] = n
+			}
 		}
-		if before != nil && a.start != before.start {
-			t.Errorf("points start at %v, earlier ones at %v", a.start, before.start)
-		}
-		before = a
+	}
+	got := make(map[string]int64)
+	for s, n := range backend {
+		got[s.agent+" "+s.cluster] += n
+	}
+	want := map[string]int64{"ring east": 10, "ring west": 20}
+	if d := cmp.Diff(want, got); d != "" || len(backend) != len(want) {
+		t.Errorf("streams are %v; bytes (-want +got)\n%s", backend, d)
 	}
 	if store.open != 0 {
 		t.Errorf("%d clients of the storage extension are open", store.open)
@@ -127,7 +156,7 @@ func TestStartFailsWithoutAStorageExtension(t *testing.T) {
 		`storage: there is no extension "memory": add it to service::extensions`: {},
 		`storage: extension "memory" is not a storage extension`:                 {memoryID: nothing{}},
 	} {
-		h := newHarness(t, t.TempDir(), func(c *Config) { c.StorageID = &memoryID })
+		h := stored(t, t.TempDir(), nil)
 		h.extensions = extensions
 		r, err := newFactory(h.on).CreateMetrics(t.Context(), h.settings, h.cfg, consumertest.NewNop())
 		must.OK(t, err)
@@ -146,63 +175,18 @@ type nothing struct {
 	component.ShutdownFunc
 }
 
-// obstacle is a storage extension that calls a function before each call, if the
-// function isn't nil.
-type obstacle struct {
-	*memory
-	batch, closing func(context.Context)
-}
-
-func (o *obstacle) GetClient(ctx context.Context, kind component.Kind, id component.ID, name string) (storage.Client, error) {
-	client, err := o.memory.GetClient(ctx, kind, id, name)
-	return &obstructed{client, o}, err
-}
-
-type obstructed struct {
-	storage.Client
-	by *obstacle
-}
-
-func (c *obstructed) Batch(ctx context.Context, ops ...*storage.Operation) error {
-	if c.by.batch != nil {
-		c.by.batch(ctx)
-	}
-	return c.Client.Batch(ctx, ops...)
-}
-
-func (c *obstructed) Close(ctx context.Context) error {
-	if c.by.closing != nil {
-		c.by.closing(ctx)
-	}
-	return c.Client.Close(ctx)
-}
-
-// hanging returns a function that blocks until the test ends.
-func hanging(t *testing.T) func(context.Context) {
-	t.Helper()
-	end := make(chan struct{})
-	t.Cleanup(func() { close(end) })
-	return func(context.Context) { <-end }
-}
-
-func stored(t *testing.T, dir string, store component.Component, change ...func(*Config)) *harness {
-	t.Helper()
-	h := newHarness(t, dir, append(change, func(c *Config) { c.StorageID = &memoryID })...)
-	h.extensions = map[component.ID]component.Component{memoryID: store}
-	return h
-}
-
 func TestShutdownExportsAndDoesntWaitForStorageThatHangs(t *testing.T) {
-	for name, hangs := range map[string]func(*obstacle, func(context.Context)){
-		"batch": func(o *obstacle, fn func(context.Context)) { o.batch = fn },
-		"close": func(o *obstacle, fn func(context.Context)) { o.closing = fn },
+	for name, hang := range map[string]func(m *memory, until <-chan struct{}){
+		"batch": func(m *memory, until <-chan struct{}) { m.batch = func() { <-until } },
+		"close": func(m *memory, until <-chan struct{}) { m.closing = func() { <-until } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir := t.TempDir()
 				w := ring(t, dir, "agent", ringbuf.V4, 64)
-				store := &obstacle{memory: newMemory()}
-				hangs(store, hanging(t))
+				store, end := newMemory(), make(chan struct{})
+				defer close(end)
+				hang(store, end)
 				h := stored(t, dir, store).start()
 				push(t, w, write(10, 5, 2)...)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumererror"
@@ -137,8 +136,7 @@ func TestTelemetryCountsFailedCheckpoints(t *testing.T) {
 	t.Parallel() // it waits for a second
 	dir, store := t.TempDir(), newMemory()
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir, func(c *Config) { c.StorageID = &memoryID })
-	h.extensions = map[component.ID]component.Component{memoryID: store}
+	h := stored(t, dir, store)
 	telemetry := h.withTelemetry()
 	h.start()
 	push(t, w, write(1, 1, 1)...)
