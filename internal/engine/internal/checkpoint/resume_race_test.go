@@ -8,60 +8,92 @@ package checkpoint
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// hooked calls before ahead of each access to the ring's memory.
-type hooked struct {
-	plain
-	before func()
+// plain is a ring's file in memory. Something may happen before one of the accesses to it.
+type plain struct {
+	memory []byte
+	now    time.Time
+	left   int    // accesses before that
+	happen func() // nil if nothing happens
 }
 
-func (h *hooked) Guard(fn func()) error {
-	if h.before != nil {
-		h.before()
+func newPlain(capacity int) *plain {
+	return &plain{memory: make([]byte, ringbuf.V4.FileSize(uint64(capacity)))}
+}
+
+func (p *plain) Stat() (ringbuf.FileState, error) {
+	return ringbuf.FileState{Size: int64(len(p.memory))}, nil
+}
+
+// Now advances the time, so that a reader doesn't wait at position 0.
+func (p *plain) Now() time.Time {
+	p.now = p.now.Add(time.Hour)
+	return p.now
+}
+
+func (p *plain) Guard(fn func()) error {
+	if p.left--; p.left < 0 {
+		p.fire()
 	}
-	return h.plain.Guard(fn)
+	fn()
+	return nil
+}
+
+// fire lets it happen, once.
+func (p *plain) fire() {
+	if happen := p.happen; happen != nil {
+		p.happen = nil
+		happen()
+	}
+}
+
+// start starts an agent, which returns a function that writes events of a value.
+func (p *plain) start(t *testing.T, capacity int) (push func(n int, value uint64)) {
+	t.Helper()
+	w, err := ringbuf.NewWriter(p.memory, p, ringbuf.V4, capacity)
+	must.OK(t, err)
+	return func(n int, value uint64) {
+		for range n {
+			must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, value)))
+		}
+	}
+}
+
+func (p *plain) open(t *testing.T) *ringbuf.Reader {
+	t.Helper()
+	r, err := ringbuf.NewReader(p.memory, p, ringbuf.Consume)
+	must.OK(t, err)
+	return r
+}
+
+// resume opens and resumes the ring. Something happens before an access of Resume, or after it.
+func (p *plain) resume(t *testing.T, m *Mark, access int, happen func()) (*ringbuf.Reader, Outcome, error) {
+	t.Helper()
+	r := p.open(t)
+	p.left, p.happen = access, happen
+	outcome, err := m.Resume(r)
+	p.fire()
+	return r, outcome, err
 }
 
 // An agent has restarted while no Collector ran. Before any access of Resume to the ring, it writes
 // as many events as the checkpoint counts from position 0.
 func TestEventsThatARestartedAgentWritesDuringResumeAreNotSkipped(t *testing.T) {
 	for access := range 8 {
-		ring := &hooked{plain: plain{memory: make([]byte, ringbuf.V4.FileSize(8))}}
-		push := func(w *ringbuf.Writer, value uint64) {
-			for range 2 {
-				must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, value)))
-			}
-		}
-		w, err := ringbuf.NewWriter(ring.memory, ring, ringbuf.V4, 8)
-		must.OK(t, err)
-		push(w, 1)
-		r, err := ringbuf.NewReader(ring.memory, ring, ringbuf.Consume)
-		must.OK(t, err)
-		_, err = r.Read(0, func(ringbuf.Batch) {})
+		p := newPlain(8)
+		p.start(t, 8)(2, 1)
+		r := p.open(t)
+		_, err := r.Read(0, func(ringbuf.Batch) {})
 		must.OK(t, err)
 		mark, err := MarkOf(r, 0)
 		must.OK(t, err)
-
-		w, err = ringbuf.NewWriter(ring.memory, ring, ringbuf.V4, 8) // the agent restarts
-		must.OK(t, err)
-		r, err = ringbuf.NewReader(ring.memory, ring, ringbuf.Consume)
-		must.OK(t, err)
-		left := access
-		ring.before = func() {
-			if left--; left == -1 {
-				ring.before = nil
-				push(w, 2)
-			}
-		}
-		outcome, err := mark.Resume(r)
-		if ring.before != nil {
-			ring.before = nil
-			push(w, 2) // after Resume
-		}
+		push := p.start(t, 8) // the agent restarts
+		r, outcome, err := p.resume(t, &mark, access, func() { push(2, 2) })
 		if err == nil && outcome == Finished {
 			err = r.Commit()
 		}
@@ -85,18 +117,11 @@ func TestEventsThatAreWrittenDuringResumeAreNotSkipped(t *testing.T) {
 		{"at the checkpoint's beginning", 6, 1, Restarted},
 	} {
 		for access := 1; access < 8; access++ {
-			ring := &hooked{plain: plain{memory: make([]byte, ringbuf.V4.FileSize(8))}}
-			w, err := ringbuf.NewWriter(ring.memory, ring, ringbuf.V4, 8)
-			must.OK(t, err)
-			r, err := ringbuf.NewReader(ring.memory, ring, ringbuf.Consume)
-			must.OK(t, err)
-			push := func(n int) {
-				for range n {
-					must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)))
-				}
-			}
+			p := newPlain(8)
+			push := p.start(t, 8)
+			r := p.open(t)
 			read := func(n int) {
-				push(n)
+				push(n, 1)
 				_, err := r.Read(0, func(ringbuf.Batch) {})
 				must.OK(t, err)
 			}
@@ -108,23 +133,10 @@ func TestEventsThatAreWrittenDuringResumeAreNotSkipped(t *testing.T) {
 			must.OK(t, r.Commit())
 			read(c.committed)
 			must.OK(t, r.Commit())
-			push(c.pending)
+			push(c.pending, 1)
 
-			r, err = ringbuf.NewReader(ring.memory, ring, ringbuf.Consume)
+			r, outcome, err := p.resume(t, &mark, access, func() { push(1, 1) })
 			must.OK(t, err)
-			left := access
-			ring.before = func() {
-				if left--; left == -1 {
-					ring.before = nil
-					push(1)
-				}
-			}
-			outcome, err := mark.Resume(r)
-			must.OK(t, err)
-			if ring.before != nil {
-				ring.before = nil
-				push(1) // after Resume
-			}
 			pending, err := r.Skip(r.Position())
 			must.OK(t, err)
 			if want := c.pending + 1; outcome != c.want || pending != want {

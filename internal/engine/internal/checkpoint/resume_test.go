@@ -229,17 +229,16 @@ func TestPositionsDecideHowARingIsResumed(t *testing.T) {
 		{8, 0, 5, 0, 4, Restarted, 0, 4},
 		{8, 0, 5, 2, 6, ReadByOther, 5, 1},
 	} {
-		p := &plain{memory: make([]byte, ringbuf.V4.FileSize(uint64(c.capacity)))}
-		_, err := ringbuf.NewWriter(p.memory, p, ringbuf.V4, c.capacity)
-		must.OK(t, err)
+		p := newPlain(c.capacity)
+		p.start(t, c.capacity)
 		binary.LittleEndian.PutUint64(p.memory[0:], c.write)
 		binary.LittleEndian.PutUint64(p.memory[8:], c.read)
-		r, err := ringbuf.NewReader(p.memory, p, ringbuf.Consume)
-		must.OK(t, err)
+		r := p.open(t)
 		m := Mark{Layout: ringbuf.V4, Capacity: uint64(c.capacity), From: c.from, To: c.to}
 		if c.from == 0 {
-			m.Fingerprint, err = r.Fingerprint(c.to)
+			sum, err := r.Fingerprint(c.to)
 			must.OK(t, err)
+			m.Fingerprint = sum
 		}
 		type result struct {
 			Outcome       Outcome
