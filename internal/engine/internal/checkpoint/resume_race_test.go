@@ -81,24 +81,34 @@ func (p *plain) resume(t *testing.T, m *Mark, access int, happen func()) (*ringb
 	return r, outcome, err
 }
 
-// An agent has restarted while no Collector ran. Before any access of Resume to the ring, it writes
-// as many events as the checkpoint counts from position 0.
+// An agent has restarted while no Collector ran, or restarts before any access of Resume to the ring.
+// It then writes as many events as the checkpoint counts from position 0.
 func TestEventsThatARestartedAgentWritesDuringResumeAreNotSkipped(t *testing.T) {
 	for access := range 8 {
-		p := newPlain(8)
-		p.start(t, 8)(2, 1)
-		r := p.open(t)
-		_, err := r.Read(0, func(ringbuf.Batch) {})
-		must.OK(t, err)
-		mark, err := MarkOf(r, 0)
-		must.OK(t, err)
-		push := p.start(t, 8) // the agent restarts
-		r, outcome, err := p.resume(t, &mark, access, func() { push(2, 2) })
-		if err == nil && outcome == Finished {
-			err = r.Commit()
-		}
-		if !errors.Is(err, ringbuf.ErrRestarted) && outcome != Restarted {
-			t.Errorf("before access %d: %v, %v; the restart was not detected", access, outcome, err)
+		for _, before := range []bool{false, true} {
+			p := newPlain(8)
+			push := p.start(t, 8)
+			push(2, 1)
+			r := p.open(t)
+			_, err := r.Read(0, func(ringbuf.Batch) {})
+			must.OK(t, err)
+			mark, err := MarkOf(r, 0)
+			must.OK(t, err)
+			if before {
+				push = p.start(t, 8)
+			}
+			r, outcome, err := p.resume(t, &mark, access, func() {
+				if !before {
+					push = p.start(t, 8)
+				}
+				push(2, 2)
+			})
+			if err == nil && outcome == Finished {
+				err = r.Commit()
+			}
+			if !errors.Is(err, ringbuf.ErrRestarted) && outcome != Restarted {
+				t.Errorf("restarted before %v, writes before access %d: %v, %v; the restart was not detected", before, access, outcome, err)
+			}
 		}
 	}
 }
