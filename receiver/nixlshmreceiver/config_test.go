@@ -185,97 +185,23 @@ func TestUnknownKeysAndWrongTypesAreRejected(t *testing.T) {
 }
 
 func TestErrorsNameKeyAndValueAndSuggestAnother(t *testing.T) {
-	var attributes []string
-	for i := range 65 {
-		attributes = append(attributes, fmt.Sprintf("a%d: b%d", i, i))
-	}
-	many, long := strings.Join(attributes, ", "), strings.Repeat("a", 257)
-	const nobody, noUser = "allowed_uids: an empty list allows nobody: list the agents' user IDs, such as [1000], or remove the key to allow everyone",
-		" is not a user ID: it must be from 0 to 4294967294"
-	for yaml, want := range map[string]string{
-		"allowed_uids: []":                 nobody,
-		"allowed_uids:":                    nobody,                              // a variable that isn't set
-		"allowed_uids: [1000, 4294967296]": "allowed_uids: 4294967296" + noUser, // would be root
-		"allowed_uids: [4294967295]":       "allowed_uids: 4294967295" + noUser,
-		"allowed_uids: [1000, null]":       "allowed_uids: null" + noUser, // a variable that isn't set; would be root
-		"allowed_uids: [1.5]":              "allowed_uids: 1.5" + noUser,
-		"allowed_uids: [-1]":               "allowed_uids: -1" + noUser,
-
-		"max_rings: 0":                                     "max_rings: 0 must be 1 or more",
-		"{mode: observe, storage: a}":                      "storage: mode observe has no positions to store: set mode: consume, or remove storage",
-		"directories: ['']":                                "directories: a path is empty: write a path, such as /run/nixl",
-		"directories: [/run/a, /run/../run/a/]":            "directories: /run/../run/a/ is listed twice",
-		"discovery: true":                                  "discovery: true is not a map: use {processes: {}}, for example",
-		"discovery: {processes: {env_attributes: [RANK]}}": "discovery::processes::env_attributes: [RANK] is not a map: use {RANK: nixl.local_rank}, for example",
-		"resource: [a]":                                    "resource: [a] is not a map: use {k8s.cluster.name: east}, for example",
-		"logs: {slow_transfer: 500ns}":                     "logs: slow_transfer: 500ns is too short: use 0s for no limit, or at least 1µs, such as 1s",
-		"logs: {min_throughput: -1}":                       "logs: min_throughput: -1 is not a throughput: use 0 for no limit, or bytes per second, such as 1e9",
-		"logs: {rate: 0}":                                  "logs: rate: 0 is not a rate: use records per second, more than 0, such as 10",
-
-		"run_interval: 100":       "run_interval: 100ns is too short: use that of the agents, at least 1ms, such as 100ms",
-		"run_interval: 0":         "run_interval: 0s is too short: use that of the agents, at least 1ms, such as 100ms",
-		"run_interval: 100ns":     "run_interval: 100ns is too short: use that of the agents, at least 1ms, such as 100ms",
-		"collection_interval: 0s": "collection_interval: 0s is too short: use at least 1ms, such as 10s",
-		"initial_delay: -1s":      "initial_delay: -1s is negative: use 0s to export at once, or a delay such as 1s",
-		"timeout: -1s":            "timeout: -1s is too short: use 0s for no limit, or at least 1ms, such as 5s",
-		"timeout: 1ns":            "timeout: 1ns is too short: use 0s for no limit, or at least 1ms, such as 5s",
-		"stale_after: 1ns": "stale_after: 1ns is too short: use at least 2s, the interval between two checks of the files; " +
-			"better longer than an agent takes to restart, such as 5m",
-
-		"directories: []": "directories: none: list at least one, such as /run/nixl, or set discovery::processes or discovery::kubelet",
-		"metrics: {nixl.transfer.duration: {enabled: false}}":                                            "metrics::nixl.transfer.duration: set histograms::duration::kind instead: none disables it",
-		"metrics: {nixl.transfer.post.duration: {enabled: false}}":                                       "metrics::nixl.transfer.post.duration: set histograms::duration::kind instead: none disables it",
-		"resource: {host.name: }":                                                                        "resource::host.name: empty: set the environment variable that it comes from, or remove the key",
-		"resource: {k8s.pod.uid: ''}":                                                                    "resource::k8s.pod.uid: empty: set the environment variable that it comes from, or remove the key",
-		"directories: [/run/*]":                                                                          `directories: "/run/*" is a pattern: list each directory, and use include for patterns of files and subdirectories`,
-		"directories: [rel/dir]":                                                                         `directories: "rel/dir" must be an absolute path, such as /run/nixl`,
-		"directories: [~/rings]":                                                                         `directories: "~/rings" must be an absolute path, such as /run/nixl`,
-		"discovery: {processes: {interval: 1ms}}":                                                        "discovery::processes::interval: 1ms is too short: use at least 100ms, such as 5s",
-		`discovery: {processes: {env_attributes: {"A=B": x}}}`:                                           `discovery::processes::env_attributes: "A=B" is not the name of an environment variable`,
-		"discovery: {processes: {env_attributes: {A: ''}}}":                                              "discovery::processes::env_attributes: A has no attribute: name one, such as nixl.local_rank",
-		"discovery: {processes: {env_attributes: {A: host.name}}}":                                       `discovery::processes::env_attributes: A: "host.name": the receiver itself sets an attribute with the Prometheus label host_name: remove it, or use another name`,
-		"discovery: {processes: {env_attributes: {A: le}}}":                                              `discovery::processes::env_attributes: A: Prometheus can't carry the attribute "le" as a label: use another name, such as k8s.cluster.name`,
-		"discovery: {processes: {env_attributes: {A: error.type}}}":                                      `discovery::processes::env_attributes: A: "error.type": the receiver itself sets an attribute with the Prometheus label error_type: remove it, or use another name`,
-		`discovery: {processes: {otel_resource_attributes: ["["]}}`:                                      `discovery::processes::otel_resource_attributes: "[" is not a valid pattern: list keys or patterns, such as service.*`,
-		"discovery: {processes: {env_attributes: {RANK: nixl.local_rank, LOCAL_RANK: nixl.local_rank}}}": "discovery::processes::env_attributes: LOCAL_RANK and RANK both set nixl.local_rank: keep one of them",
-		"discovery: {kubelet: {path: pods}}":                                                             `discovery::kubelet::path: "pods" must be an absolute path, such as /var/lib/kubelet/pods`,
-		"discovery: {kubelet: {volumes: []}}":                                                            `discovery::kubelet::volumes: an empty list selects no volume: use ["*"] or remove the key to select all volumes`,
-		"identify_by: []":                                                                                "identify_by: list at least one of agent, pod, container and rank",
-		"identify_by: [name]":                                                                            `identify_by: "name" must be agent, pod, container or rank`,
-		"resource: {service.instance.id: a}":                                                             `resource: "service.instance.id": the receiver itself sets an attribute with the Prometheus label service_instance_id: remove it, or use another name`,
-		"resource: {error_type: a}":                                                                      `resource: "error_type": the receiver itself sets an attribute with the Prometheus label error_type: remove it, or use another name`,
-		"resource: {agent.name: a}":                                                                      `resource: "agent.name": the receiver itself sets an attribute with the Prometheus label agent_name: remove it, or use another name`,
-		"resource: {otel.scope.name: a}":                                                                 `resource: "otel.scope.name": the receiver itself sets an attribute with the Prometheus label otel_scope_name: remove it, or use another name`,
-		"resource: {job: a}":                                                                             `resource: Prometheus can't carry the attribute "job" as a label: use another name, such as k8s.cluster.name`,
-		"resource: {7.a: b}":                                                                             `resource: Prometheus can't carry the attribute "7.a" as a label: use another name, such as k8s.cluster.name`,
-		"resource: {a.b: c, a_b: d}":                                                                     "resource: a.b and a_b are the same label in Prometheus: keep one of them",
-		`resource: {team: "` + long + `"}`:                                                               `resource: team: the value "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" must be UTF-8 of at most 256 bytes`,
-		"resource: {" + many + "}":                                                                       "resource: 65 attributes with 370 bytes are too many: use at most 64 attributes with 4096 bytes",
-		"{resource: {team: a}, discovery: {processes: {env_attributes: {TEAM: team}}}}":                  "resource: team: TEAM in discovery::processes::env_attributes also sets this attribute: keep one of them",
-
-		"include: []":         `include: an empty list selects no ring: use ["*"] or remove the key to select all rings`,
-		`include: [""]`:       `include: "" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
-		`include: ["/abs/*"]`: `include: "/abs/*" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
-		`exclude: ["../x"]`:   `exclude: "../x" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
-		`exclude: ["pod/"]`:   `exclude: "pod/" matches nothing: patterns match names relative to the directory, such as *, decode-* or pod/**`,
-
-		`include: ["[a"]`: `include: "[a" is not a valid pattern`,
-		"histograms: {size: {bounds: [1024, 512]}}": "histograms: size: bounds must be finite, not negative, and increasing: bound 2 is 512",
-		"histograms: {duration: {kind: linear}}":    `histograms: duration: kind is "linear": use explicit, exponential or none`,
-		"histograms: {size: {kind: exponential, bounds: [1024]}}": "histograms: size: bounds [1024] need kind: explicit, but kind is exponential: " +
-			"remove bounds, or set kind: explicit",
-	} {
-		_, err := parse(t, yaml)
-		if d := cmp.Diff(want, fmt.Sprint(err)); d != "" {
-			t.Errorf("%s: error (-want +got)\n%s", yaml, d)
+	const file = "testdata/config_errors.txt"
+	want, err := os.ReadFile(file)
+	must.OK(t, err)
+	var got strings.Builder
+	for line := range strings.Lines(string(want)) {
+		switch line[0] {
+		case '\t': // an error
+		case '#':
+			got.WriteString(line)
+		default:
+			_, err := parse(t, line)
+			fmt.Fprintf(&got, "%s\t%s\n", line, strings.ReplaceAll(fmt.Sprint(err), "\n", "\n\t"))
 		}
 	}
-}
-
-func TestAllErrorsAreReportedAtOnce(t *testing.T) {
-	const yaml = "{run_interval: 0s, directories: [a], include: [''], exclude: [/b, /c], max_rings: -1, timeout: -1s, stale_after: 1s}"
-	_, err := parse(t, yaml)
-	if lines := strings.Split(fmt.Sprint(err), "\n"); len(lines) != 8 {
-		t.Errorf("%d errors, want 8:\n%v", len(lines), err)
+	if *update {
+		must.OK(t, os.WriteFile(file, []byte(got.String()), 0o600))
+	} else if d := cmp.Diff(string(want), got.String()); d != "" {
+		t.Errorf("%s (-want +got)\n%s", file, d)
 	}
 }
