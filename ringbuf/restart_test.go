@@ -154,7 +154,7 @@ func truncate(tb testing.TB, path string, size int64) {
 // Slots that the next run hasn't overwritten yet are still those that were read. A ring with more
 // slots has them at the same offsets.
 func TestCommitFromZeroFailsIfTheNextRunHasEqualEvents(t *testing.T) {
-	for _, next := range []struct{ slots, events int }{{8, 3}, {16, 6}} {
+	for _, next := range []struct{ slots, events int }{{8, 3}, {8, 4}, {16, 6}} {
 		w := newRing(t, V4, 8)
 		push(t, w, 0, 5)
 		r := open(t, w.Path(), Consume)

@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -440,6 +441,31 @@ func TestShutdownExportsTheLastLogRecord(t *testing.T) {
 			t.Fatalf("%d exports, want 1", len(h.records))
 		}
 		<-h.records
+	}
+	must.OK(t, h.logs.Shutdown(t.Context()))
+}
+
+// Records of two runs of an agent can be in one export.
+func TestLogRecordsHaveTheResourceOfTheirRun(t *testing.T) {
+	h := newHarness(t, t.TempDir()).onlyLogs()
+	h.create()
+	for name, change := range map[string]func(*record){
+		"the same": nil,
+		"ID":       func(r *record) { r.ID = "other" },
+		"path":     func(r *record) { r.Path = "/other" },
+		"layout":   func(r *record) { r.failure.Layout = ringbuf.V1 },
+		"resource": func(r *record) { r.Resource = attribute.NewSet() },
+		"process":  func(r *record) { r.Process = attribute.NewSet() },
+	} {
+		first := record{Agent: discovered().Agent, failure: tally.Error{Type: ringbuf.TypeErrBackend, Layout: ringbuf.V4}}
+		next, want := first, 1
+		if change != nil {
+			change(&next)
+			want = 2
+		}
+		if got := h.own().slow.records.build([]record{first, next}).ResourceLogs().Len(); got != want {
+			t.Errorf("%s: %d resources, want %d", name, got, want)
+		}
 	}
 	must.OK(t, h.logs.Shutdown(t.Context()))
 }

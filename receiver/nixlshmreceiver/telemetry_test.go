@@ -76,9 +76,10 @@ func recorded(tb testing.TB, from *componenttest.Telemetry, name string) (count 
 
 func TestTelemetryCountsRingsByStateAndReason(t *testing.T) {
 	dir := t.TempDir()
-	running, exited := ring(t, dir, "running", ringbuf.V4, 16), ring(t, dir, "exited", ringbuf.V1, 16)
-	push(t, running, write(1, 1, 1)...)
-	push(t, exited, write(1, 1, 1)...)
+	exited := ring(t, dir, "exited", ringbuf.V1, 16)
+	for _, w := range []*ringbuf.Writer{exited, ring(t, dir, "running", ringbuf.V4, 16), ring(t, dir, "another", ringbuf.V4, 16)} {
+		push(t, w, write(1, 1, 1)...)
+	}
 	must.OK(t, exited.Close())
 	ringtest.Make(t, filepath.Join(dir, "newer"), ringtest.NewHeader(99, 16), 1024)
 	broken := ring(t, dir, "broken", ringbuf.V4, 16)
@@ -91,12 +92,12 @@ func TestTelemetryCountsRingsByStateAndReason(t *testing.T) {
 	h := newHarness(t, dir)
 	telemetry := h.withTelemetry()
 	h.start()
-	want := map[string]int64{"open": 1, "stale": 1, "refused/version": 1, "refused/invalid": 1, "refused/locked": 1}
+	want := map[string]int64{"open": 2, "stale": 1, "refused/version": 1, "refused/invalid": 1, "refused/locked": 1}
 	must.EventuallyTrue(t, "rings in the receiver's telemetry", func() bool {
 		h.next()
 		return cmp.Equal(want, sums(t, telemetry, "rings"))
 	})
-	if d := cmp.Diff(map[string]int64{"v1": 1, "v4": 1}, sums(t, telemetry, "agents")); d != "" {
+	if d := cmp.Diff(map[string]int64{"v1": 1, "v4": 2}, sums(t, telemetry, "agents")); d != "" {
 		t.Errorf("agents (-want +got)\n%s", d)
 	}
 	// A ring that is refused is counted before the next collection.

@@ -30,65 +30,33 @@ import (
 // pages, the minimum for any reader of so many rings. kB/ring is the process's own memory for
 // an idle ring, without its mapping.
 func BenchmarkIdleRound(b *testing.B) {
-	eachCrowd(b, func(b *testing.B, n int) {
-		before := resident(b)
-		c := newCrowd(b, n)
-		grown := resident(b) - before
-		pages := make([]uint64, n*pageWords)
-		for at := range pages {
-			pages[at] = 1 // otherwise the kernel maps a shared page of zeros
-		}
-		var sum uint64
-		took, reference := inTurns(b, n, c.round, func() {
-			for at := 0; at < len(pages); at += pageWords {
-				sum += atomic.LoadUint64(&pages[at])
-			}
-		})
-		b.ReportMetric(took, "ns/ring")
-		b.ReportMetric(reference, "load-ns/ring")
-		b.ReportMetric(took/reference, "x-load")
-		b.ReportMetric(float64(grown)/1e3/float64(n), "kB/ring")
-		b.ReportMetric(0, "ns/op")
-		if sum == 0 {
-			b.Error("no page was loaded")
-		}
-	})
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprintf("rings=%d", n), func(b *testing.B) { benchmarkIdleRound(b, n) })
+	}
 }
 
-// busyEvents is the number of events in each ring of a busy round.
-const busyEvents = 40
-
-// BenchmarkBusyRound drains rings with a few transfers each.
-func BenchmarkBusyRound(b *testing.B) {
-	eachCrowd(b, func(b *testing.B, n int) {
-		c := newCrowd(b, n)
-		events := make([]ringbuf.Event, 0, busyEvents)
-		for len(events) < busyEvents {
-			events = append(events, ringbuf.NewEvent(ringbuf.TypeXferPostTime, 12), ringbuf.NewEvent(ringbuf.TypeXferTime, 340),
-				ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<20), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1))
-		}
-		var took []time.Duration
-		for b.Loop() {
-			for _, w := range c.writers {
-				if n, err := w.PushBatch(events); err != nil || n < len(events) {
-					b.Fatalf("pushed %d of %d events: %v", n, len(events), err)
-				}
-			}
-			start := time.Now()
-			c.round()
-			took = append(took, time.Since(start))
-		}
-		ring := median(took) / float64(n)
-		b.ReportMetric(ring, "ns/ring")
-		b.ReportMetric(ring/busyEvents, "ns/event")
-		b.ReportMetric(0, "ns/op")
-	})
-}
-
-func eachCrowd(b *testing.B, run func(b *testing.B, n int)) {
+func benchmarkIdleRound(b *testing.B, n int) {
 	b.Helper()
-	for _, n := range []int{1, 10, 100, 1000, 10000} {
-		b.Run(fmt.Sprintf("rings=%d", n), func(b *testing.B) { run(b, n) })
+	before := resident(b)
+	c := newCrowd(b, n)
+	grown := resident(b) - before
+	pages := make([]uint64, n*pageWords)
+	for at := range pages {
+		pages[at] = 1 // otherwise the kernel maps a shared page of zeros
+	}
+	var sum uint64
+	took, reference := inTurns(b, n, c.round, func() {
+		for at := 0; at < len(pages); at += pageWords {
+			sum += atomic.LoadUint64(&pages[at])
+		}
+	})
+	b.ReportMetric(took, "ns/ring")
+	b.ReportMetric(reference, "load-ns/ring")
+	b.ReportMetric(took/reference, "x-load")
+	b.ReportMetric(float64(grown)/1e3/float64(n), "kB/ring")
+	b.ReportMetric(0, "ns/op")
+	if sum == 0 {
+		b.Error("no page was loaded")
 	}
 }
 
@@ -96,18 +64,13 @@ const pageWords = 4096 / 8
 
 // crowd is an owner of many rings.
 type crowd struct {
-	owner    *owner
-	writers  []*ringbuf.Writer
-	now      time.Time
-	messages []Message
-	answered bool
+	owner *owner
+	now   time.Time
 }
 
-func (c *crowd) save(batch *batch, _ []checkpoint.Op) {
-	c.messages = append(c.messages, saved{batch: batch})
-}
-func (c *crowd) reply(*collect)       { c.answered = true }
-func (c *crowd) report(notice.Notice) {}
+func (*crowd) save(*batch, []checkpoint.Op) {}
+func (*crowd) reply(*collect)               {}
+func (*crowd) report(notice.Notice)         {}
 
 func newCrowd(b *testing.B, n int) *crowd {
 	b.Helper()
@@ -118,8 +81,7 @@ func newCrowd(b *testing.B, n int) *crowd {
 	dir := crowdDir(b, n)
 	var opened []Message
 	for i := range n {
-		w, r := newRing(b, dir, i)
-		c.writers = append(c.writers, w)
+		r := newRing(b, dir, i)
 		opened = append(opened, Opened{Agent: r.agent, Reader: r.reader, From: r})
 	}
 	c.owner.step(c.now, opened) // accesses each page once
@@ -143,7 +105,7 @@ func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader)    {}
 func (ownRing) Retire(_ Agent, _ *ringbuf.Reader)    {}
 func (ownRing) Answer(Agent, *ringbuf.Reader, error) {}
 
-func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
+func newRing(b *testing.B, dir string, i int) ownRing {
 	b.Helper()
 	name := fmt.Sprintf("agent-%05d", i)
 	path := filepath.Join(dir, name)
@@ -155,7 +117,7 @@ func newRing(b *testing.B, dir string, i int) (*ringbuf.Writer, ownRing) {
 		_ = w.Close()
 		_ = r.Close()
 	})
-	return w, ownRing{Agent{ID: path, Name: name, Dir: dir, Path: path}, r}
+	return ownRing{Agent{ID: path, Name: name, Dir: dir, Path: path}, r}
 }
 
 // crowdDir returns an empty directory for n rings, in memory if possible.

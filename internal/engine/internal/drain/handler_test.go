@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -101,4 +102,19 @@ func TestHandlerReceivesWhatIsReadInOrder(t *testing.T) {
 	lines()
 	b.open(ringbuf.Consume) // another file
 	expect("another file", "closed: another file has replaced the ring", "opened agent v4 64")
+
+	// The last events, up to the end of the ring, could be those of a restart.
+	b = newHarness(t)
+	lines = b.handle()
+	b.start(ringbuf.Consume, false)
+	b.push(3)
+	b.step()
+	b.fresh = true
+	b.push(61)
+	b.step(Gone{ID: agentPath, Reader: b.reader})
+	lines()
+	for range 2 * unreadWait / time.Second {
+		b.step()
+	}
+	expect("unread events of an agent that has exited", "closed: agent exited")
 }

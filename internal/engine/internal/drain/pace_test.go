@@ -60,3 +60,17 @@ func TestObserverWaitsAtMostHalfOfTheRunInterval(t *testing.T) {
 		}
 	}
 }
+
+func TestWaitFollowsWhatADrainFinds(t *testing.T) {
+	const wait, longest = 10 * time.Millisecond, 25 * time.Millisecond
+	for events, want := range map[int]time.Duration{0: 2 * wait, 511: 2 * wait, 512: wait, 1024: wait, 1025: wait / 4} {
+		if got := nextWait(wait, events, 4096, longest); got != want {
+			t.Errorf("%d events: %v, want %v", events, got, want)
+		}
+	}
+	for before, want := range map[time.Duration]time.Duration{longest: longest, leastWait: leastWait} {
+		if got := nextWait(before, map[bool]int{true: 4095}[before == leastWait], 4096, longest); got != want {
+			t.Errorf("%v after %v, want %v", got, before, want)
+		}
+	}
+}

@@ -210,3 +210,17 @@ func TestSavesOfManyAgentsWriteEachPageOnce(t *testing.T) {
 		t.Errorf("%d saves have written %d pages, want %d saves and each of 64 pages about once", b.saves, b.pages, agents/maxSlice)
 	}
 }
+
+// The agent can't use their slots yet.
+func TestFillIncludesEventsThatAreNotCommitted(t *testing.T) {
+	b := newHarness(t)
+	b.start(ringbuf.Consume, true)
+	b.hangs = true
+	b.push(1)
+	b.step()
+	b.agent().tally.Snapshot() // the interval in which it was read
+	b.step()
+	if got := b.agent().tally.Utilization(); got != 1.0/63 {
+		t.Errorf("the fill is %v, want 1/63", got)
+	}
+}
