@@ -46,11 +46,10 @@ It finds
   - agents that are far slower than their peers: the agents in the same directory
     or, if agents are discovered, with the same OTEL_SERVICE_NAME, and with
     transfers of a similar size in the same direction. This requires at least four
-    agents with 100 transfers each (20 in a watch of two minutes or more), or three
-    if one has less than 22%% of their speed. Size and load don't matter;
+    agents with 100 transfers each, or three if one has less than 22%% of their
+    speed. Size and load don't matter;
   - agents that hang while their peers continue, or are idle;
-  - agents that restart again and again, and in a long watch those whose registered
-    memory only grows;
+  - agents that restart again and again;
   - agents that spend most of their time posting, and small transfers that wait
     behind large ones;
   - operations that fail, without those that were canceled;

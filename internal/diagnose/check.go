@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -29,7 +28,6 @@ const (
 	isIdle      = "completed no transfer"
 	isUnknown   = "may have exited"
 	isUndecided = "had no consumer that could be found"
-	isForgotten = "registered memory before the watch"
 )
 
 // checks returns what was looked for, and why that doesn't cover all agents, given the findings. A check that wasn't made
@@ -37,9 +35,9 @@ const (
 func (h *history) checks(found []Finding) (list []Check, still string) {
 	last := len(h.at) - 1
 	isUntried := fmt.Sprintf("completed fewer than %d operations", FewErrors)
-	isFew := fmt.Sprintf("completed fewer than %d transfers in %s", fewest(h.windows.Longer), units.Age(h.windows.Longer))
+	isFew := fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(h.windows.Longer))
 	isPeerless := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
-	isPastless := fmt.Sprintf("had no speed %s ago or earlier", units.Age(h.windows.Gap))
+	isPastless := fmt.Sprintf("had fewer than %d past speeds, one per %s until %s ago", h.windows.Steps, units.Age(h.windows.Step), units.Age(h.windows.Gap))
 	stopped := 0
 	known, compared := make(map[string]bool), make(map[*track]bool)
 	for _, f := range found {
@@ -69,7 +67,6 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 		moving += boolean(d.moved[both].Transfers > 0)
 		lacks[isUnknown] += boolean(t.up(last) == Unknown)
 		lacks[isUndecided] += boolean(!t.states[last].Store && h.draining(t, last) == Undecided)
-		lacks[isForgotten] += boolean(t.states[last].Memory == nil)
 		lacks[isUntried] += boolean(d.operations() < FewErrors)
 		lacks[isIdle] += boolean(d.moved[both].Transfers == 0 && !known[t.ID])
 		lacks[isFew] += boolean(len(paces) == 0 && !known[t.ID])
@@ -96,7 +93,10 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	if lacks[isIdle] == running {
 		idle = cmp.Or(none, still)
 	}
-	few := cmp.Or(idle, some(isFew))
+	few, short := cmp.Or(idle, some(isFew)), ""
+	if h.at[last].Sub(h.at[0]) < CrashWindow {
+		short = "watched for less than " + units.Age(CrashWindow)
+	}
 	return []Check{
 		{"speed compared with peers", []Kind{Straggler}, cmp.Or(few, some(isPeerless))},
 		{"speed compared with the past", []Kind{Slower, JobSlower}, cmp.Or(few, some(isPastless))},
@@ -106,15 +106,6 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 		{"small transfers behind large ones", []Kind{SmallBehindLarge}, few},
 		{"lost events", []Kind{EventsLost, RingFull, NearlyFull}, none},
 		{"consumers of rings", []Kind{NoConsumer, EventsTaken}, cmp.Or(none, some(isUndecided))},
-		{"exits and restarts", []Kind{Gone, CrashLoop}, cmp.Or(none, h.early(CrashWindow), some(isUnknown))},
-		{"registered memory", []Kind{MemoryGrows}, cmp.Or(none, h.early(GrowthAfter), some(isForgotten))},
+		{"exits and restarts", []Kind{Gone, CrashLoop}, cmp.Or(none, short, some(isUnknown))},
 	}, still
-}
-
-// early says that the watch is shorter than a check requires.
-func (h *history) early(needs time.Duration) string {
-	if h.at[len(h.at)-1].Sub(h.at[0]) >= needs {
-		return ""
-	}
-	return "watched for less than " + units.Age(needs)
 }

@@ -22,10 +22,9 @@ func Now(frames []*Frame, w Windows) Result {
 	h := newHistory(frames, w)
 	last := len(frames) - 1
 	found := h.findings(last)
-	r := Result{Draining: make(map[string]Draining, len(h.agents))}
+	r := Result{Findings: found, Draining: make(map[string]Draining, len(h.agents))}
 	r.Checks, r.Still = h.checks(found)
-	r.Findings = explain(found, h.undrained(last))
-	Sort(r.Findings)
+	Sort(found)
 	for _, t := range h.agents {
 		r.Draining[t.ID] = h.draining(t, last)
 	}
@@ -62,7 +61,7 @@ func Watched(frames []*Frame, w Windows) (r Result) {
 func (h *history) findings(i int) []Finding {
 	list := h.stragglers(i)
 	list = append(list, h.slowdowns(i, list)...)
-	for _, find := range []func(int) []Finding{h.stalls, h.still, h.postBound, h.smallBehindLarge, h.failing, h.losses, h.gone, h.crashLoops, h.memoryGrows} {
+	for _, find := range []func(int) []Finding{h.stalls, h.still, h.postBound, h.smallBehindLarge, h.failing, h.telemetry, h.gone, h.crashLoops} {
 		list = append(list, find(i)...)
 	}
 	return append(list, h.idlers(i, list)...)

@@ -93,17 +93,3 @@ func TestNothingIsWrongWithHealthyFleets(t *testing.T) {
 		}
 	})
 }
-
-// A NIC isn't slow if nearly all transfers are as fast as those of the peers.
-func TestSomeVerySlowTransfersAreNotASlowLink(t *testing.T) {
-	for _, f := range fleets.Incidents() {
-		tail := f.Name == "a few transfers of an agent take very long"
-		if !tail && !slices.Contains([]string{"an agent at a tenth of the speed", "a slow agent among those with small blocks", "reads of an agent are slow, its writes aren't", "only large reads of a host are slow"}, f.Name) {
-			continue
-		}
-		list := diagnose.Now(f.Frames(), diagnose.Rules()).Findings
-		if len(list) != 1 || strings.Contains(list[0].What, "Some transfers") != tail || strings.Contains(list[0].Next, "NIC") == tail {
-			t.Errorf("%s: %+v", f.Name, list)
-		}
-	}
-}

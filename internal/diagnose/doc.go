@@ -12,7 +12,7 @@
 //
 // The speed of an agent is its mean throughput: the bytes of its transfers divided by the sum of
 // their times. It doesn't depend on the bounds of buckets, and idle time doesn't count. An agent is
-// only compared if it completed at least [MinTransfers] transfers in the window, or [MinSample] in a short one.
+// only compared if it completed at least [MinTransfers] transfers in the window.
 //
 // Small transfers have a lower speed than large ones, without being slow. So agents are compared
 // only with peers: agents of the same job (cluster, namespace and service) with a similar mean
@@ -24,7 +24,7 @@
 // # Order of files
 //
 // frame.go, histogram.go: frames; limits.go: limits and windows; history.go: totals over time; kinds.go: what is found, and
-// what to do about it; finding.go: findings; straggler.go, past.go, stalled.go, transfers.go, telemetry.go, consumer.go,
+// what to do about it; finding.go: findings; straggler.go, past.go, stalled.go, transfers.go, telemetry.go,
 // health.go, process.go: one topic each, with definitions and texts; diagnose.go: all of them, and since when; check.go:
 // what they can't judge.
 package diagnose

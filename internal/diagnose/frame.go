@@ -77,6 +77,15 @@ func (m Moved) minus(n Moved) Moved {
 	return Moved{m.Bytes - n.Bytes, m.Transfers - n.Transfers, m.Seconds - n.Seconds}
 }
 
+// since returns the increases since a state before. Fewer transfers mean that the counters started again at 0. The time of a
+// direction may decrease slightly, because that of all transfers is divided between the directions.
+func (m Moved) since(before Moved) Moved {
+	if m.Transfers < before.Transfers || m.Bytes < before.Bytes {
+		return m
+	}
+	return m.minus(before)
+}
+
 // Ring is the state of an agent's ring.
 type Ring struct {
 	Capacity        int       `json:"capacity"` // slots; a ring holds one event less

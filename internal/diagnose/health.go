@@ -6,7 +6,6 @@ package diagnose
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -86,42 +85,4 @@ func (t *track) lives(from, to int) int {
 		}
 	}
 	return max(exits, starts)
-}
-
-// memoryGrows returns the agents whose registered memory only grows, long after their start.
-func (h *history) memoryGrows(i int) (list []Finding) {
-	for _, t := range h.agents {
-		if !h.full(t, i, GrowthAfter) {
-			continue
-		}
-		first, last, ok := h.growth(t, i)
-		if !ok || last < GrowthTotal*first {
-			continue
-		}
-		f := newFinding(MemoryGrows, []Identity{t.Identity}, "memory grows",
-			fmt.Sprintf("The registered memory of %s only grows: from %s to %s in %s.", t.Identity, size(first), size(last), units.Age(3*GrowthStep)),
-			"no memory was deregistered")
-		f.Ratio = last / first
-		list = append(list, f)
-	}
-	return list
-}
-
-// growth returns an agent's registered memory three steps ago and now, if it grew in each step and never decreased.
-func (h *history) growth(t *track, i int) (first, last float64, ok bool) {
-	from := h.index(i, 3*GrowthStep)
-	for n := from; n <= i; n++ {
-		s := t.states[n]
-		if s == nil || s.Memory == nil || n > from && float64(*s.Memory) < last {
-			return 0, 0, false
-		}
-		last = float64(*s.Memory)
-	}
-	memory := func(ago time.Duration) float64 { return float64(*t.states[h.index(i, ago)].Memory) }
-	for ago := time.Duration(0); ago < 3*GrowthStep; ago += GrowthStep {
-		if memory(ago) <= GrowthEach*memory(ago+GrowthStep) {
-			return 0, 0, false
-		}
-	}
-	return memory(3 * GrowthStep), last, true
 }

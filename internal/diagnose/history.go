@@ -94,8 +94,7 @@ func (t *track) accumulate() {
 
 func (t *totals) add(from, to *Agent) {
 	for d := range from.Moved {
-		a, b := &from.Moved[d], &to.Moved[d]
-		step := Moved{increase(a.Bytes, b.Bytes), increase(a.Transfers, b.Transfers), increase(a.Seconds, b.Seconds)}
+		step := to.Moved[d].since(from.Moved[d])
 		for _, w := range []way{way(d), both} {
 			t.moved[w] = t.moved[w].plus(step)
 		}
@@ -175,8 +174,8 @@ func (p *pace) String() string {
 	return fmt.Sprintf("%s %ss of %s on average, %s each, %s", units.Count(uint64(p.count)), p.way.noun(), size(p.size), units.Duration(p.time), units.Throughput(p.speed))
 }
 
-func (m Moved) pace(w way, least uint64) (pace, bool) {
-	if m.Transfers < least || m.Bytes == 0 || m.Seconds <= 0 {
+func (m Moved) pace(w way) (pace, bool) {
+	if m.Transfers < MinTransfers || m.Bytes == 0 || m.Seconds <= 0 {
 		return pace{}, false
 	}
 	bytes, n := float64(m.Bytes), float64(m.Transfers)
@@ -187,7 +186,7 @@ func (m Moved) pace(w way, least uint64) (pace, bool) {
 func (h *history) pace(t *track, i int, w way) (p pace, ok bool) {
 	for _, window := range []time.Duration{h.windows.Window, h.windows.Longer} {
 		if m := h.during(t, i, window).moved; !ok && t.states[i] != nil {
-			p, ok = m[w].pace(w, fewest(window))
+			p, ok = m[w].pace(w)
 			p.mixed = m[w].Transfers < m[both].Transfers
 			p.load, p.window = float64(m[w].Bytes)/window.Seconds(), window
 		}

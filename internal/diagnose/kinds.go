@@ -24,7 +24,6 @@ const (
 	EventsLost        Kind = "events_lost"        // telemetry is incomplete
 	EventsTaken       Kind = "events_taken"       // another consumer takes events
 	CrashLoop         Kind = "crash_loop"         // an agent restarts again and again
-	MemoryGrows       Kind = "memory_grows"       // an agent registers memory and never deregisters any
 	NearlyFull        Kind = "ring_nearly_full"   // events may be lost soon
 	NoConsumer        Kind = "no_consumer"        // nothing drains a ring
 	NoTelemetry       Kind = "no_telemetry"       // a process uses NIXL without telemetry
@@ -69,7 +68,7 @@ var kinds = []about{
 	},
 	{
 		Straggler, Warning, "It isn't the size of its transfers or its load: only agents with similar sizes are compared, and idle time doesn't count.",
-		checkNIC + "compare them with those of a peer. " + seeSlow,
+		checkNIC + "compare them with those of a peer. If only some of its transfers are slow, look for what they share. " + seeSlow,
 	},
 	{
 		Slower, Warning, "It isn't a change of the size of its transfers, and it doesn't move more bytes per second than before.",
@@ -94,10 +93,6 @@ var kinds = []about{
 		"Stop the other consumer, such as NIXL's telemetry_reader. nixlring inspect RING names it.",
 	},
 	{CrashLoop, Warning, "It isn't a rollout: that restarts an agent once.", checkExit},
-	{
-		MemoryGrows, Warning, "It isn't the start of the agent, which registers its memory then.",
-		"Look for a registration in the application that isn't followed by a deregistration.",
-	},
 	{NearlyFull, Warning, "Nothing is lost yet.", "Set a larger NIXL_TELEMETRY_BUFFER_SIZE for the agent, or shorten the receiver's run_interval."},
 	{NoConsumer, Warning, "Nothing is lost yet.", startCollector},
 	{

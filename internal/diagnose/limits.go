@@ -10,11 +10,10 @@ import (
 
 // Limits that the recording rules and alerts have, too.
 const (
-	MinTransfers = 20  // in a window, for an agent to be judged
-	MinSample    = 100 // in a window shorter than SampleWindow, or remembered by a ring: the mean of a few says little
-	SampleWindow = 2 * time.Minute
-	MinPeers     = 4 // agents in a band, including the agent itself
-	FewPeers     = 3 // likewise, for an agent that is far slower
+	MinTransfers = 100 // for an agent to have a speed: a few very slow transfers change the mean of fewer, by chance
+	Regularly    = 20  // transfers in a short time, for an agent to miss its transfers later
+	MinPeers     = 4   // agents in a band, including the agent itself
+	FewPeers     = 3   // likewise, for an agent that is far slower
 
 	StragglerSpeed = 0.65   // of the median of the peers
 	FarSlower      = 0.22   // of the median of the peers: too slow for an older NIC
@@ -43,10 +42,6 @@ const (
 	FullShare   = 0.8                   // of a ring
 	CrashWindow = 10 * time.Minute      // in which an agent restarts again and again
 	Restarts    = 3                     // in this time
-	GrowthAfter = 25 * time.Minute      // of an agent that has registered its memory
-	GrowthStep  = 3 * time.Minute       // in each of three of them, memory grows
-	GrowthEach  = 1.01                  // by this factor
-	GrowthTotal = 1.05                  // and in all three together by this one
 	JobSilent   = time.Minute           // a job may pause for less
 	StillBusy   = 0.5                   // of the median rate of the past: an agent that was slower before it stopped ran out of work
 	MixedSizes  = 0.1                   // of the mean size, which most transfers are below if sizes are mixed
@@ -60,14 +55,6 @@ const (
 	MostTransfers = 0.8
 	FastTransfers = 0.1
 )
-
-// fewest returns how many transfers an agent must complete in a window to have a speed.
-func fewest(window time.Duration) uint64 {
-	if window < SampleWindow {
-		return MinSample
-	}
-	return MinTransfers
-}
 
 // Windows are the time ranges of a diagnosis.
 type Windows struct {

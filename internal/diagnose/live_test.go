@@ -56,7 +56,7 @@ func TestLiveToolJudgesAgentsWithFewTransfers(t *testing.T) {
 	for second := range 120 {
 		f := &diagnose.Frame{Time: time.Unix(int64(second), 0)}
 		for i, took := range []float64{0.8, 0.8, 3, 0.8} {
-			n := uint64(second / 2)
+			n := uint64(second)
 			f.Agents = append(f.Agents, diagnose.Agent{
 				Identity: diagnose.Identity{ID: string(rune('a' + i)), Name: "storage-" + string(rune('a'+i))}, Up: diagnose.Yes,
 				Moved: [2]diagnose.Moved{{}, {Bytes: n << 29, Transfers: n, Seconds: float64(n) * took}},
@@ -67,39 +67,6 @@ func TestLiveToolJudgesAgentsWithFewTransfers(t *testing.T) {
 	got := found(diagnose.Now(frames, diagnose.Live(10*time.Second, 2*time.Minute)).Findings)
 	if len(got) != 1 || got[0] != (fleets.Want{Kind: diagnose.Straggler, Agent: "storage-c"}) {
 		t.Errorf("found %v", got)
-	}
-}
-
-// The registrations before a watch aren't known, so growth can't be judged. Neither can that of an agent that was absent.
-func TestMemoryGrowsOnlyIfItIsKnown(t *testing.T) {
-	var frames []*diagnose.Frame
-	for minute := range 31 {
-		f := &diagnose.Frame{Time: time.Unix(int64(60*minute), 0)}
-		for i, name := range []string{"absent", "deregisters", "grows", "slows down", "unknown"} {
-			memory := int64(1<<30) * int64(10+minute)
-			a := diagnose.Agent{Identity: diagnose.Identity{ID: name, Name: name}, Up: diagnose.Yes, Memory: &memory}
-			switch {
-			case i == 0 && minute == 25:
-				continue
-			case i == 1 && minute == 27:
-				memory -= 5 << 30
-			case i == 3 && minute > 27:
-				memory = 37 << 30
-			case i == 4:
-				a.Memory = nil
-			}
-			f.Agents = append(f.Agents, a)
-		}
-		frames = append(frames, f)
-	}
-	r := diagnose.Now(frames, diagnose.Live(time.Minute, 30*time.Minute))
-	if got := found(r.Findings); len(got) != 1 || got[0] != (fleets.Want{Kind: diagnose.MemoryGrows, Agent: "grows"}) {
-		t.Errorf("found %v", got)
-	}
-	for _, c := range r.Checks {
-		if want := "1 of 5 agents registered memory before the watch"; c.Name == "registered memory" && c.Reason != want {
-			t.Errorf("not judged: %q, want %q", c.Reason, want)
-		}
 	}
 }
 
@@ -126,7 +93,7 @@ func TestLiveToolComparesWithThePastAfterTwoMinutes(t *testing.T) {
 
 // The mean of a few transfers of different sizes varies by chance, most of all for the worst of many agents.
 func TestFewTransfersInAShortWatchAreNotASpeed(t *testing.T) {
-	for transfers, want := range map[uint64][]fleets.Want{diagnose.MinSample - 1: nil, diagnose.MinSample: {{Kind: diagnose.Straggler, Agent: "c"}}} {
+	for transfers, want := range map[uint64][]fleets.Want{diagnose.MinTransfers - 1: nil, diagnose.MinTransfers: {{Kind: diagnose.Straggler, Agent: "c"}}} {
 		var frames []*diagnose.Frame
 		for second := range 11 {
 			f := &diagnose.Frame{Time: time.Unix(int64(second), 0)}
@@ -169,5 +136,18 @@ func TestAgentWithAFullRingIsNotSaidToHang(t *testing.T) {
 		if diff := cmp.Diff(want, found(diagnose.Now(frames, diagnose.Watch(10*time.Second)).Findings)); diff != "" {
 			t.Errorf("%d peers: %s", peers, diff)
 		}
+	}
+}
+
+// The ring has no times of reads and of writes. They are shares of the time of all transfers, so that of one direction
+// decreases slightly now and then. This isn't a restart, after which all of it would count again.
+func TestSlightlyShorterTimeOfADirectionIsNotARestart(t *testing.T) {
+	frames := watched(4, func(i, second int, a *diagnose.Agent) {
+		if transfers(a, 0, 1000+40*(second/2), 1); i == 1 && second%2 == 1 {
+			a.Moved[0].Seconds -= 1e-9
+		}
+	})
+	if got := found(diagnose.Now(frames, diagnose.Watch(10*time.Second)).Findings); len(got) > 0 {
+		t.Errorf("found %v", got)
 	}
 }

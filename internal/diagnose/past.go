@@ -89,7 +89,7 @@ func (h *history) past(t *track, i int, way way) (past pace, ok bool) {
 	}
 	if len(speeds) < w.Steps {
 		m := t.remembered(way)
-		past, ok = m.pace(way, MinSample)
+		past, ok = m.pace(way)
 		past.load, past.remembered = math.Inf(1), true
 		return past, ok
 	}

@@ -15,7 +15,7 @@ import (
 //
 // NIXL reports completed transfers only, so an agent that hangs reports nothing. It is stalled if it
 // runs, completed no transfer for the time Silent, and transferred regularly until then. Regularly
-// means that it completed at least MinTransfers in each such time of the last hour, and that its rate
+// means that it completed at least Regularly in each such time of the last hour, and that its rate
 // didn't fall below half of the median before it stopped: then it ran out of work.
 //
 // If no other agent of the job transfers, see still. It is critical unless its peers have
@@ -107,15 +107,18 @@ func (h *history) regular(t *track, last int, w way) bool {
 		}
 		counts = append(counts, h.completed(t, n, silent, w))
 	}
-	return now >= StillBusy*median(counts) && slices.Min(counts) >= MinTransfers
+	return now >= StillBusy*median(counts) && slices.Min(counts) >= Regularly
 }
 
 // idlers returns the agents without transfers while most of their peers have many. Those whose ring remembers
 // transfers hang, or have no more work; others may be spare. The ring also shows that an agent has stopped only its
 // reads or only its writes.
 func (h *history) idlers(i int, known []Finding) (list []Finding) {
-	stalled := make(map[string]bool)
+	stalled := make(map[string]bool) // or fails, or its events are taken
 	for _, f := range known {
+		if !slices.Contains([]Kind{Stalled, Failing, SomeFail, EventsTaken}, f.Kind) {
+			continue
+		}
 		for _, a := range f.Agents {
 			stalled[a.ID] = true
 		}
@@ -134,7 +137,7 @@ func (h *history) idlers(i int, known []Finding) (list []Finding) {
 				if w == both {
 					may = t.up(i) == Yes || t.before() > 0
 				}
-				busy += boolean(m[w].Transfers >= MinTransfers)
+				busy += boolean(m[w].Transfers >= Regularly)
 				if m[w].Transfers == 0 && may && !t.hidden(i) && t.lastMove(i, w) < 0 {
 					quiet = append(quiet, t)
 				}
@@ -145,7 +148,7 @@ func (h *history) idlers(i int, known []Finding) (list []Finding) {
 			for _, t := range quiet {
 				switch n := t.before(); {
 				case stalled[t.ID]:
-				case n >= MinTransfers && (w == both || h.missing(t, i, w)):
+				case n >= Regularly && (w == both || h.missing(t, i, w)):
 					f := stall(t, w, i, watched+" or more", fmt.Sprintf("its ring still has %s transfers from before", units.Count(n)), othersActive(busy))
 					f.Severity = Warning
 					list = append(list, f)
@@ -164,7 +167,7 @@ func (h *history) idlers(i int, known []Finding) (list []Finding) {
 // remembers, compared with the other direction.
 func (h *history) missing(t *track, i int, w way) bool {
 	this, other := float64(t.remembered(w).Transfers), float64(t.remembered(reads-w).Transfers)
-	return this >= MinTransfers && other >= MinTransfers && this/other*h.completed(t, i, h.windows.Window, reads-w) >= MinTransfers
+	return this >= Regularly && other >= Regularly && this/other*h.completed(t, i, h.windows.Window, reads-w) >= Regularly
 }
 
 func stall(t *track, w way, i int, quiet string, evidence ...string) Finding {

@@ -84,7 +84,7 @@ func (h *history) bands(i int) [][]peer {
 // Below FarSlower of the median, two peers are enough, FarCompany may be as slow, and the deviation
 // doesn't matter.
 func (h *history) stragglers(i int) (list []Finding) {
-	worst, tail := make(map[*track]map[way]slowness), make(map[*track]bool)
+	worst := make(map[*track]map[way]slowness)
 	for _, peers := range h.bands(i) {
 		usual, slow := slowPeers(peers)
 		for _, p := range slow {
@@ -93,7 +93,7 @@ func (h *history) stragglers(i int) (list []Finding) {
 				worst[p.track] = make(map[way]slowness)
 			}
 			if old, ok := worst[p.track][p.way]; !ok || s.ratio() < old.ratio() {
-				worst[p.track][p.way], tail[p.track] = s, h.onlyTail(p.track, peers, i)
+				worst[p.track][p.way] = s
 			}
 		}
 	}
@@ -104,44 +104,11 @@ func (h *history) stragglers(i int) (list []Finding) {
 				ways = append(ways, s)
 			}
 		}
-		if len(ways) == 0 {
-			continue
+		if len(ways) > 0 {
+			list = append(list, slower(Straggler, t.Identity, ways, "the speed of its peers", "straggler: %s of peers"))
 		}
-		f := slower(Straggler, t.Identity, ways, "the speed of its peers", "straggler: %s of peers")
-		if tail[t] {
-			f.Short = "some very slow transfers"
-			f.What = fmt.Sprintf("Some transfers of %s take very long. On average, it moves data at %s of the speed of its peers.", t.Identity, percent(f.Ratio))
-			f.Evidence = append(f.Evidence, "the median of its transfer times is like that of its peers")
-			f.Not = "It isn't a link or NIC that is always slow: most of its transfers are as fast as those of its peers."
-			f.Next = "Look for what its slow transfers share: a peer, or a time, such as when a link flaps. " + seeSlow
-		}
-		list = append(list, f)
 	}
 	return list
-}
-
-// onlyTail reports whether most transfers of a straggler are as fast as those of its peers, so that some very slow ones
-// make it slow on average. The histograms have no directions, so this isn't known of an agent that reads and writes. Nor
-// is it known if most transfers are far smaller than the mean: on a slow link, small ones are as fast as before.
-func (h *history) onlyTail(t *track, peers []peer, i int) bool {
-	mine := math.NaN()
-	var others []float64
-	for _, p := range peers {
-		from := p.states[h.index(i, h.windows.Window)]
-		if p.mixed || from == nil {
-			continue
-		}
-		switch middle := p.states[i].Times.Since(from.Times).Quantile(0.5); {
-		case math.IsNaN(middle):
-		case p.track == t:
-			if small := p.states[i].Sizes.Since(from.Sizes).Quantile(0.5); small > p.size/SimilarSize {
-				mine = middle
-			}
-		default:
-			others = append(others, middle)
-		}
-	}
-	return mine <= LongerTime*median(others) // never with NaN
 }
 
 // slowPeers returns the median pace of a band, and the stragglers.

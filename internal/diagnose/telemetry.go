@@ -5,35 +5,120 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// losses returns the agents whose telemetry is, or may soon be, incomplete.
-func (h *history) losses(i int) (list []Finding) {
-	var robbed []Identity
-	reads := 0.0
+// Draining is who takes the events of a ring, as an observer sees it.
+type Draining uint8
+
+// The values of [Draining].
+const (
+	Undecided Draining = iota // the ring was empty all the time, or the watch is too short
+	Drained                   // a consumer of this project holds its lock
+	Hanging                   // likewise, but it takes no events
+	Foreign                   // a program that doesn't lock the ring
+	Nobody                    // events stay in the ring
+)
+
+// draining returns who takes events from an agent's ring.
+func (h *history) draining(t *track, i int) Draining {
+	a := t.states[i]
+	if a == nil || a.Ring == nil || a.Ring.ConsumerUnknown {
+		return Undecided
+	}
+	early := h.at[i].Sub(h.at[t.first]) < h.windows.Window/2 // a consumer may still be starting
+	took, locked, left := h.during(t, i, h.windows.Window).taken > 0, a.Ring.Consumer != nil, a.Ring.Peak > 0
+	switch {
+	case locked && (early || took || !left):
+		return Drained
+	case early && !took:
+		return Undecided
+	case locked:
+		return Hanging
+	case took:
+		return Foreign
+	case left:
+		return Nobody
+	default:
+		return Undecided
+	}
+}
+
+// telemetry returns what makes telemetry incomplete, or soon may. Agents whose rings have the same problem of consumers
+// share a finding, which explains why their events are lost.
+func (h *history) telemetry(i int) (list []Finding) {
+	type cause struct {
+		kind Kind
+		name string // of a consumer that hangs
+	}
+	causes := make(map[*track]cause)
+	var agents []*track
 	for _, t := range h.agents {
-		d := h.during(t, i, h.windows.Long)
-		if d.lost > 0 {
+		d, who, c := h.during(t, i, h.windows.Long), h.draining(t, i), cause{kind: NoConsumer}
+		running := t.up(i) != No
+		taken, undrained := d.foreign > 0 || running && who == Foreign, running && (who == Nobody || who == Hanging)
+		switch {
+		case taken:
+			c.kind = EventsTaken
+		case t.hidden(i):
+			c.kind = RingFull
+		}
+		if who == Hanging {
+			c.name = t.states[i].Ring.Consumer.String()
+		}
+		if taken || undrained {
+			agents, causes[t] = append(agents, t), c
+		}
+		switch fill := h.leastFill(t, i); {
+		case undrained:
+		case d.lost > 0:
 			n := units.Count(uint64(d.lost))
 			list = append(list, newFinding(EventsLost, []Identity{t.Identity}, "events lost: "+n,
 				fmt.Sprintf("Telemetry of %s is incomplete: its totals are too low.", t.Identity), "a full ring, dropped events or torn transfers: "+n))
-		}
-		if d.foreign > 0 {
-			robbed, reads = append(robbed, t.Identity), reads+d.foreign
-		}
-		if s := t.states[i]; s != nil && s.Up != No && d.lost == 0 && h.leastFill(t, i) > FullShare {
-			f := newFinding(NearlyFull, []Identity{t.Identity}, "ring "+percent(s.Fill())+" full",
-				fmt.Sprintf("The ring of %s is %s full. A slightly larger burst loses events.", t.Identity, percent(s.Fill())))
-			f.Ratio = s.Fill()
+		case running && fill > FullShare:
+			f := newFinding(NearlyFull, []Identity{t.Identity}, "ring "+percent(fill)+" full",
+				fmt.Sprintf("The ring of %s fills to at least %s, again and again. A slightly larger burst loses events.", t.Identity, percent(fill)))
+			f.Ratio = fill
 			list = append(list, f)
 		}
 	}
-	if len(robbed) > 0 {
-		list = append(list, taken(robbed, fmt.Sprintf("times that events were gone: %s", units.Count(uint64(reads)))))
+	for _, group := range grouped(agents, func(t *track) cause { return causes[t] }) {
+		list = append(list, h.undrained(group, i, causes[group[0]].kind, causes[group[0]].name))
 	}
 	return list
+}
+
+// undrained returns the finding about rings with a problem of consumers.
+func (h *history) undrained(group []*track, i int, kind Kind, name string) Finding {
+	all, reads, soon := identities(group), 0.0, math.Inf(1) // seconds until a ring is full
+	for _, t := range group {
+		reads += h.during(t, i, h.windows.Long).foreign
+		if r := t.states[i]; r != nil && r.Ring != nil {
+			soon = min(soon, float64(r.Ring.Capacity-1-r.Ring.Peak)*h.windows.Window.Seconds()/h.during(t, i, h.windows.Window).events)
+		}
+	}
+	what := fmt.Sprintf("No process takes the events of %s.", such(all))
+	if name != "" {
+		what = fmt.Sprintf("The consumer of %s takes no events: %s holds the lock.", such(all), name)
+	}
+	limit := time.Duration(math.MaxInt64).Seconds()
+	switch {
+	case kind == EventsTaken:
+		f := newFinding(EventsTaken, all, "events taken", fmt.Sprintf("Another process consumes the telemetry of %s.", such(all)))
+		if reads > 0 {
+			f.Evidence = append(f.Evidence, "times that events were gone: "+units.Count(uint64(reads)))
+		}
+		return f
+	case kind == RingFull:
+		return newFinding(RingFull, all, "ring full, unread", what+" Full rings lose all further events.", "nothing changes in a full ring, so what the agent does isn't visible")
+	case soon < limit:
+		full := "full in " + units.Age(time.Duration(soon*float64(time.Second)))
+		return newFinding(NoConsumer, all, "unread, "+full, what, "at the current rate, the first ring is "+full)
+	}
+	return newFinding(NoConsumer, all, "unread", what)
 }
 
 // leastFill returns the lowest fill of an agent's ring in the long window.
@@ -45,10 +130,6 @@ func (h *history) leastFill(t *track, i int) float64 {
 		}
 	}
 	return least
-}
-
-func taken(agents []Identity, evidence ...string) Finding {
-	return newFinding(EventsTaken, agents, "events taken", fmt.Sprintf("Another process consumes the telemetry of %s.", such(agents)), evidence...)
 }
 
 // such names an agent, or one of several.

@@ -14,7 +14,7 @@ import (
 
 // Healthy returns fleets without a problem.
 func Healthy() []Fleet {
-	list := slices.Concat(mixed(), changing(), loaded(), everyday(), nights())
+	list := slices.Concat(mixed(), changing(), loaded(), everyday(), nights(), weekends())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found + 5*time.Minute
@@ -348,6 +348,71 @@ func nights() []Fleet {
 				l.Rate *= 5
 			}
 			return State{Loads: []Load{l}}
+		})},
+	}
+}
+
+// weekends returns more of them.
+func weekends() []Fleet {
+	fine := always(usual())
+	large, small := at(16*mib, 45*gb, 1), at(512*kib, 30*gb, 1)
+	return []Fleet{
+		{Name: "a job that is scaled to zero and back three times", Length: 2 * time.Hour, Members: members("decode", 4, func(int) func(time.Duration) State {
+			return func(t time.Duration) State {
+				switch in := (t - Begin) % (20 * time.Minute); {
+				case t < Begin || t >= Begin+time.Hour || in >= 12*time.Minute:
+					return fine(t)
+				case in < 30*time.Second:
+					return State{Up: diagnose.No}
+				case in == 12*time.Minute-Every:
+					return State{Absent: true, Restart: true}
+				}
+				return State{Absent: true}
+			}
+		})},
+		{Name: "a rolling restart, one agent per minute", Length: 70 * time.Minute, Members: members("decode", 12, func(i int) func(time.Duration) State {
+			begin := Begin + time.Duration(i)*time.Minute
+			return with(fine, func(t time.Duration, s *State) {
+				if during(t, begin, 30*time.Second) {
+					*s = State{Up: diagnose.No}
+				}
+				s.Restarted = t == begin+30*time.Second
+			})
+		})},
+		{Name: "a restart of all pods that takes four minutes", Length: 70 * time.Minute, Requests: 3, Members: same("decode", 4, func(t time.Duration) State {
+			switch {
+			case during(t, Begin, 30*time.Second):
+				return State{Up: diagnose.No}
+			case during(t, Begin, 4*time.Minute):
+				return State{Restart: t == Begin+30*time.Second}
+			}
+			return fine(t)
+		})},
+		{Name: "a nightly batch with ten times the load", Length: 2 * time.Hour, Members: same("decode", 6, func(t time.Duration) State {
+			l := usual()
+			if during(t, Begin, 40*time.Minute) {
+				l = slowed(l, 4)
+				l.Rate *= 10
+			}
+			return State{Loads: []Load{l}}
+		})},
+		{Name: "a big and a small model whose shares change", Length: 2 * time.Hour, Members: members("decode", 6, func(i int) func(time.Duration) State {
+			return func(t time.Duration) State {
+				share := 0.5 + 0.4*math.Sin(2*math.Pi*(t.Hours()*2+float64(i)/6))
+				l, s := large, small
+				l.Rate, s.Rate = 20*share, 200*(1-share)
+				return State{Loads: []Load{l, s}}
+			}
+		})},
+		{Name: "a Collector restarts while the load doubles", Members: members("decode", 6, func(i int) func(time.Duration) State {
+			return func(t time.Duration) State {
+				l := usual()
+				if t >= Begin-time.Minute {
+					l = slowed(l, 1.4)
+					l.Rate *= 2
+				}
+				return State{Loads: []Load{l}, Absent: i%2 == 1 && during(t, Begin, 45*time.Second), Restart: i%2 == 1 && t == Begin+45*time.Second}
+			}
 		})},
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // Incidents returns fleets with a problem that begins at Begin and must be found by Found.
 func Incidents() []Fleet {
-	list := slices.Concat(slow(), stalled(), failing(), changed(), telemetry(), untuned(), mornings())
+	list := slices.Concat(slow(), stalled(), failing(), changed(), telemetry(), untuned(), mornings(), evenings())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found
@@ -275,6 +275,11 @@ func telemetry() []Fleet {
 			Members: some(8, []int{1, 3, 5, 7}, fine, absent),
 		},
 		{
+			Name: "nothing arrives anymore", Critical: true,
+			Alerts:  []Alert{{"NIXLNoData", "service_name", ""}, {"NIXLCollectorGone", "host_name", "node-0"}, {"NIXLCollectorGone", "host_name", "node-1"}},
+			Members: some(4, nil, absent, nil),
+		},
+		{
 			Name: "a Collector without storage in a crash loop", Alerts: []Alert{{"NIXLCollectorCrashLoop", "host_name", "node-1"}},
 			Members: some(8, []int{1, 3, 5, 7}, fine, change(func(t time.Duration, s *State) {
 				s.Restart = t%(90*time.Second) == 0
@@ -409,7 +414,8 @@ func mornings() []Fleet {
 			}), then(fine, func(t time.Duration) State { return State{Loads: []Load{slowed(usual(), 20)}, Restart: t == Begin} })),
 		},
 		{
-			Name: "new pods never transfer", Length: Found + 5*time.Minute, Want: []Want{{diagnose.JobStalled, ""}},
+			Name: "new pods never transfer", Length: Found + 5*time.Minute, Within: 15 * time.Minute, Requests: 3,
+			Want: []Want{{diagnose.JobStalled, ""}}, Alerts: decode("NIXLJobStalled"), Critical: true,
 			Members: func() []Member {
 				list := rollout(3, Begin, usual)
 				for i := range list {
@@ -419,6 +425,64 @@ func mornings() []Fleet {
 				}
 				return append(list, same("frontend", 3, fine)...)
 			}(),
+		},
+	}
+}
+
+// evenings returns more of them.
+func evenings() []Fleet {
+	fine := always(usual())
+	both := always(usual(), reads(usual()))
+	onPairs := func(list []Member) []Member {
+		for i := range list {
+			list[i].Host = fmt.Sprintf("node-%d", i/2)
+		}
+		return list
+	}
+	large, small := at(16*mib, 45*gb, 20), at(512*kib, 35*gb, 150)
+	busier := usual()
+	busier.Rate *= 1.5
+	return []Fleet{
+		{
+			Name: "a NIC at half speed, but only for writes", Want: wants(diagnose.Straggler, "decode-2", "decode-3"), Alerts: agents("NIXLStraggler", 2, 3),
+			Members: onPairs(some(8, []int{2, 3}, both, then(both, always(slowed(usual(), 2), reads(usual()))))),
+		},
+		{
+			Name: "two of sixteen agents hang", Want: wants(diagnose.Stalled, "decode-4", "decode-11"), Alerts: agents("NIXLAgentStalled", 4, 11), Critical: true,
+			Members: some(16, []int{4, 11}, fine, then(fine, always())),
+		},
+		{
+			Name: "a canary with little load at a fifth of the speed", Want: wants(diagnose.Straggler, "decode-7"), Alerts: agents("NIXLStraggler", 7),
+			Members: some(8, []int{7}, fine, func(t time.Duration) State {
+				return State{Absent: t < Begin, Loads: []Load{slowed(at(4*mib, 45*gb, 3), 5)}}
+			}),
+		},
+		{
+			Name: "one of two models in a job becomes slow", Want: wants(diagnose.Slower, "decode-0", "decode-2", "decode-4", "decode-6"), Alerts: agents("NIXLAgentSlower", 0, 2, 4, 6),
+			Members: some(8, []int{0, 2, 4, 6}, always(small), then(always(large), always(slowed(large, 3)))),
+		},
+		{
+			Name: "an agent hangs while its Collector restarts", Want: wants(diagnose.Stalled, "decode-3"), Alerts: agents("NIXLAgentStalled", 3), Critical: true,
+			Members: members("decode", 6, func(i int) func(time.Duration) State {
+				return func(t time.Duration) State {
+					s := fine(t)
+					if i == 3 && t >= Begin {
+						s.Loads = nil
+					}
+					if i%2 == 1 {
+						s.Absent, s.Restart = during(t, Begin, 45*time.Second), t == Begin+45*time.Second
+					}
+					return s
+				}
+			}),
+		},
+		{
+			Name: "an agent restarts, and its load stays with its peers", Want: wants(diagnose.Stalled, "decode-0"), Alerts: agents("NIXLAgentStalled", 0),
+			Members: some(3, []int{0}, later(busier), then(fine, func(t time.Duration) State { return State{Restarted: t == Begin} })),
+		},
+		{
+			Name: "posting takes ten times as long on one host", Want: append(wants(diagnose.Straggler, "decode-2", "decode-3"), wants(diagnose.PostBound, "decode-2", "decode-3")...), Alerts: agents("NIXLStraggler", 2, 3),
+			Members: onPairs(some(8, []int{2, 3}, fine, later(Load{Size: 4 * mib, Time: 350 * time.Microsecond, Post: 250 * time.Microsecond, Rate: 30}))),
 		},
 	}
 }
