@@ -71,13 +71,11 @@ const (
 // Types is the number of types that the newest layout knows.
 const Types = int(TypeEventsDropped) + 1
 
-type typeInfo struct {
+var typeTable = [Types]struct {
 	name     string   // nixlEnumStrings::telemetryEventTypeStr
 	legacy   string   // name in layout V1; empty if it is the same
 	category Category // category in layout V2
-}
-
-var typeTable = [Types]typeInfo{
+}{
 	TypeTxBytes:             {"agent_tx_bytes", "", CategoryTransfer},
 	TypeRxBytes:             {"agent_rx_bytes", "", CategoryTransfer},
 	TypeTxRequests:          {"agent_tx_requests_num", "", CategoryTransfer},

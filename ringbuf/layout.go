@@ -37,12 +37,10 @@ const (
 	offMask            = 32
 )
 
-type layoutInfo struct {
+var layouts = [...]struct {
 	name      string
 	eventSize int // sizeof(nixlTelemetryEvent) of that release
-}
-
-var layouts = [...]layoutInfo{
+}{
 	V1: {"v1", 56},
 	V2: {"v2", 16},
 	V3: {"v3", 16},

@@ -91,13 +91,6 @@ func statFile(f *os.File) (s FileState, err error) {
 // Now implements Backing.
 func (m *mapping) Now() time.Time { return time.Now() }
 
-// memoryFault is the panic that the runtime raises for a bad address when
-// debug.SetPanicOnFault is on.
-type memoryFault interface {
-	runtime.Error
-	Addr() uintptr
-}
-
 // Guard implements Backing.
 func (m *mapping) Guard(fn func()) (err error) {
 	defer m.recovered(debug.SetPanicOnFault(true), &err)
@@ -108,7 +101,11 @@ func (m *mapping) Guard(fn func()) (err error) {
 func (m *mapping) recovered(old bool, err *error) {
 	debug.SetPanicOnFault(old)
 	if v := recover(); v != nil {
-		if _, ok := v.(memoryFault); !ok {
+		// The panic for a bad address when debug.SetPanicOnFault is on.
+		if _, ok := v.(interface {
+			runtime.Error
+			Addr() uintptr
+		}); !ok {
 			panic(v)
 		}
 		*err = m.faulted()

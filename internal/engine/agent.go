@@ -13,12 +13,8 @@ import (
 type (
 	// Agent identifies an agent, and what is known about it.
 	Agent = drain.Agent
-	// Holder is the container, the pod or the directory that holds an agent's ring.
-	Holder = drain.Holder
 	// Snapshot is a copy of the totals of an agent.
 	Snapshot = drain.Snapshot
-	// Collection has a snapshot of each agent.
-	Collection = drain.Collection
 	// Up is whether an agent is running.
 	Up = drain.Up
 	// Handler receives what is read from rings.
@@ -38,8 +34,6 @@ type (
 	Processes = discover.Processes
 	// Kubelet finds the emptyDir volumes of pods.
 	Kubelet = discover.Kubelet
-	// IdentifyBy lists the parts of the identity of agents in pods and containers.
-	IdentifyBy = discover.IdentifyBy
 )
 
 // Defaults of how agents are found.
@@ -56,7 +50,7 @@ type (
 	Op = checkpoint.Op
 )
 
-// Defaults of an empty [IdentifyBy], and of the attributes that
+// Defaults of an empty [discover.IdentifyBy], and of the attributes that
 // [Processes] take from agents.
 var (
 	DefaultIdentifyBy = discover.DefaultIdentifyBy

@@ -14,20 +14,18 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// Defaults of a [Config]. The run interval is NIXL's own.
+// Defaults of a [Config].
 const (
-	DefaultRunInterval = 100 * time.Millisecond
-	DefaultMaxRings    = 4096
-	DefaultStaleAfter  = 5 * time.Minute
+	DefaultMaxRings   = 4096
+	DefaultStaleAfter = 5 * time.Minute
 )
 
-const (
-	leastRunInterval = time.Millisecond
-	minStaleAfter    = discover.ProbeInterval
-)
+// LeastInterval is the shortest interval that makes sense.
+const LeastInterval = time.Millisecond
 
 // Config configures a [Engine]. At least one of Directories, Processes and Kubelet must
 // be set.
@@ -86,16 +84,16 @@ func (c *Config) Check() error {
 		errs = append(errs, k.Check())
 	}
 	errs = append(errs, c.IdentifyBy.Check(), discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude), c.Resource.Check(env))
-	if c.RunInterval < leastRunInterval {
+	if c.RunInterval < LeastInterval {
 		errs = append(errs, fmt.Errorf("run_interval: %v is too short: use that of the agents, at least %v, such as %v",
-			c.RunInterval, leastRunInterval, DefaultRunInterval))
+			c.RunInterval, LeastInterval, process.DefaultRunInterval))
 	}
 	if c.MaxRings < 1 {
 		errs = append(errs, fmt.Errorf("max_rings: %d must be 1 or more", c.MaxRings))
 	}
-	if c.StaleAfter < minStaleAfter {
+	if c.StaleAfter < discover.ProbeInterval {
 		errs = append(errs, fmt.Errorf("stale_after: %v is too short: use at least %v, the interval between two checks of the files; "+
-			"better longer than an agent takes to restart, such as 5m", c.StaleAfter, minStaleAfter))
+			"better longer than an agent takes to restart, such as 5m", c.StaleAfter, discover.ProbeInterval))
 	}
 	return errors.Join(errs...)
 }
@@ -120,7 +118,7 @@ func (c Config) withDefaults() Config {
 	if len(c.IdentifyBy) == 0 {
 		c.IdentifyBy = DefaultIdentifyBy
 	}
-	c.RunInterval = cmp.Or(c.RunInterval, DefaultRunInterval)
+	c.RunInterval = cmp.Or(c.RunInterval, process.DefaultRunInterval)
 	c.MaxRings = cmp.Or(c.MaxRings, DefaultMaxRings)
 	c.StaleAfter = cmp.Or(c.StaleAfter, DefaultStaleAfter)
 	if c.Report == nil {

@@ -146,7 +146,7 @@ func TestLastCollectionCancelsSlowSearch(t *testing.T) {
 func TestEveryPartOfTheConfigurationIsChecked(t *testing.T) {
 	kubelet := &discover.Kubelet{Pods: "/pods", Volumes: []string{"*"}}
 	for key, change := range map[string]func(*Config){
-		"":                                 func(c *Config) { c.RunInterval, c.StaleAfter, c.MaxRings = leastRunInterval, minStaleAfter, 1 },
+		"":                                 func(c *Config) { c.RunInterval, c.StaleAfter, c.MaxRings = LeastInterval, discover.ProbeInterval, 1 },
 		"directories: none":                func(c *Config) { c.Directories = nil },
 		"directories: a path is empty":     func(c *Config) { c.Directories = []string{""} },
 		"resource::k8s.pod.uid":            func(c *Config) { c.Directories, c.Kubelet, c.PodUID = nil, kubelet, "uid" },
@@ -156,9 +156,9 @@ func TestEveryPartOfTheConfigurationIsChecked(t *testing.T) {
 		"include":                          func(c *Config) { c.Include = []string{""} },
 		"exclude":                          func(c *Config) { c.Exclude = []string{""} },
 		"resource: Prometheus can't carry": func(c *Config) { c.Resource = map[string]string{"job": "a"} },
-		"run_interval":                     func(c *Config) { c.RunInterval = leastRunInterval - 1 },
+		"run_interval":                     func(c *Config) { c.RunInterval = LeastInterval - 1 },
 		"max_rings":                        func(c *Config) { c.MaxRings = -1 },
-		"stale_after":                      func(c *Config) { c.StaleAfter = minStaleAfter - 1 },
+		"stale_after":                      func(c *Config) { c.StaleAfter = discover.ProbeInterval - 1 },
 		"duration: kind":                   func(c *Config) { c.Tally.Duration.Kind = "linear" },
 	} {
 		cfg := Config{Directories: []string{"/rings"}}

@@ -147,7 +147,7 @@ func infoOf(st *unix.Stat_t) Info {
 
 // OpenFile opens a regular file in the directory, and nothing else. flag is os.O_RDONLY or
 // os.O_RDWR. If there are owners, the file must belong to one of them. The error wraps
-// [fs.ErrNotExist] or [ErrNotRegular], or is a [PermissionError] or an [OwnerError].
+// [fs.ErrNotExist] or [ErrNotRegular], [ErrOwner], or is a [PermissionError].
 func (f *Dir) OpenFile(name string, flag int, owners ...uint32) (*os.File, error) {
 	return open(int(f.file.Fd()), name, filepath.Join(f.file.Name(), name), flag, owners)
 }
@@ -210,7 +210,7 @@ func regular(fd int, path string, owners []uint32) (*os.File, error) {
 		err = checkRegular(&st)
 	}
 	if err == nil && len(owners) > 0 && !slices.Contains(owners, st.Uid) {
-		err = &OwnerError{Owner: st.Uid}
+		err = fmt.Errorf("the file belongs to uid %d, which %w", st.Uid, ErrOwner)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -24,6 +24,8 @@ var (
 	// ErrFileSystem reports a file system where reading a page can block forever, or can
 	// allocate memory without limit.
 	ErrFileSystem = errors.New("unsupported file system")
+	// ErrOwner reports a file whose owner is not among those that are allowed.
+	ErrOwner = fmt.Errorf("is not allowed (%w)", fs.ErrPermission)
 )
 
 // ID identifies a file, even if another file later gets the same path.
@@ -80,13 +82,3 @@ func (e *PermissionError) Error() string {
 
 // Is reports whether target is [fs.ErrPermission].
 func (e *PermissionError) Is(target error) bool { return target == fs.ErrPermission }
-
-// OwnerError reports a file whose owner is not among those that are allowed.
-type OwnerError struct{ Owner uint32 }
-
-func (e *OwnerError) Error() string {
-	return fmt.Sprintf("the file belongs to uid %d, which is not allowed", e.Owner)
-}
-
-// Is reports whether target is [fs.ErrPermission].
-func (e *OwnerError) Is(target error) bool { return target == fs.ErrPermission }

@@ -30,10 +30,11 @@ const (
 
 // Defaults of the variables.
 const (
-	defaultDir         = "/tmp" // before NIXL 0.9.0; later releases have no default
-	defaultBufferSize  = 4096
-	defaultRunInterval = 100 * time.Millisecond
-	defaultExporter    = "BUFFER" // writes a ring
+	DefaultRunInterval = 100 * time.Millisecond
+
+	defaultDir        = "/tmp" // before NIXL 0.9.0; later releases have no default
+	defaultBufferSize = 4096
+	defaultExporter   = "BUFFER" // writes a ring
 )
 
 // Env looks up the environment variables of agents, like os.LookupEnv, so that a program in the
@@ -75,12 +76,12 @@ func (e Env) BufferSize() (int, error) {
 func (e Env) RunInterval() (time.Duration, error) {
 	v, ok := e.get(EnvRunInterval)
 	if !ok {
-		return defaultRunInterval, nil
+		return DefaultRunInterval, nil
 	}
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	ms, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || ms < 1 || ms > most {
-		return 0, fmt.Errorf("%s=%s: set whole milliseconds, for example %d", EnvRunInterval, v, defaultRunInterval.Milliseconds())
+		return 0, fmt.Errorf("%s=%s: set whole milliseconds, for example %d", EnvRunInterval, v, DefaultRunInterval.Milliseconds())
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }

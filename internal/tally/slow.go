@@ -22,25 +22,22 @@ type Slow struct {
 // small transfers only shows their latency.
 const MinSize = 1 << 20
 
-// Cause is the condition that makes a transfer slow.
-type Cause uint8
-
-// The causes. If both apply, the first is reported.
+// The causes, which are the receiver's keys of the conditions. If both apply, the first is reported.
 const (
-	SlowDuration Cause = iota + 1
-	SlowThroughput
+	SlowDuration   = "slow_transfer"
+	SlowThroughput = "min_throughput"
 )
 
 // Check sets the cause of a transfer, and reports whether it is slow.
 func (s *Slow) Check(t *Transfer) bool {
-	t.Cause = 0
+	t.Cause = ""
 	switch {
 	case s.Duration > 0 && t.Duration > uint64(s.Duration.Microseconds()):
 		t.Cause = SlowDuration
 	case t.Bytes >= MinSize && below(t.Bytes, t.Duration, s.MinThroughput):
 		t.Cause = SlowThroughput
 	}
-	return t.Cause != 0
+	return t.Cause != ""
 }
 
 // below reports whether [semconv.Throughput] of the arguments is less than least,

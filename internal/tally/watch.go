@@ -24,7 +24,7 @@ type Transfer struct {
 	Direction      Direction
 	Bytes          uint64
 	Duration, Post uint64 // µs
-	Cause          Cause  // why it is slow; set by [Slow.Check]
+	Cause          string // why it is slow; set by [Slow.Check]
 }
 
 // Throughput returns the transfer's bytes per second.
@@ -85,7 +85,7 @@ func (w *watch) transfers(groups []group, at int) {
 		return
 	}
 	t := &w.transfer
-	t.Layout, t.Cause = w.layout, 0
+	t.Layout, t.Cause = w.layout, ""
 	for i := range groups {
 		g := &groups[i]
 		t.Direction = Direction((g[2].Type - ringbuf.TypeTxBytes) & 1)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -126,7 +127,7 @@ func createDefaultConfig() *Config {
 		},
 		IdentifyBy:  slices.Clone(engine.DefaultIdentifyBy),
 		Include:     []string{"*"},
-		RunInterval: engine.DefaultRunInterval,
+		RunInterval: process.DefaultRunInterval,
 		Mode:        ringbuf.Consume,
 		MaxRings:    engine.DefaultMaxRings,
 		StaleAfter:  engine.DefaultStaleAfter,

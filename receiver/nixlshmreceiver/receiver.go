@@ -120,14 +120,10 @@ func (r *ringReceiver) open(ctx context.Context, collector component.Host) error
 	return errors.Join(r.rings.Start(store), r.telemetry.observe(r.rings))
 }
 
-const (
-	// lastCollection limits the collection at shutdown if timeout doesn't, because
-	// the next consumer may wait for a backend that is down.
-	lastCollection = 5 * time.Second
-	// closing limits the rest of the shutdown, because file systems and the storage
-	// extension may hang.
-	closing = 5 * time.Second
-)
+// shutdownStep limits each step of a shutdown: the last collection if timeout doesn't, the last log
+// records, and closing. The next consumer may wait for a backend that is down, and file systems and
+// the storage extension may hang.
+const shutdownStep = 5 * time.Second
 
 // shutdown collects one last time and closes the rings. It never waits past the
 // deadline of ctx. The first pipeline that is shut down ends the receiver, because
@@ -152,7 +148,7 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 		}
 	}
 	r.telemetry.Shutdown()
-	ctx, cancel := context.WithTimeout(ctx, closing)
+	ctx, cancel := context.WithTimeout(ctx, shutdownStep)
 	defer cancel()
 	err := r.rings.Stop(ctx)
 	if r.storage != nil {
@@ -172,7 +168,7 @@ func part(ctx context.Context, limit time.Duration) (context.Context, context.Ca
 
 // collectLast collects after the loop has ended.
 func (r *ringReceiver) collectLast(ctx context.Context) error {
-	ctx, cancel := part(ctx, max(r.cfg.Timeout, lastCollection))
+	ctx, cancel := part(ctx, max(r.cfg.Timeout, shutdownStep))
 	defer cancel()
 	result := make(chan error, 1)
 	go func() { // outlives collectLast if the consumer ignores the context

@@ -58,7 +58,7 @@ func (r *record) sameRun(o *record) bool {
 	return r.ID == o.ID && r.Path == o.Path && r.layout() == o.layout() && r.Resource.Equals(&o.Resource) && r.Process.Equals(&o.Process)
 }
 
-func (r *record) slow() bool { return r.transfer.Cause != 0 }
+func (r *record) slow() bool { return r.transfer.Cause != "" }
 
 func (r *record) layout() ringbuf.Layout {
 	if r.slow() {

@@ -58,7 +58,7 @@ type limiter struct {
 type record struct {
 	engine.Agent
 	read     time.Time
-	transfer tally.Transfer // set if its cause isn't 0
+	transfer tally.Transfer // set if it has a cause
 	failure  tally.Error    // set otherwise
 }
 
@@ -175,7 +175,7 @@ func (s *slowLog) stop(ctx context.Context) error {
 		return nil
 	}
 	defer s.cancel()
-	ctx, cancel := part(ctx, lastCollection)
+	ctx, cancel := part(ctx, shutdownStep)
 	defer cancel()
 	close(s.ending)
 	select {

@@ -9,14 +9,11 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-// leastInterval is the shortest interval that the receiver accepts.
-const leastInterval = time.Millisecond
 
 // maxUID is the largest user ID. The number above it means that there is no user.
 const (
@@ -57,15 +54,15 @@ func (c *Config) checkEngine() error {
 
 func (c *Config) checkTimes() error {
 	var errs faults
-	if c.CollectionInterval < leastInterval {
+	if c.CollectionInterval < engine.LeastInterval {
 		errs.add("collection_interval: %v is too short: use at least %v, such as %v",
-			c.CollectionInterval, leastInterval, defaultCollectionInterval)
+			c.CollectionInterval, engine.LeastInterval, defaultCollectionInterval)
 	}
 	if c.InitialDelay < 0 {
 		errs.add("initial_delay: %v is negative: use 0s to export at once, or a delay such as 1s", c.InitialDelay)
 	}
-	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < leastInterval {
-		errs.add("timeout: %v is too short: use 0s for no limit, or at least %v, such as 5s", c.Timeout, leastInterval)
+	if c.Timeout < 0 || c.Timeout > 0 && c.Timeout < engine.LeastInterval {
+		errs.add("timeout: %v is too short: use 0s for no limit, or at least %v, such as 5s", c.Timeout, engine.LeastInterval)
 	}
 	return errors.Join(errs...)
 }

@@ -170,7 +170,7 @@ func (x *transfers) add(t *tally.Transfer) {
 	}
 	one := diagnose.Transfer{
 		Time: x.at, Read: t.Micros == 0, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration), Post: seconds(t.Post),
-		Cause: [...]string{tally.SlowDuration: "slow_transfer", tally.SlowThroughput: "min_throughput"}[t.Cause],
+		Cause: t.Cause,
 	}
 	if t.Micros > 0 {
 		one.Time = time.UnixMicro(int64(t.Micros))

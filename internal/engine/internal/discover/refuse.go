@@ -37,6 +37,7 @@ var refusals = []struct {
 	reason string        // value of the metric attribute
 	quiet  time.Duration // how long the error isn't reported
 }{
+	{files.ErrOwner, "owner", 0},
 	{drain.ErrContainerLimit, "budget", 0},
 	{errManyStores, "budget", 0},
 	{ringbuf.ErrUnknownVersion, "version", 0},
@@ -51,7 +52,7 @@ var refusals = []struct {
 	{ringbuf.ErrShrunk, "invalid", lookInterval},
 	{mpstore.ErrInvalid, "invalid", 0},
 	{drain.ErrLimit, "limit", 0},
-	{drain.ErrIdentity, "identity", 5 * time.Second}, // it may be known only later that the other agent has exited
+	{drain.ErrIdentity, "identity", DefaultInterval}, // it may be known only later that the other agent has exited
 	{nil, "error", 0},
 }
 
@@ -63,9 +64,6 @@ type Refusal struct {
 
 // refusal returns the refusal because of an error, and how long it isn't reported.
 func refusal(err error) (_ Refusal, quiet time.Duration) {
-	if _, ok := errors.AsType[*files.OwnerError](err); ok {
-		return Refusal{"owner", err}, 0
-	}
 	for _, k := range refusals {
 		if k.err == nil || errors.Is(err, k.err) {
 			return Refusal{k.reason, err}, k.quiet

@@ -25,7 +25,7 @@ const (
 	maxDepth = 16
 	// reopenInterval is the interval at which a directory that is held is opened again if another one
 	// has replaced it, and at which unchanged directories are listed again.
-	reopenInterval = 10 * time.Second
+	reopenInterval = 5 * ProbeInterval
 )
 
 // maxFiles returns how many entries of the directory a walk reads, and how many files are remembered

@@ -142,7 +142,7 @@ func (w *Watcher) Start() {
 
 func (w *Watcher) run(ctx context.Context) {
 	defer close(w.ended)
-	timer, hangs := time.NewTimer(0), time.NewTicker(time.Second)
+	timer, hangs := time.NewTimer(0), time.NewTicker(ProbeInterval)
 	defer timer.Stop()
 	defer hangs.Stop()
 	for {

@@ -142,7 +142,7 @@ func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 const (
 	// hungAfter is the time without an answer after which the loop counts as hanging. If ctx ends
 	// earlier, the loop has answered before that, too, but may be late if it has less than leastAnswer.
-	hungAfter   = hungSave + time.Second
+	hungAfter   = hungSave + leastAnswer
 	leastAnswer = time.Second
 )
 

@@ -103,16 +103,6 @@ func (o *owner) restore(a *agent, now time.Time) bool {
 	return a.resume != nil
 }
 
-// reopenDue opens broken rings again.
-func (o *owner) reopenDue(now time.Time) {
-	for _, a := range o.order {
-		if !a.reopenAt.IsZero() && !now.Before(a.reopenAt) {
-			a.reopenAt = time.Time{}
-			a.source.Reopen(a.Agent, nil)
-		}
-	}
-}
-
 // attach gives an agent a ring, and moves the ring to the position of the totals if it is
 // known.
 func (o *owner) attach(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {

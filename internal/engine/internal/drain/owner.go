@@ -121,7 +121,6 @@ func (o *owner) step(now time.Time, messages []Message) (next time.Time) {
 		m.apply(o, now)
 	}
 	if !o.stopped {
-		o.reopenDue(now)
 		o.round(now)
 		o.saveDue(now)
 		o.collectDue(now)
@@ -142,11 +141,12 @@ func (o *owner) wake(now time.Time) time.Time {
 		return next
 	}
 	for _, a := range o.order {
-		if a.reader != nil && !o.ending && a.due.Before(next) {
-			next = a.due
+		at := a.due
+		if a.reader == nil {
+			at = a.reopenAt
 		}
-		if !a.reopenAt.IsZero() && a.reopenAt.Before(next) {
-			next = a.reopenAt
+		if !o.ending && !at.IsZero() && at.Before(next) {
+			next = at
 		}
 	}
 	if o.batch != nil && next.Sub(now) > slowSave/4 {

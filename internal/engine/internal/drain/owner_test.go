@@ -364,6 +364,16 @@ func TestRingsAreNotReadAfterTheLastCollection(t *testing.T) {
 			}
 		})
 	}
+	b := newHarness(t)
+	b.start(ringbuf.Consume, false)
+	b.err = errors.New("the disk fails")
+	b.push(1)
+	b.stepIn(0, &collect{deadline: b.now.Add(hungSave), last: true, done: func(Collection) {}})
+	for range 3 {
+		if b.stepIn(brokenWait); b.count(notice.RingBroken) != 1 || !b.next.After(b.now) {
+			t.Fatalf("with a broken ring, the next step is due in %v; notices are %v", b.next.Sub(b.now), b.notices)
+		}
+	}
 }
 
 // During shutdown, a scheduled collection can come right before the last one.

@@ -53,14 +53,17 @@ func (o *owner) waits(a *agent, now time.Time) bool {
 	return true
 }
 
-// round drains every ring that is due or has at most half of its wait left. Waking up
-// costs more than checking a ring, so rings are drained together.
+// round drains every ring that is due or has at most half of its wait left, and opens broken rings again.
+// Waking up costs more than checking a ring, so rings are drained together.
 func (o *owner) round(now time.Time) {
 	if o.ending {
 		return
 	}
 	for _, a := range o.order {
 		switch {
+		case !a.reopenAt.IsZero() && !now.Before(a.reopenAt):
+			a.reopenAt = time.Time{}
+			a.source.Reopen(a.Agent, nil)
 		case a.reader == nil, now.Before(a.due.Add(-a.wait / 2)):
 		case !o.cfg.Observe && (o.saves || a.held() == 0) && a.reader.Idle():
 			// An observer also reports how full the ring is. Without a store, events are held

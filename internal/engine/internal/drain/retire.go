@@ -52,7 +52,7 @@ func (o *owner) retireStale(now time.Time) {
 	if now.Before(o.retireAt) {
 		return
 	}
-	o.retireAt = now.Add(time.Second)
+	o.retireAt = now.Add(idleStep)
 	for _, a := range slices.Clone(o.order) {
 		if !a.ended.IsZero() {
 			continue

@@ -20,7 +20,7 @@ const (
 	// committed without a checkpoint. Only time during which the process runs counts.
 	slowSave = 50 * time.Millisecond
 	// hungSave is the duration of a save after which the store counts as hanging.
-	hungSave = 5 * time.Second
+	hungSave = checkpoint.LoadWait
 )
 
 // batch is a save in progress.
