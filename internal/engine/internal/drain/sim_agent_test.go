@@ -29,7 +29,6 @@ type simAgent struct {
 	resized  bool     // the file has a new size, but still the old header
 	starting bool     // the header isn't complete
 	fresh    bool     // the header was completed since the process last began to run
-	filled   bool     // the ring is full since before the reader's current call
 	seenBy   *process // the process that had the ring open when the agent began to restart
 }
 
@@ -57,7 +56,7 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 	a.end()
 	w := a.world
 	f := w.fileOf(a.path)
-	a.file, a.lay, a.slots, a.next, a.write, a.alive, a.starting, a.pushed, a.filled = f, lay, slots, 0, 0, true, true, 0, false
+	a.file, a.lay, a.slots, a.next, a.write, a.alive, a.starting, a.pushed = f, lay, slots, 0, 0, true, true, 0
 	reset := func(kind stepKind, store func()) simStep {
 		return simStep{kind: kind, do: func() {
 			if f.resets { // this is the first store
@@ -70,31 +69,29 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 	}
 	a.steps = []simStep{
 		{kind: barrier, do: func() { w.truncated(a); f.truncate(a.size()) }},
-		reset(plain, func() { f.half = true; f.store(lay.writePos, 0) }),
+		reset(plain, func() { f.half = true; f.store(offWritePos, 0) }),
 		// It isn't reordered with the store before; see ARCHITECTURE.md, "Known gaps".
-		reset(release, func() { f.half = false; w.rewound(a); f.store(lay.readPos, 0) }),
+		reset(release, func() { f.half = false; w.rewound(a); f.store(offReadPos, 0) }),
 		reset(plain, func() { f.store32(offVersion, 0) }),
-		reset(plain, func() { f.store(lay.capacity, slots) }),
-		reset(plain, func() { f.store(lay.mask, slots-1) }),
+		reset(plain, func() { f.store(offCapacity, slots) }),
+		reset(plain, func() { f.store(offMask, slots-1) }),
 		{kind: barrier, do: func() {
 			f.store32(offVersion, lay.version)
 			a.starting, a.fresh = false, true
 			f.started = w.begun[a.path]
 		}},
-	}
-	if lay.expected > 0 {
-		a.steps = append(a.steps, simStep{kind: plain, do: func() { f.store32(lay.expected, lay.version) }})
+		{kind: plain, do: func() { f.store32(offExpected, lay.version) }},
 	}
 }
 
 // size returns the size of the agent's ring.
-func (a *simAgent) size() int { return a.lay.header + int(a.slots)*a.lay.slot }
+func (a *simAgent) size() int { return simHeader + int(a.slots)*a.lay.slot }
 
 // push adds the steps for one event, which has no effect if the ring is full.
 func (a *simAgent) push() {
 	w, f := a.world, a.file
 	var slot, next, id, value uint64
-	at := func() int { return a.lay.header + int(slot)*a.lay.slot }
+	at := func() int { return simHeader + int(slot)*a.lay.slot }
 	full := false
 	add := func(kind stepKind, fn func()) {
 		a.steps = append(a.steps, simStep{kind: kind, do: func() {
@@ -105,7 +102,7 @@ func (a *simAgent) push() {
 	}
 	add(acquire, func() {
 		slot, next = a.next, (a.next+1)&(a.slots-1)
-		if full = f.load(a.lay.readPos) == next; full {
+		if full = f.load(offReadPos) == next; full {
 			return
 		}
 		w.lastID++
@@ -116,7 +113,7 @@ func (a *simAgent) push() {
 	switch a.lay.layout {
 	case ringbuf.V1:
 		add(plain, func() {
-			b := f.bytes()[at() : at()+a.lay.slot]
+			b := f.memory[at() : at()+a.lay.slot]
 			clear(b[8:48])
 			binary.LittleEndian.PutUint32(b[8:], uint32(ringbuf.CategoryMemory))
 			copy(b[12:44], "agent_memory_registered")
@@ -132,10 +129,10 @@ func (a *simAgent) push() {
 	})
 	add(release, func() {
 		w.wrote(a, id)
-		a.write, a.filled = next, false
-		f.store(a.lay.writePos, next)
+		a.write = next
+		f.store(offWritePos, next)
 		// After a restart, a reader stores 1 for a moment during a commit from 0.
-		if read, end := f.load(a.lay.readPos), (next+1)&(a.slots-1); read == end {
+		if read, end := f.load(offReadPos), (next+1)&(a.slots-1); read == end {
 			f.full = true
 		}
 		often := 50

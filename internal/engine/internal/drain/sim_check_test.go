@@ -148,7 +148,7 @@ func (p *process) pushed() map[*simFile]pushed {
 		if r != p.reader(f.path) || w.taken[f.path] || !f.readable() {
 			continue
 		}
-		list := pushed{write: f.load(f.lay.writePos)}
+		list := pushed{write: f.load(offWritePos)}
 		for slot, id := range w.live[f] {
 			if w.inRing(f, slot) && !w.counted[f.path][id] && !w.earlier[id] {
 				list.events = append(list.events, id)
@@ -165,10 +165,10 @@ func (p *process) checkDrained(all map[*simFile]pushed) {
 	w := p.world
 	for f, list := range all {
 		r := p.open[f]
-		if r == nil || r != p.reader(f.path) || w.taken[f.path] || f.load(f.lay.writePos) < list.write {
+		if r == nil || r != p.reader(f.path) || w.taken[f.path] || f.load(offWritePos) < list.write {
 			continue
 		}
-		if r.Committed() == 0 && (r.Position() == list.write || r.Position() == f.load(f.lay.writePos)) {
+		if r.Committed() == 0 && (r.Position() == list.write || r.Position() == f.load(offWritePos)) {
 			continue // a run with as many events as the last one is noticed when they are committed
 		}
 		for _, id := range list.events {

@@ -37,20 +37,20 @@ func (w *world) observe(f *simFile) {
 		w.observers[f] = o
 		w.note("%s: an observer opens the ring at %d", f.location(), o.reader.Position())
 	}
-	raced, before := w.raced, bytes.Clone(f.bytes())
+	raced, before := w.raced, bytes.Clone(f.memory)
 	limit := w.IntN(8)
 	err := o.read(limit)
-	w.note("%s: an observer has read up to %d, last event %d, write position %d: %v", f.location(), o.reader.Position(), o.last, f.load(f.lay.writePos), err)
+	w.note("%s: an observer has read up to %d, last event %d, write position %d: %v", f.location(), o.reader.Position(), o.last, f.load(offWritePos), err)
 	if err := o.reader.Commit(); err != nil {
 		w.fail("%s: an observer can't commit: %v", f.location(), err)
 	}
-	if idle := o.reader.Idle(); idle && err == nil && limit == 0 && w.raced == raced && f.readable() && o.reader.Position() != f.load(f.lay.writePos) {
+	if idle := o.reader.Idle(); idle && err == nil && limit == 0 && w.raced == raced && f.readable() && o.reader.Position() != f.load(offWritePos) {
 		w.fail("%s: an observer at %d finds the ring idle", f.location(), o.reader.Position())
 	}
-	if w.raced == raced && !bytes.Equal(before, f.bytes()) {
+	if w.raced == raced && !bytes.Equal(before, f.memory) {
 		w.fail("%s: an observer has changed the ring", f.location())
 	}
-	unread := f.load(f.lay.writePos) - o.reader.Position()
+	unread := f.load(offWritePos) - o.reader.Position()
 	o.at = f.pushes - unread&(f.slots-1)
 	if err != nil && !errors.Is(err, ringbuf.ErrLapped) {
 		delete(w.observers, f)
@@ -63,7 +63,7 @@ func (w *world) newReader(f *simFile, mode ringbuf.Mode) *simObserver {
 		return nil
 	}
 	starting := !f.readable() || f.started != w.begun[f.path]
-	r, err := ringbuf.NewReader(f.bytes()[:f.size], &mapping{f, f.size}, mode)
+	r, err := ringbuf.NewReader(f.memory[:f.size], &mapping{f, f.size}, mode)
 	if err != nil {
 		return nil
 	}

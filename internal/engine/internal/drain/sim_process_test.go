@@ -242,7 +242,7 @@ func (p *process) tryOpen(path string) {
 	}
 	started := f.started   // the agent may restart in the meantime
 	p.world.opening = true // see ARCHITECTURE.md, "Known gaps"
-	r, err := ringbuf.NewReader(f.bytes()[:m.size], m, ringbuf.Consume)
+	r, err := ringbuf.NewReader(f.memory[:m.size], m, ringbuf.Consume)
 	p.world.opening = false
 	if err != nil {
 		p.tryAt[path] = p.world.now.Add(time.Duration(1+p.world.IntN(20)) * time.Millisecond)
@@ -250,7 +250,7 @@ func (p *process) tryOpen(path string) {
 	}
 	p.world.note("%s: opened, %v with %d slots, read to %d", path, r.Layout(), r.Capacity(), r.Committed())
 	p.opened[f] = started
-	p.passed[f] = f.pushes - (f.load(f.lay.writePos)-r.Committed())&(f.slots-1)
+	p.passed[f] = f.pushes - (f.load(offWritePos)-r.Committed())&(f.slots-1)
 	a := p.owner.agents[path]
 	first := a == nil && !slices.ContainsFunc(p.goneFiles(), func(g *simFile) bool { return g.path == path })
 	if first {
@@ -392,7 +392,7 @@ func (p *process) reopen(a Agent, r *ringbuf.Reader) {
 func (p *process) retire(a Agent, r *ringbuf.Reader) {
 	w := p.world
 	w.retired(a.ID, p.fileOf(r))
-	if f := p.fileOf(r); f != nil && f.load(f.lay.readPos) == 0 {
+	if f := p.fileOf(r); f != nil && f.load(offReadPos) == 0 {
 		w.released[a.ID] = true
 	}
 	delete(p.saver.entries, a.ID)

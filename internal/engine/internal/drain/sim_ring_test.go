@@ -17,22 +17,23 @@ import (
 
 // simLayout is the ring format of a NIXL release.
 type simLayout struct {
-	layout                                      ringbuf.Layout
-	version                                     uint64
-	header, slot                                int
-	writePos, readPos, capacity, mask, expected int // offsets; expected 0 if there is none
-	value                                       int // offset of the value in a slot
+	layout  ringbuf.Layout
+	version uint64
+	slot    int // size of a slot
+	value   int // offset of the value in a slot
 }
 
 var simLayouts = []simLayout{
-	{layout: ringbuf.V1, version: 1, header: 40, slot: 56, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 48},
-	{layout: ringbuf.V2, version: 2, header: 40, slot: 16, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 8},
-	{layout: ringbuf.V3, version: 3, header: 40, slot: 16, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 8},
-	{layout: ringbuf.V4, version: 4, header: 40, slot: 16, writePos: 0, readPos: 8, capacity: 24, mask: 32, expected: 20, value: 8},
+	{ringbuf.V1, 1, 56, 48}, {ringbuf.V2, 2, 16, 8}, {ringbuf.V3, 3, 16, 8}, {ringbuf.V4, 4, 16, 8},
 }
 
-// offVersion is the same in all layouts.
-const offVersion = 16
+// The header is the same in all layouts.
+const (
+	offWritePos, offReadPos = 0, 8
+	offVersion, offExpected = 16, 20
+	offCapacity, offMask    = 24, 32
+	simHeader               = 40
+)
 
 // simFile is a ring's file: memory that agents and readers share.
 type simFile struct {
@@ -57,7 +58,6 @@ type simFile struct {
 	pushes  uint64         // number of events that agents have pushed
 	full    bool           // the ring was full at some time
 	resets  bool           // an agent has called ftruncate, but hasn't reset the header yet
-	before  time.Time      // ctime before that call
 }
 
 // maxSimFile is the size of the largest file: V1 with 256 slots.
@@ -72,8 +72,8 @@ func newSimFile(w *world, path string, number, place int) *simFile {
 // readable reports whether a reader can know that all events in the file's ring belong to the
 // current run.
 func (f *simFile) readable() bool {
-	return f.slots != 0 && !f.half && !f.resets && f.broken == 0 && f.load32(offVersion) == f.lay.version && f.load(f.lay.capacity) == f.slots &&
-		f.load(f.lay.mask) == f.slots-1 && f.load(f.lay.writePos) != 0
+	return f.slots != 0 && !f.half && !f.resets && f.broken == 0 && f.load32(offVersion) == f.lay.version && f.load(offCapacity) == f.slots &&
+		f.load(offMask) == f.slots-1 && f.load(offWritePos) != 0
 }
 
 // location returns the file's location, which differs for each container.
@@ -84,8 +84,6 @@ func (f *simFile) location() string {
 	return fmt.Sprintf("%s#%d", f.path, f.place)
 }
 
-func (f *simFile) bytes() []byte { return f.memory }
-
 func (f *simFile) load(at int) uint64 { return binary.LittleEndian.Uint64(f.memory[at:]) }
 
 func (f *simFile) store(at int, v uint64) {
@@ -94,26 +92,26 @@ func (f *simFile) store(at int, v uint64) {
 }
 
 func (f *simFile) store32(at int, v uint64) {
-	binary.LittleEndian.PutUint32(f.bytes()[at:], uint32(v))
+	binary.LittleEndian.PutUint32(f.memory[at:], uint32(v))
 }
 
-func (f *simFile) load32(at int) uint64 { return uint64(binary.LittleEndian.Uint32(f.bytes()[at:])) }
+func (f *simFile) load32(at int) uint64 { return uint64(binary.LittleEndian.Uint32(f.memory[at:])) }
 
 // truncate sets the file's size, as an agent does when it starts.
 func (f *simFile) truncate(size int) {
 	if size < f.size {
-		clear(f.bytes()[size:])
+		clear(f.memory[size:])
 		maps.DeleteFunc(f.content, func(at int, _ uint64) bool { return at+8 > size })
 	}
 	f.size = size
-	f.before, f.changed, f.resets = f.changed, f.world.now, true
+	f.changed, f.resets = f.world.now, true
 }
 
 // event returns the event in a slot of a layout, or 0.
 func (f *simFile) event(l ringbuf.Layout, slot uint64) uint64 {
 	for _, lay := range simLayouts {
 		if lay.layout == l {
-			return f.content[lay.header+int(slot)*lay.slot+lay.value]
+			return f.content[simHeader+int(slot)*lay.slot+lay.value]
 		}
 	}
 	return 0

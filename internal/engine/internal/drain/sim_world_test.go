@@ -199,11 +199,10 @@ func (w *world) fail(format string, args ...any) {
 }
 
 // race lets an agent run during a call of a reader. It excludes that a file shrinks while its
-// events are counted, because the missing part of an event is zero then; that a larger header covers
-// a slot; that a full ring is reset at position 0; that an agent fills a young ring; and that an agent
-// has only begun to start while its ring is resumed at position 0. See ARCHITECTURE.md, "Known gaps".
-// It also excludes that an agent starts completely and overwrites slots while they are read, because
-// a start takes longer.
+// events are counted, because the missing part of an event is zero then; that a full ring is reset at
+// position 0; that an agent fills a young ring; and that an agent has only begun to start while its
+// ring is resumed at position 0. See ARCHITECTURE.md, "Known gaps". It also excludes that an agent
+// starts completely and overwrites slots while they are read, because a start takes longer.
 func (w *world) race() {
 	if !w.plan.races || w.IntN(w.plan.often) > 0 {
 		return
@@ -224,11 +223,10 @@ func (w *world) race() {
 	if w.plan.restarts && len(a.steps) == 0 && a.file.broken == 0 && w.IntN(20) == 0 {
 		w.restart(a)
 	}
-	_, read, _ := w.header(a.file)
 	switch {
 	case a.starting && w.mayCommitFromZero(a): // it starts again within the nanoseconds of the first commit of its last run
-	case a.fresh && !a.starting, a.size() < a.file.size, w.covers(a):
-	case w.plan.ambush && (w.commitsFromZero(a.file, read) || w.resumes(a)) && w.IntN(2) == 0:
+	case a.fresh && !a.starting, a.size() < a.file.size:
+	case w.plan.ambush && w.resumes(a) && w.IntN(2) == 0:
 		w.rush(a)
 	case w.plan.ambush && w.IntN(4) == 0, w.resumes(a) && w.IntN(2) == 0:
 		w.burst(a)
@@ -243,29 +241,6 @@ func (w *world) race() {
 	if w.process != nil && a.alive && a.file.resets && w.process.resumes(a.path) {
 		a.finishReset()
 	}
-}
-
-// covers reports whether the header of an agent that starts covers a slot with an event.
-func (w *world) covers(a *simAgent) bool {
-	_, event := a.file.content[a.lay.readPos]
-	return a.starting && event
-}
-
-// header returns the positions of a file as the Collector sees them, and the number of slots.
-func (w *world) header(f *simFile) (write, read, slots uint64) {
-	lay, slots := f.lay, f.slots
-	if w.process != nil && w.process.open[f] != nil {
-		r := w.process.open[f]
-		slots = uint64(r.Capacity())
-		lay = simLayouts[slices.IndexFunc(simLayouts, func(l simLayout) bool { return l.layout == r.Layout() })]
-	}
-	return f.load(lay.writePos), f.load(lay.readPos), slots
-}
-
-// commitsFromZero reports whether the Collector has returned the first slot of a file in a commit
-// from position 0, but not the others.
-func (w *world) commitsFromZero(f *simFile, read uint64) bool {
-	return read == 1 && w.at0(f) && !w.taken[f.path]
 }
 
 // resumes reports whether the ring of an agent is resumed, or will be, at a stored position of 0, and
@@ -318,7 +293,7 @@ func (w *world) rush(a *simAgent) {
 				n = min(int(p.owner.agents[a.path].resume.To), int(a.slots)-1)
 			}
 		}
-		full := (a.file.load(a.lay.writePos)+1)&(a.slots-1) == a.file.load(a.lay.readPos)
+		full := (a.file.load(offWritePos)+1)&(a.slots-1) == a.file.load(offReadPos)
 		lay, slots := a.lay, a.slots
 		if w.plan.layouts && w.IntN(2) == 0 {
 			if slots = 1 << (2 + w.IntN(7)); w.process != nil {
@@ -402,7 +377,7 @@ func (w *world) unnoticed(a *simAgent, id uint64) {
 //
 // Another consumer can also stop at the stored position a lap later, before equal events.
 func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
-	if w.plan.values != 0 && w.taken[f.path] && f.slots == c.Capacity && f.load(f.lay.readPos) == c.From {
+	if w.plan.values != 0 && w.taken[f.path] && f.slots == c.Capacity && f.load(offReadPos) == c.From {
 		for slot, id := range w.live[f] {
 			if (slot-c.From)&(f.slots-1) < (c.To-c.From)&(f.slots-1) && !w.counted[f.path][id] {
 				w.loseEvent(f.path, id, "equal", false)
@@ -410,7 +385,7 @@ func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
 		}
 	}
 	// After commits without checkpoints, or by another consumer, the position may be one of a later lap.
-	if at := f.load(f.lay.readPos); at != 0 && (w.uncertain() || w.taken[f.path]) && f.slots == c.Capacity {
+	if at := f.load(offReadPos); at != 0 && (w.uncertain() || w.taken[f.path]) && f.slots == c.Capacity {
 		held := (c.To - at) & (f.slots - 1)
 		for slot, id := range w.live[f] {
 			if held <= (c.To-c.From)&(f.slots-1) && (slot-at)&(f.slots-1) < held && !w.counted[f.path][id] {
@@ -429,7 +404,7 @@ func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
 		w.agents[i].fence()
 		w.agents[i].finishReset()
 	}
-	if w.plan.values == 0 || f.load(f.lay.readPos) != 0 || f.slots != c.Capacity || uint64(f.number) != c.Ino {
+	if w.plan.values == 0 || f.load(offReadPos) != 0 || f.slots != c.Capacity || uint64(f.number) != c.Ino {
 		return
 	}
 	for slot, id := range w.live[f] {
@@ -457,7 +432,7 @@ func (w *world) truncated(a *simAgent) {
 func (w *world) reset(a *simAgent) {
 	const tail = 16 // see ringbuf/observe.go
 	if f, o := a.file, w.observers[a.file]; o != nil && f.slots != 0 {
-		write := f.load(f.lay.writePos)
+		write := f.load(offWritePos)
 		o.sure = w.begun[a.path] == o.begun+1 && write != 0 && write+tail < f.slots && o.reader.Position() == write
 	}
 	w.lose(a, "restart")
@@ -477,7 +452,7 @@ func (w *world) reset(a *simAgent) {
 // rewound records that positions show a restart, unless the reader has just committed
 // position 0.
 func (w *world) rewound(a *simAgent) {
-	if a.file.load(a.lay.readPos) != 0 {
+	if a.file.load(offReadPos) != 0 {
 		w.shows(a)
 	}
 }
@@ -543,13 +518,13 @@ func (w *world) unwatch(of func(loss) bool) {
 // foreign lets another consumer take events from a ring.
 func (w *world) foreign(a *simAgent) {
 	f := a.file
-	if f.slots == 0 || f.half || f.load32(offVersion) != f.lay.version || f.load(f.lay.capacity) != f.slots {
+	if f.slots == 0 || f.half || f.load32(offVersion) != f.lay.version || f.load(offCapacity) != f.slots {
 		return
 	}
 	if w.IntN(4) == 0 && a.alive && !a.starting && a.paused == 0 && len(a.steps) == 0 {
 		a.pushAll(int(a.slots))
 	}
-	read, write := f.load(f.lay.readPos), f.load(f.lay.writePos)
+	read, write := f.load(offReadPos), f.load(offWritePos)
 	if read >= f.slots || write >= f.slots || read == write {
 		return
 	}
@@ -574,13 +549,13 @@ func (w *world) foreign(a *simAgent) {
 	w.takes[f]++
 	w.note("%s: another consumer takes %d events", a.path, n)
 	if f.locked || !w.rival(f, int(n)) {
-		f.store(f.lay.readPos, (read+n)&(f.slots-1))
+		f.store(offReadPos, (read+n)&(f.slots-1))
 	}
 	p := w.process
 	switch {
 	case p == nil || p.open[f] == nil || p.open[f] != p.reader(a.path):
 	case p.open[f].Capacity() != int(f.slots): // the header shows a restart
-	case p.open[f].Committed() != f.load(f.lay.readPos):
+	case p.open[f].Committed() != f.load(offReadPos):
 		p.unreported[f] = true
 	default:
 		w.hidden(f, p.open[f])
@@ -618,7 +593,7 @@ func (w *world) backward(a *simAgent, read, write uint64) bool {
 	w.note("%s: another consumer moves the position back to %d", a.path, to)
 	w.taken[a.path] = true
 	w.takes[f]++
-	f.store(f.lay.readPos, to)
+	f.store(offReadPos, to)
 	p.unreported[f] = true
 	return true
 }
@@ -664,7 +639,6 @@ func (w *world) step() {
 		w.observe(a.file)
 	case n < 156 && p.ambush:
 		w.rush(a)
-		a.filled = a.file.slots == a.slots && a.file.load(a.lay.writePos) == a.slots-1
 	case n < 158 && w.process != nil && p.staleAfter < time.Hour:
 		w.process.crowd(a)
 	}
@@ -789,7 +763,7 @@ func (w *world) breakHeader(a *simAgent) {
 		w.wait(time.Duration(w.IntN(60)) * time.Millisecond)
 		w.process.step()
 	}
-	write := f.load(f.lay.writePos)
+	write := f.load(offWritePos)
 	if write >= f.slots || len(a.steps) > 0 || w.process == nil { // the agent may have begun to restart
 		return
 	}
@@ -798,7 +772,7 @@ func (w *world) breakHeader(a *simAgent) {
 	}
 	w.note("%s: the header is invalid", a.path)
 	f.broken++
-	f.store(f.lay.writePos, f.slots+write)
+	f.store(offWritePos, f.slots+write)
 	wait := func(most time.Duration) {
 		for range 1 + w.IntN(20) {
 			if w.wait(time.Duration(w.Int64N(int64(most)))); w.process != nil {
@@ -813,7 +787,7 @@ func (w *world) breakHeader(a *simAgent) {
 	}
 	wait(200 * time.Millisecond)
 	w.note("%s: the header is valid again", a.path)
-	f.store(f.lay.writePos, write)
+	f.store(offWritePos, write)
 	if f.broken = 0; w.plan.restarts && w.IntN(4) == 0 && a.file == w.files[a.path] {
 		a.start(a.lay, a.slots)
 		a.finish()
@@ -959,7 +933,7 @@ func (w *world) inRing(f *simFile, slot uint64) bool {
 	if f.slots == 0 {
 		return false
 	}
-	read, write := f.load(f.lay.readPos), f.load(f.lay.writePos)
+	read, write := f.load(offReadPos), f.load(offWritePos)
 	return (slot-read)&(f.slots-1) < (write-read)&(f.slots-1)
 }
 
@@ -1000,7 +974,7 @@ func (w *world) check() {
 		for slot, id := range slots {
 			if w.inRing(f, slot) {
 				inRing[id] = true
-				ambiguous[id] = f.load(f.lay.writePos) == 0
+				ambiguous[id] = f.load(offWritePos) == 0
 			}
 		}
 	}
