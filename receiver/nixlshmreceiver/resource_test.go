@@ -82,38 +82,44 @@ func TestContainerThatIdentifiesAnAgentIsOnTheResource(t *testing.T) {
 	}
 }
 
-// The agents of two pods have the same name.
-func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
-	pods := t.TempDir()
-	for pod, size := range map[string]uint64{"uid-1": 100, "uid-2": 7} {
-		dir := filepath.Join(pods, pod, "volumes", "kubernetes.io~empty-dir", "shm")
-		must.OK(t, os.MkdirAll(dir, 0o750))
-		push(t, ring(t, dir, "decode-0", ringbuf.V4, 64), write(size, 9, 3)...)
-	}
-	h := newHarness(t, t.TempDir(), func(c *Config) {
-		c.Directories = nil
-		c.Discovery.Kubelet.GetOrInsertDefault().Path = pods
-		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
-		c.Resource = map[string]string{"service.name": "inference"}
-	})
-	telemetry := h.withTelemetry()
-	h.startWith(2)
-	h.log("ring opened", "/volumes", "k8s.pod.uid=uid-")
+func TestAgentsOfTheSameNameInDirectoriesAndPodsAreSeparate(t *testing.T) {
 	type agent struct {
 		Attributes  map[string]string
 		Transmitted int64
 	}
-	got := make(map[string]agent)
+	pods, one, other := t.TempDir(), t.TempDir(), t.TempDir()
+	got, want := make(map[string]agent), make(map[string]agent) // by service.instance.id
+	add := func(dir, path, instance, pod string, layout ringbuf.Layout, size uint64) {
+		push(t, ring(t, dir, "decode-0", layout, 64), write(size, 9, 3)...)
+		attributes := map[string]string{
+			"service.name": "inference", "service.instance.id": instance, "host.name": testHost, "nixl.agent.name": "decode-0",
+			"nixl.telemetry.path": path, "nixl.telemetry.layout": layout.String(),
+		}
+		if pod != "" {
+			attributes["k8s.pod.uid"] = pod
+		}
+		want[instance] = agent{attributes, int64(size)}
+	}
+	for pod, size := range map[string]uint64{"uid-1": 100, "uid-2": 7} {
+		dir := filepath.Join(pods, pod, "volumes", "kubernetes.io~empty-dir", "shm")
+		must.OK(t, os.MkdirAll(dir, 0o750))
+		add(dir, "shm/decode-0", identity.InstanceID(testHost, "pod "+pod+" shm/decode-0"), pod, ringbuf.V4, size)
+	}
+	add(one, filepath.Join(one, "decode-0"), instanceID(one, "decode-0"), "", ringbuf.V4, 50)
+	add(other, filepath.Join(other, "decode-0"), instanceID(other, "decode-0"), "", ringbuf.V1, 3)
+	h := newHarness(t, one, func(c *Config) {
+		c.Directories = append(c.Directories, other)
+		c.Discovery.Kubelet.GetOrInsertDefault().Path = pods
+		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
+		c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
+		c.Resource = map[string]string{"service.name": "inference"}
+	})
+	telemetry := h.withTelemetry()
+	h.startWith(4)
+	h.log("ring opened", "/volumes", "k8s.pod.uid=uid-")
 	for _, rm := range h.next().ResourceMetrics().All() {
 		a := readAgent(t, rm)
-		got[a.resource["k8s.pod.uid"]] = agent{a.resource, a.int(transmitted)}
-	}
-	want := make(map[string]agent)
-	for pod, size := range map[string]int64{"uid-1": 100, "uid-2": 7} {
-		want[pod] = agent{map[string]string{
-			"service.name": "inference", "service.instance.id": identity.InstanceID(testHost, "pod "+pod+" shm/decode-0"),
-			"host.name": testHost, "k8s.pod.uid": pod, "nixl.agent.name": "decode-0", "nixl.telemetry.path": "shm/decode-0",
-		}, size}
+		got[a.resource["service.instance.id"]] = agent{a.resource, a.int(transmitted)}
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("agents (-want +got)\n%s", d)
@@ -123,38 +129,6 @@ func TestAgentsInPodsAreReportedWithTheirPods(t *testing.T) {
 	}
 	if n, _ := recorded(t, telemetry, "discovery_duration"); n == 0 {
 		t.Error("no search was recorded")
-	}
-}
-
-func TestAgentsWithTheSameNameInTwoDirectoriesAreSeparate(t *testing.T) {
-	one, other := t.TempDir(), t.TempDir()
-	push(t, ring(t, one, "decode-0", ringbuf.V4, 64), write(100, 9, 3)...)
-	push(t, ring(t, other, "decode-0", ringbuf.V1, 64), write(7, 5, 2)...)
-	h := newHarness(t, one, func(c *Config) {
-		c.Directories = append(c.Directories, other)
-		c.ResourceAttributes.NixlTelemetryPath.Enabled = true
-		c.ResourceAttributes.NixlTelemetryLayout.Enabled = true
-	}).start()
-
-	type identity struct {
-		Name, Service, Host, Layout, Path string
-		Transmitted                       int64
-	}
-	got := make(map[string]identity) // by service.instance.id
-	for _, rm := range h.next().ResourceMetrics().All() {
-		a := readAgent(t, rm)
-		r := a.resource
-		got[r["service.instance.id"]] = identity{
-			Name: r["nixl.agent.name"], Service: r["service.name"], Host: r["host.name"],
-			Layout: r["nixl.telemetry.layout"], Path: r["nixl.telemetry.path"], Transmitted: a.int(transmitted),
-		}
-	}
-	want := map[string]identity{
-		instanceID(one, "decode-0"):   {"decode-0", "nixl", testHost, "v4", filepath.Join(one, "decode-0"), 100},
-		instanceID(other, "decode-0"): {"decode-0", "nixl", testHost, "v1", filepath.Join(other, "decode-0"), 7},
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
