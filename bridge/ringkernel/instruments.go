@@ -57,17 +57,17 @@ func (r *Runtime) observe(_ context.Context, o metric.Observer) error {
 
 // observe reports a kernel. Its counts ignore resets, because a counter must not decrease.
 func (k *Kernel) observe(o metric.Observer, now time.Time) {
-	in, p := &k.runtime.instruments, &k.points
+	in, point := &k.runtime.instruments, k.point
 	t := k.totals(now)
 	t.StartTime = k.baseline.Load().Time
-	o.ObserveInt64(in.received, t.MessagesReceived, p.observe)
-	o.ObserveInt64(in.sent, t.MessagesSent, p.observe)
-	o.ObserveInt64(in.processed, t.MessagesProcessed, p.observe)
+	o.ObserveInt64(in.received, t.MessagesReceived, point)
+	o.ObserveInt64(in.sent, t.MessagesSent, point)
+	o.ObserveInt64(in.processed, t.MessagesProcessed, point)
 	for q := range k.queues {
-		o.ObserveInt64(in.dropped, k.dropped[q].Load(), p.observe, queueOption[q])
+		o.ObserveInt64(in.dropped, k.dropped[q].Load(), point, queueOption[q])
 		if size, capacity, ok := k.queues[q].read(); ok {
-			o.ObserveInt64(in.queueSize, size, p.observe, queueOption[q])
-			o.ObserveInt64(in.queueCapacity, capacity, p.observe, queueOption[q])
+			o.ObserveInt64(in.queueSize, size, point, queueOption[q])
+			o.ObserveInt64(in.queueCapacity, capacity, point, queueOption[q])
 		}
 	}
 	for s := range State(states) {
@@ -75,25 +75,17 @@ func (k *Kernel) observe(o metric.Observer, now time.Time) {
 		if t.State == s {
 			is = 1
 		}
-		o.ObserveInt64(in.status, is, p.observe, stateOption[s])
+		o.ObserveInt64(in.status, is, point, stateOption[s])
 	}
-	o.ObserveFloat64(in.uptime, t.Uptime().Seconds(), p.observe)
+	o.ObserveFloat64(in.uptime, t.Uptime().Seconds(), point)
 	if !t.LastMessageTime.IsZero() {
-		o.ObserveFloat64(in.lastMessage, float64(t.LastMessageTime.UnixNano())/1e9, p.observe)
+		o.ObserveFloat64(in.lastMessage, float64(t.LastMessageTime.UnixNano())/1e9, point)
 	}
 }
 
-// points select a kernel's data points. They are created once, because creating an
-// attribute set takes longer than the rest of the work for a point.
-type points struct {
-	observe metric.ObserveOption
-	add     metric.AddOption
-	record  []metric.RecordOption
-}
-
-func newPoints(id string) points {
-	kernel := metric.WithAttributeSet(attribute.NewSet(attribute.String(semconv.KernelID, text.Valid(id))))
-	return points{kernel, kernel, []metric.RecordOption{kernel}}
+// pointOf selects a kernel's data points.
+func pointOf(id string) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(attribute.String(semconv.KernelID, text.Valid(id))))
 }
 
 // These options are added to those of a kernel. Sets of their own for each kernel would

@@ -35,7 +35,10 @@ type Kernel struct {
 	runtime *Runtime
 	id      string
 	number  int // in the order of registration
-	points  points
+
+	// Created once, because that takes longer than the rest of the work for a point.
+	point  metric.MeasurementOption
+	record []metric.RecordOption // contains only point; such a slice isn't allocated for each call
 
 	changing    sync.Mutex // held while the state and what depends on it change
 	state       atomic.Uint32
@@ -63,7 +66,8 @@ func (a *arrivals) count() int64 { return a.Load() & math.MaxInt64 }
 func (a *arrivals) expire() { a.Or(math.MinInt64) }
 
 func newKernel(r *Runtime, id string, number int) *Kernel {
-	k := &Kernel{runtime: r, id: id, number: number, points: newPoints(id)}
+	point := pointOf(id)
+	k := &Kernel{runtime: r, id: id, number: number, point: point, record: []metric.RecordOption{point}}
 	k.expiry = time.AfterFunc(clockInterval, k.received.expire)
 	k.reset(time.Now())
 	return k
@@ -112,7 +116,7 @@ func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 	if int64(latency) < k.latency.shortest.Load() || int64(latency) > k.latency.longest.Load() {
 		k.latency.widen(int64(latency))
 	}
-	k.runtime.instruments.duration.Record(ctx, latency.Seconds(), k.points.record...)
+	k.runtime.instruments.duration.Record(ctx, latency.Seconds(), k.record...)
 }
 
 // Error counts an error by its type. It does nothing if err is nil. Metrics never
@@ -124,7 +128,7 @@ func (k *Kernel) Error(ctx context.Context, err error) {
 	k.errors.Add(1)
 	k.lastError.Store(&err)
 	name := attribute.String(semconv.ErrorType, errtype.Of(err))
-	k.runtime.instruments.errors.Add(ctx, 1, k.points.add, metric.WithAttributeSet(attribute.NewSet(name)))
+	k.runtime.instruments.errors.Add(ctx, 1, k.point, metric.WithAttributeSet(attribute.NewSet(name)))
 }
 
 // latencies are the latencies since a reset.

@@ -39,22 +39,24 @@ const CSVHeader = "timestamp_us,category,event_name,value\n"
 // A CSV is safe for concurrent use. Several programs can append to the same file
 // without mixing rows. A nil *CSV discards events.
 type CSV struct {
-	path string
+	file *os.File
 
-	mu   sync.Mutex
-	file *os.File // nil once closed
-	rows []byte   // buffer for a batch, reused
-	torn bool     // the file ends within a row
+	mu   sync.Mutex // held for writing; guards the following fields
+	rows []byte     // buffer for a batch, reused
+	torn bool       // the file ends within a row
 }
 
 // OpenCSV opens a file for appending and creates it if necessary. The error names the
 // file. Close the CSV after the agents and producers that write to it.
 func OpenCSV(path string) (*CSV, error) {
-	c := &CSV{path: path}
-	if err := c.open(); err != nil {
-		return nil, fmt.Errorf("CSV sink: %w", err)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err == nil {
+		if err = writeHeader(f); err == nil {
+			return &CSV{file: f}, nil
+		}
+		err = errors.Join(err, f.Close())
 	}
-	return c, nil
+	return nil, fmt.Errorf("CSV sink: %w", err)
 }
 
 // OpenCSVFromEnv is like [OpenCSV] with the path in NIXL_TELEMETRY_CSV_FILE. The error
@@ -62,31 +64,22 @@ func OpenCSV(path string) (*CSV, error) {
 func OpenCSVFromEnv() (*CSV, error) {
 	path := os.Getenv(CSVFileEnv)
 	if path == "" {
-		return nil, fmt.Errorf("CSV sink: %s isn't set; set it to the path of the file", CSVFileEnv)
+		return nil, fmt.Errorf("%s isn't set; set it to the path of the CSV file", CSVFileEnv)
 	}
-	c := &CSV{path: path}
-	if err := c.open(); err != nil {
-		return nil, fmt.Errorf("CSV sink: %s: %w", CSVFileEnv, err)
+	c, err := OpenCSV(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", CSVFileEnv, err)
 	}
 	return c, nil
 }
 
-func (c *CSV) open() (err error) {
-	f, err := os.OpenFile(c.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}()
+// writeHeader writes the header to an empty file or a pipe.
+func writeHeader(f *os.File) error {
 	defer flock.Lock(f)() // another program must not write the header meanwhile
 	info, err := f.Stat()
-	if err == nil && info.Size() == 0 { // empty file or pipe
+	if err == nil && info.Size() == 0 {
 		_, err = io.WriteString(f, CSVHeader)
 	}
-	c.file = f
 	return err
 }
 
@@ -99,9 +92,6 @@ func (c *CSV) Write(events []Event) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.file == nil {
-		return fmt.Errorf("CSV sink: %s: %w; close the sink after the agents and producers that write to it", c.path, os.ErrClosed)
-	}
 	c.rows = c.rows[:0]
 	if c.torn {
 		c.rows = append(c.rows, '\n')
@@ -137,12 +127,8 @@ func (c *CSV) Close() error {
 	if c == nil {
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.file == nil {
-		return nil
+	if err := c.file.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
 	}
-	err := c.file.Close()
-	c.file = nil
-	return err
+	return nil
 }

@@ -134,7 +134,7 @@ func TestOpenCSVFromEnvNamesTheVariableInErrors(t *testing.T) {
 	missing := filepath.Join(path, "under a file")
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", missing)
 	_, err = sink.OpenCSVFromEnv()
-	if err == nil || !strings.Contains(err.Error(), "NIXL_TELEMETRY_CSV_FILE: open "+missing) {
+	if err == nil || !strings.Contains(err.Error(), "NIXL_TELEMETRY_CSV_FILE: CSV sink: open "+missing) {
 		t.Errorf("with an invalid path: %v", err)
 	}
 }
