@@ -82,6 +82,12 @@ func setState(t *testing.T, k *ringkernel.Kernel, s ringkernel.State) {
 	}
 }
 
+// codeError names its own error type.
+type codeError struct{ code string }
+
+func (e codeError) Error() string     { return "code " + e.code + " at 0x7f3a" }
+func (e codeError) ErrorType() string { return e.code }
+
 // use records something for every metric.
 func use(t *testing.T, k *ringkernel.Kernel) {
 	t.Helper()

@@ -6,6 +6,7 @@ package ringkernel_test
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +56,19 @@ func TestSeriesEndWhenAKernelIsUnregistered(t *testing.T) {
 	}
 	if d := cmp.Diff(want, metrictest.Values(w.collect(t))); d != "" {
 		t.Errorf("after Close (-want +got):\n%s", d)
+	}
+}
+
+func TestRegisterWithAnEmptyIDReportsAnErrorAndRecordsNothing(t *testing.T) {
+	errs := metrictest.Handled(t)
+	w := newWorld(t)
+	k := w.Register("")
+	k.Received(t.Context())
+	if k != nil || w.Summary().KernelCount != 0 {
+		t.Errorf("kernel %v is registered", k)
+	}
+	if len(errs()) != 1 || !strings.Contains(errs()[0], "the ID is empty") {
+		t.Errorf("errors: %v", errs())
 	}
 }
 

@@ -48,79 +48,54 @@ func TestSummaryHasAllKernelsAndTheirTotals(t *testing.T) {
 	})
 }
 
-func TestResetRestartsSnapshots(t *testing.T) {
+// After a reset, the next message reads the clock even within 10 ms.
+func TestResetRestartsSnapshotsButNotCounters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		for _, id := range []string{"a", "b", "c"} {
 			k := w.Register(id)
-			setState(t, k, ringkernel.StateActive)
-			k.ObserveQueue(ringkernel.InputQueue, func() (int, int) { return 2, 0 })
-			k.Received(t.Context())
-			k.Sent(t.Context())
-			k.Dropped(t.Context(), ringkernel.InputQueue)
+			use(t, k)
+			k.Processed(t.Context(), us)
 			k.Processed(t.Context(), time.Minute)
-			k.Error(t.Context(), errors.New("no"))
 		}
 		pass(time.Minute)
-		before := w.telemetry(t, "c")
 		fresh := func(id string) ringkernel.Telemetry {
 			return ringkernel.Telemetry{
-				KernelID: id, State: ringkernel.StateActive, InputSize: 2,
-				StartTime: time.Now(), Time: time.Now(),
+				KernelID: id, State: ringkernel.StateActive, InputSize: 2, InputCapacity: 8, StartTime: time.Now(), Time: time.Now(),
 			}
 		}
-
+		want := []ringkernel.Telemetry{fresh("a"), fresh("b"), w.telemetry(t, "c")}
 		w.Reset("a", "b", "unknown")
-		want := []ringkernel.Telemetry{fresh("a"), fresh("b"), before}
 		if d := cmp.Diff(want, w.Summary().Kernels, cmpopts.EquateErrors()); d != "" {
 			t.Errorf("after Reset of a and b (-want +got):\n%s", d)
 		}
-		w.Reset()
+		w.Kernel("a").Received(t.Context())
 		want[2] = fresh("c")
+		w.Reset()
 		if d := cmp.Diff(want, w.Summary().Kernels, cmpopts.EquateErrors()); d != "" {
 			t.Errorf("after Reset of all (-want +got):\n%s", d)
 		}
 
-		// Later messages count from 0, and the shortest latency starts over.
-		pass(time.Second)
-		a := w.Kernel("a")
-		a.Received(t.Context())
-		a.Processed(t.Context(), 2*time.Second)
-		a.Processed(t.Context(), 3*time.Second)
-		pass(time.Second)
+		pass(time.Millisecond)
+		use(t, w.Kernel("a"))
+		pass(1999 * time.Millisecond)
 		next := fresh("a")
-		next.StartTime = start.Add(time.Minute)
-		next.MessagesReceived, next.MessagesProcessed = 1, 2
-		next.LastMessageTime = start.Add(time.Minute + time.Second)
-		next.TotalLatency, next.MinLatency, next.MaxLatency = 5*time.Second, 2*time.Second, 3*time.Second
-		got := w.telemetry(t, "a")
-		if d := cmp.Diff(next, got, cmpopts.EquateErrors()); d != "" {
-			t.Errorf("after the reset (-want +got):\n%s", d)
+		next.StartTime, next.LastMessageTime = start.Add(time.Minute), start.Add(time.Minute+time.Millisecond)
+		next.MessagesReceived, next.MessagesSent, next.MessagesProcessed, next.MessagesDropped, next.InputDropped = 2, 1, 2, 1, 1
+		next.TotalLatency, next.MinLatency, next.MaxLatency = 6*time.Millisecond, 3*time.Millisecond, 3*time.Millisecond
+		next.Errors, next.LastError = 1, codeError{"timeout"}
+		if d := cmp.Diff(next, w.telemetry(t, "a"), cmpopts.EquateErrors()); d != "" {
+			t.Errorf("messages after the reset (-want +got):\n%s", d)
 		}
-		if got.Uptime() != 2*time.Second || got.Throughput() != 1 {
-			t.Errorf("uptime %v and throughput %v, want 2s and 1", got.Uptime(), got.Throughput())
-		}
-	})
-}
-
-// Metrics of counters and latencies continue after a reset; the uptime restarts.
-func TestResetDoesNotAffectCounters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		use(t, w.Register("k"))
-		pass(time.Minute)
-		w.Reset("k")
-		use(t, w.Register("k"))
-		pass(time.Second)
 		got := metrictest.Values(w.collect(t))
 		for series, want := range map[string]float64{
-			"ringkernel.messages.received{ringkernel.kernel.id=k}":                            2 + 2,
-			"ringkernel.messages.sent{ringkernel.kernel.id=k}":                                1 + 1,
-			"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}": 1 + 1,
-			"ringkernel.messages.processed{ringkernel.kernel.id=k}":                           2 + 2,
-			"ringkernel.message.duration{ringkernel.kernel.id=k}":                             2 + 2,
-			"ringkernel.errors{error.type=timeout,ringkernel.kernel.id=k}":                    1 + 1,
-			"ringkernel.uptime{ringkernel.kernel.id=k}":                                       1,
+			"ringkernel.messages.received{ringkernel.kernel.id=a}":                            2 + 1 + 2,
+			"ringkernel.messages.sent{ringkernel.kernel.id=a}":                                1 + 1,
+			"ringkernel.messages.dropped{ringkernel.kernel.id=a,ringkernel.queue.name=input}": 1 + 1,
+			"ringkernel.messages.processed{ringkernel.kernel.id=a}":                           4 + 2,
+			"ringkernel.message.duration{ringkernel.kernel.id=a}":                             4 + 2,
+			"ringkernel.errors{error.type=timeout,ringkernel.kernel.id=a}":                    1 + 1,
+			"ringkernel.uptime{ringkernel.kernel.id=a}":                                       2,
 		} {
 			if got[series] != want {
 				t.Errorf("%s = %v, want %v", series, got[series], want)

@@ -7,6 +7,7 @@ package rings
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -39,7 +40,7 @@ type world struct {
 
 func newWorld(t *testing.T, c Config) *world {
 	t.Helper()
-	w, began := &world{log: newLines()}, time.Now()
+	w, began := &world{log: new(lines)}, time.Now()
 	c.Logger = slog.New(slog.NewTextHandler(w.log, nil))
 	if c.clock == nil {
 		c.clock = func() time.Time { return start.Add(time.Since(began) + time.Duration(w.ahead.Load())) }
@@ -81,48 +82,27 @@ func (w *world) metrics(t *testing.T) []metricdata.Metrics {
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // has a capacity of 1
 }
-
-func newLines() *lines { return &lines{more: make(chan struct{}, 1)} }
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select {
-	case l.more <- struct{}{}:
-	default:
-	}
 	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // wait waits until the log contains all parts.
 func (l *lines) wait(t *testing.T, parts ...string) {
 	t.Helper()
-	timeout := time.After(30 * time.Second)
-	for {
-		text := l.String()
-		missing := ""
+	must.Eventually(t, func() string {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		for _, p := range parts {
-			if !strings.Contains(text, p) {
-				missing = p
+			if !strings.Contains(l.text.String(), p) {
+				return fmt.Sprintf("%q is missing in the log:\n%s", p, &l.text)
 			}
 		}
-		if missing == "" {
-			return
-		}
-		select {
-		case <-l.more:
-		case <-timeout:
-			t.Fatalf("%q is missing in the log:\n%s", missing, text)
-		}
-	}
+		return ""
+	})
 }
 
 // makeRing creates the ring of agent a. It stays open until the test ends.

@@ -128,6 +128,8 @@ func TestReportWarns(t *testing.T) {
 		"header without its end": {strings.TrimSpace(headerLine), "", noPackets},
 		"broken summary":         {headerLine, "{", "Warning: the summary can't be read"},
 		"incomplete row":         {headerLine + "1.6,cpu", "", "line 2: incomplete"},
+		// as after a power failure
+		"zeros at the end": {headerLine + "1.5,cpu,w,1.0,1,0,op,True,0.00,\n" + strings.Repeat("\x00", 5000), "", "line 3: incomplete"},
 	} {
 		path := filepath.Join(t.TempDir(), "x")
 		write(t, path+".csv", c.csv)

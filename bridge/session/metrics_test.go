@@ -5,7 +5,6 @@ package session
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -92,27 +91,6 @@ func TestPacketsAndTokensAreCountedByAttributes(t *testing.T) {
 		}
 	}
 }
-
-func TestErrorTypeNeverContainsTheErrorText(t *testing.T) {
-	for want, packet := range map[string]Packet{
-		"session.textError":           {Err: textError("a")},
-		"*poll.DeadlineExceededError": {Err: fmt.Errorf("layer 5: %w", os.ErrDeadlineExceeded)},
-		"device_lost":                 {Err: typedError{}},
-	} {
-		s, reader := openMeasured(t)
-		packet.Operation, packet.Device = "embedding", CPU
-		recordAll(t, s, packet)
-		key := "packets{error.type=" + want + ",device.name=cpu,worker=cpu_embedding}"
-		if got := values(t, reader); got[key] != 1 {
-			t.Errorf("no %s in %v", key, got)
-		}
-	}
-}
-
-type typedError struct{}
-
-func (typedError) Error() string     { return "level zero: device lost" }
-func (typedError) ErrorType() string { return "device_lost" }
 
 // Beyond the limit, the summary combines operations and expert selections, and so does the
 // summary that Recover rebuilds. The CSV has all names.

@@ -60,16 +60,6 @@ func TestSessionsOfOneSecondHaveDifferentNames(t *testing.T) {
 	}
 }
 
-// A clock may begin at the zero time, as that of a simulation.
-func TestSessionAtTheZeroTimeCanBeClosed(t *testing.T) {
-	s := openTest(t, t.TempDir(), withClock(func() time.Time { return time.Time{} }))
-	closeTest(t, s)
-	closeTest(t, s)
-	if err := s.Record(t.Context(), Packet{Operation: "a", Device: CPU}); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("record: %v", err)
-	}
-}
-
 // A clock that is set back, nil options and errors whose methods panic are mistakes of others.
 func TestMistakesOfOthersDoNotPanic(t *testing.T) {
 	now := epoch
@@ -173,9 +163,7 @@ func TestFailedPacketKeepsItsError(t *testing.T) {
 	closeTest(t, s)
 	report, err := Analyze(s.files.csv)
 	must.OK(t, err)
-	if got, want := report.Failures[0].Error, cause.Error()+`\n`+fs.ErrInvalid.Error(); got != want {
-		t.Errorf("the error became %q, want %q", got, want)
-	}
+	equal(t, cause.Error()+`\n`+fs.ErrInvalid.Error(), report.Failures[0].Error)
 }
 
 func TestNilSessionDoesNothing(t *testing.T) {
@@ -190,24 +178,29 @@ func TestNilSessionDoesNothing(t *testing.T) {
 	equal(t, Summary{}, s.Summary())
 }
 
+// A clock may begin at the zero time, as that of a simulation.
 func TestClosedSessionRejectsPackets(t *testing.T) {
-	s := openTest(t, t.TempDir())
-	recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
-	closeTest(t, s)
-	before := read(t, s.files.csv)
+	for name, clock := range map[string]func() time.Time{
+		"ticking": ticking(time.Millisecond), "at the zero time": func() time.Time { return time.Time{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openTest(t, t.TempDir(), withClock(clock))
+			recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
+			closeTest(t, s)
+			before := read(t, s.files.csv)
 
-	if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("record: %v", err)
+			if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("record: %v", err)
+			}
+			s.AddPromptTokens(t.Context(), 1)
+			s.AddGeneratedTokens(t.Context(), 1)
+			s.AddContentionEvents(t.Context(), 1)
+			closeTest(t, s) // closing twice is valid
+			equal(t, before, read(t, s.files.csv))
+			written, err := readSummary(s.files.json)
+			must.OK(t, err)
+			now := s.Summary()
+			equal(t, written, &now)
+		})
 	}
-	s.AddPromptTokens(t.Context(), 1)
-	s.AddGeneratedTokens(t.Context(), 1)
-	s.AddContentionEvents(t.Context(), 1)
-	closeTest(t, s) // closing twice is valid
-	if after := read(t, s.files.csv); after != before {
-		t.Error("the file changed after Close")
-	}
-	written, err := readSummary(s.files.json)
-	must.OK(t, err)
-	now := s.Summary()
-	equal(t, written, &now)
 }
