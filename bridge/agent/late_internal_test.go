@@ -22,6 +22,7 @@ func TestEventsAfterTheLastFlushAreCountedAsDropped(t *testing.T) {
 		WithSinks((*sink.CSV)(nil)), WithRunInterval(time.Hour))
 	must.OK(t, err)
 	must.OK(t, a.buffer.close())
+	must.OK(t, a.Flush())
 	a.MemoryRegistered(context.Background(), 1)
 	if n := metrictest.Values(metrictest.Collect(t, reader))["nixl.telemetry.events.dropped{nixl.agent.name=a}"]; n != 1 {
 		t.Errorf("%v events are dropped, want 1", n)

@@ -47,6 +47,7 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // Without a reader, the ring fills up and further events are dropped.
 //
 // The ring is a file in dir that is named after the agent. The directory must exist.
+// Processes must not share a ring, so give each its own name, such as one with its rank.
 // If dir is empty, it defaults to NIXL_TELEMETRY_DIR, or else to /tmp.
 // NIXL_TELEMETRY_ENABLE isn't read: the option itself enables the ring.
 //

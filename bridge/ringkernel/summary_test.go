@@ -55,6 +55,7 @@ func TestResetRestartsSnapshotsButNotCounters(t *testing.T) {
 		for _, id := range []string{"a", "b", "c"} {
 			k := w.Register(id)
 			use(t, k)
+			k.Dropped(t.Context(), ringkernel.OutputQueue)
 			k.Processed(t.Context(), us)
 			k.Processed(t.Context(), time.Minute)
 		}

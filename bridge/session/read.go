@@ -24,8 +24,6 @@ type SkippedRow struct {
 	Reason string
 }
 
-const incomplete = "incomplete"
-
 // readRows calls each for every valid row, and skip for every other one, in the order of
 // the file. It reads files of this package and of Python's csv module, with LF or CRLF,
 // with and without a byte order mark. A row at the end of the file that doesn't end with
@@ -51,8 +49,8 @@ func readRows(r io.Reader, each func(Row), skip func(SkippedRow)) error {
 	for {
 		fields, err := c.Read()
 		if errors.Is(err, io.EOF) {
-			if end.byte != '\n' && last.Line > 0 && !strings.HasPrefix(last.Reason, incomplete) {
-				last.Reason = incomplete
+			if end.byte != '\n' && last.Line > 0 {
+				last.Reason = "incomplete"
 			}
 			report()
 			return nil
@@ -61,7 +59,7 @@ func readRows(r io.Reader, each func(Row), skip func(SkippedRow)) error {
 		var invalid *csv.ParseError
 		switch {
 		case errors.Is(err, csv.ErrQuote) && errors.As(err, &invalid):
-			last = SkippedRow{invalid.StartLine, incomplete + ": a quoted field doesn't end"}
+			last = SkippedRow{invalid.StartLine, "incomplete: a quoted field doesn't end"}
 		case errors.As(err, &invalid):
 			last = SkippedRow{invalid.StartLine, invalid.Err.Error()}
 		case err != nil:
