@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -133,12 +133,5 @@ func duration(micros uint64) time.Duration {
 	return time.Duration(min(micros, math.MaxInt64/1000)) * time.Microsecond
 }
 
-// perSecond formats a throughput with three significant digits.
-func perSecond(bytes float64) string {
-	units := []string{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"}
-	i := 0
-	for ; bytes >= 999.5 && i < len(units)-1; i++ {
-		bytes /= 1000
-	}
-	return strconv.FormatFloat(bytes, 'g', 3, 64) + " " + units[i]
-}
+// perSecond formats a throughput.
+func perSecond(bytes float64) string { return units.Bare(units.Throughput(bytes)) }

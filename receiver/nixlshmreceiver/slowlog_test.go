@@ -543,13 +543,3 @@ func TestLimitersOfManyAgentsAreForgotten(t *testing.T) {
 		t.Error("the last agent may log more than its burst")
 	}
 }
-
-func TestThroughputHasThreeDigitsAndAUnit(t *testing.T) {
-	for bytes, want := range map[float64]string{
-		0: "0 B/s", 999: "999 B/s", 999.9: "1 kB/s", 1234: "1.23 kB/s", 31956601: "32 MB/s", 5e9: "5 GB/s", 2e15: "2e+03 TB/s",
-	} {
-		if got := perSecond(bytes); got != want {
-			t.Errorf("%v is %q, want %q", bytes, got, want)
-		}
-	}
-}

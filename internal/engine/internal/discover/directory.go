@@ -48,7 +48,6 @@ type Directory struct {
 
 	// Only the directory's goroutine uses these:
 	records map[string]*record       // by path
-	held    map[files.ID]string      // the paths of all open rings, by file
 	offered map[*ringbuf.Reader]bool // rings that the owner hasn't answered; at most maxOffered
 	seeking bool                     // the process of an agent is sought
 	retryAt time.Time                // when the first refused path is tried again
@@ -71,7 +70,7 @@ func newDirectory(cfg Config, at Location, send func(drain.Message), notices *no
 	d := &Directory{
 		cfg: cfg.withDefaults(), at: at, send: send, notices: notices, paths: new(atomic.Int64),
 		requests: mailbox.New[func()](), answers: mailbox.New[func()](), ended: make(chan struct{}),
-		refused: make(map[string]Refusal), records: make(map[string]*record), held: make(map[files.ID]string), offered: make(map[*ringbuf.Reader]bool),
+		refused: make(map[string]Refusal), records: make(map[string]*record), offered: make(map[*ringbuf.Reader]bool),
 	}
 	d.started = d.cfg.Now()
 	d.ctx, d.cancel = context.WithCancel(context.Background())

@@ -44,7 +44,7 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 	d.setState(r, open)
 	r.ring, r.info, r.attended = ring, info, false
 	m := drain.Opened{Agent: r.Agent, Reader: ring, From: d, File: idOf(ring), Exited: unknown == nil && !attended && ring.Idle()}
-	d.held[m.File], d.offered[ring] = r.Path, true
+	d.offered[ring] = true
 	d.send(m)
 	d.open.Add(1)
 	if !m.Exited {
@@ -159,7 +159,6 @@ func (d *Directory) awaitAnswers() {
 func (d *Directory) take(path string, ring *ringbuf.Reader) *record {
 	r := d.records[path]
 	if ring != nil {
-		delete(d.held, idOf(ring))
 		delete(d.offered, ring)
 		d.closeRing(ring)
 	}

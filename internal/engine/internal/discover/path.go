@@ -5,7 +5,6 @@ package discover
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -146,12 +145,10 @@ func isAbsent(err error) bool {
 // tryOpen opens the file of a path: a store, or a ring, which it offers to the owner.
 func (d *Directory) tryOpen(f *files.Dir, r *record, info files.Info) {
 	err := d.ctx.Err()
-	switch path := d.held[info.ID]; {
+	switch {
 	case err != nil:
 	case r.isStore():
 		err = d.openStore(f, r, info)
-	case path != "": // under another name, or it was replaced and is back
-		err = fmt.Errorf("%w: %s", drain.ErrOpen, path)
 	case len(d.offered) >= maxOffered:
 		d.retryAt = d.cfg.Now()
 	default:
