@@ -59,13 +59,14 @@ const rowOf = (id) => frame.rows.find((r) => r.id === id);
 
 function showVerdict() {
   const problems = frame.findings.filter(isProblem), watched = (frame.at - frame.start) / 1000;
-  const unjudged = frame.unjudged, running = frame.rows.filter((r) => r.alive !== "exited").length;
+  const lost = frame.notes.find((n) => n.startsWith("no data since"))?.replace(/: .*/, "");
+  const unjudged = frame.unjudged, running = lost ? 0 : frame.rows.filter((r) => r.alive !== "exited").length;
   let headline, more;
   if (problems.length) {
     headline = problems[0].what;
     more = problems.length > 1 ? `and ${many(problems.length - 1, "more problem", "more problems")}` : "";
-  } else if (!frame.at) {
-    headline = frame.notes.length ? "No data" : "No data yet";
+  } else if (!frame.at || lost) {
+    headline = lost ? "N" + lost.slice(1) : frame.notes.length ? "No data" : "No data yet";
   } else if (!running) {
     headline = "No agent is running";
     more = "the page shows agents as soon as they start";
@@ -74,9 +75,9 @@ function showVerdict() {
     more = unjudged.length ? `${many(unjudged.length, "check", "checks")} could not be made` : "all checks were made";
   }
   set($("headline"), headline);
-  const length = watched < 60 ? `watched for ${age(watched)}; some findings take a minute or two` : `watched for ${age(watched)}`;
+  const length = !frame.at ? "" : watched < 60 ? `watched for ${age(watched)}; some findings take a minute or two` : `watched for ${age(watched)}`;
   const lead = problems.length ? since(problems[0]) : "";
-  set($("subline"), [lead, more, many(frame.rows.length, "agent", "agents"), length, ...frame.notes].filter(Boolean).join(" · "));
+  set($("subline"), [lead, more, frame.at && many(frame.rows.length, "agent", "agents"), length, ...frame.notes].filter(Boolean).join(" · "));
   document.title = (problems.length ? `(${problems.length}) ` : "") + "nixlring " + frame.name;
   tiles.forEach(([label, well, kinds], i) => {
     const tile = $("tiles").children[i] ?? $("tiles").appendChild(el("a", { class: "tile" }, el("div", { class: "label" }, label), el("div", { class: "state" }), el("div", { class: "detail" })));
@@ -144,7 +145,7 @@ const columns = [
   ["In", "num medium", (r) => throughput(r.in), (r) => r.in],
   ["Transfers/s", "num medium", (r) => rate(r.transfers), (r) => r.transfers],
   ["p50", "num medium", (r) => duration(r.p50), (r) => r.p50],
-  ["p99", "num", (r) => duration(r.p99), (r) => r.p99],
+  ["p99", "num medium", (r) => duration(r.p99), (r) => r.p99],
   ["Errors/s", "num", (r) => rate(r.errors), (r) => r.errors],
   ["Ring", "num wide", (r) => r.store ? "–" : percent(r.fill), (r) => r.store ? null : r.fill],
   ["Last event", "num wide", (r) => age(r.age), (r) => r.age],
@@ -330,6 +331,7 @@ function show() {
   if (!frame) return;
   const row = current();
   $("fleet").hidden = Boolean(row);
+  $("charts").hidden = !frame.at;
   $("agent").hidden = !row;
   if (row) {
     showAgent(row);
@@ -369,7 +371,7 @@ async function follow() {
     frame = answer.state;
     set($("where"), frame.name);
     const note = frame.notes.find((n) => n.startsWith("no data since"));
-    say(note ? note.split(":").slice(0, 3).join(":") : frame.at ? "live, " + clock(frame.at, true) : "no data yet", note);
+    say(note ? note.replace(/: .*/, "") : frame.at ? "live, " + clock(frame.at, true) : "no data yet", note);
     show();
     endAt(frame.at / 1000);
     if (frame.at && frame.at !== before && add() || before === undefined) showCharts();
