@@ -37,7 +37,7 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	isUntried := fmt.Sprintf("completed fewer than %d operations", FewErrors)
 	isFew := fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(h.windows.Longer))
 	isPeerless := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
-	isPastless := fmt.Sprintf("had fewer than %d past speeds, one per %s until %s ago", h.windows.Steps, units.Age(h.windows.Step), units.Age(h.windows.Gap))
+	isPastless := fmt.Sprintf("had fewer than %d past speeds at this size and load, one per %s until %s ago", h.windows.Steps, units.Age(h.windows.Step), units.Age(h.windows.Gap))
 	stopped := 0
 	known, compared := make(map[string]bool), make(map[*track]bool)
 	for _, f := range found {
@@ -61,7 +61,7 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 		running++
 		d, paces := h.during(t, last, h.windows.Window), h.paces(t, last)
 		past := slices.ContainsFunc(paces, func(p pace) bool {
-			past, ok := h.past(t, last, p.way)
+			past, ok := h.past(t, last, p)
 			return ok && !past.remembered // what a ring remembers shows a slowdown, but doesn't rule one out
 		})
 		moving += boolean(d.moved[both].Transfers > 0)

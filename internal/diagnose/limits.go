@@ -18,9 +18,9 @@ const (
 	StragglerSpeed = 0.65   // of the median of the peers
 	FarSlower      = 0.22   // of the median of the peers: too slow for an older NIC
 	SlowerSpeed    = 0.6    // of the agent's own past
-	PastSpeed      = 0.4    // quantile of past speeds
+	PastSpeed      = 0.9    // quantile of past speeds
 	MoreLoad       = 1.5    // of the past's bytes per second: a shared link slows down under load
-	SimilarSize    = 4      // a factor: other sizes have other speeds
+	SimilarSize    = 2      // a factor, compared with one past window: other sizes have other speeds
 	LongerTime     = 1.25   // of the median of the peers, or of the past: slow transfers take longer
 	Spread         = 3      // standard deviations below the median of the peers
 	PerDeviation   = 1.4826 // standard deviations of a normal distribution in a median absolute deviation

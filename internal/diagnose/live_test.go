@@ -50,6 +50,23 @@ func TestLiveToolFindsNoSlowdownOfHealthyFleets(t *testing.T) {
 	})
 }
 
+// Whoever opened a page shortly before an incident, and looks at it later, must still see that the speed isn't the usual one.
+func TestSlowSpeedDoesNotBecomeTheUsualOneWithinMinutes(t *testing.T) {
+	for _, f := range fleets.Incidents() {
+		if f.Name != "the fleet falls back to TCP" && f.Name != "one of two agents becomes slow" {
+			continue
+		}
+		opened := int((fleets.Begin - 3*time.Minute) / fleets.Every)
+		samples := f.Frames()[opened:]
+		for after := time.Minute; after <= 10*time.Minute; after += time.Minute {
+			length := 3*time.Minute + after
+			if got := found(diagnose.Now(samples[:length/fleets.Every+1], diagnose.Live(time.Minute, length)).Findings); !slices.Contains(got, f.Want[0]) {
+				t.Errorf("%s, after %v: found %v, want %v", f.Name, after, got, f.Want[0])
+			}
+		}
+	}
+}
+
 // Storage is read with large transfers. A page that shows the speed of ten seconds sees too few in them.
 func TestLiveToolJudgesAgentsWithFewTransfers(t *testing.T) {
 	var frames []*diagnose.Frame

@@ -13,10 +13,9 @@ import (
 // slowdowns returns the agents that are far slower than they were, and the jobs with mostly such
 // agents. The stragglers are known already.
 //
-// An agent is slower if its speed is below SlowerSpeed of the median of its past speeds, and its
-// mean time is above LongerTime of the past's. Its past is the last day, one pace per Step. Other sizes have other
-// speeds, and a shared link slows down under load, so an agent with another size or with more bytes per
-// second than in the past isn't slower.
+// An agent is slower if its speed is below SlowerSpeed of its usual one, and its mean time is above LongerTime of the
+// usual one. Other sizes have other speeds, and a shared link slows down under load, so only paces with a
+// similar size and no less load are compared.
 func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 	known := make(map[string]bool)
 	for _, f := range stragglers {
@@ -29,9 +28,9 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 			compared := 0
 			var ways []slowness
 			for _, now := range h.paces(t, i) {
-				past, ok := h.past(t, i, now.way)
+				past, ok := h.past(t, i, now)
 				compared += boolean(ok)
-				if ok && now.slow(past, SlowerSpeed) && now.like(past) {
+				if ok && now.slow(past, SlowerSpeed) {
 					ways, remembered[t.ID] = append(ways, slowness{now, past, past.source()}), past.remembered
 				}
 			}
@@ -73,29 +72,28 @@ func jobSlower(slower []Finding, judged int, remembered bool) Finding {
 	return f
 }
 
-// past returns an agent's usual pace. Its speed is slightly below the median: if the load and with it the speed
-// changed for good, the speed counts as usual before the load does. A watch that is too short for a past compares
-// with what the ring remembered when it was opened, whose load is unknown.
-func (h *history) past(t *track, i int, way way) (past pace, ok bool) {
+// past returns the usual pace of an agent at the size and load of a pace now: near the best, because a watch may have begun
+// shortly before the agent became slower. A watch that is too short for a past compares with what the ring
+// remembered when it was opened, whose load is unknown.
+func (h *history) past(t *track, i int, now pace) (past pace, ok bool) {
 	w := h.windows
-	var speeds, sizes, loads []float64
-	for ago := w.Gap; ago <= w.Gap+w.Past; ago += w.Step {
-		if h.at[i].Sub(h.at[t.first]) < ago {
-			break
-		}
-		if p, ok := h.pace(t, h.index(i, ago), way); ok {
-			speeds, sizes, loads = append(speeds, p.speed), append(sizes, p.size), append(loads, p.load)
+	var speeds, sizes []float64
+	known := 0
+	for ago := w.Gap; ago <= w.Gap+w.Past && h.at[i].Sub(h.at[t.first]) >= ago; ago += w.Step {
+		if p, ok := h.pace(t, h.index(i, ago), now.way); ok {
+			if known++; now.like(p) {
+				speeds, sizes = append(speeds, p.speed), append(sizes, p.size)
+			}
 		}
 	}
-	if len(speeds) < w.Steps {
-		m := t.remembered(way)
-		past, ok = m.pace(way)
+	if known < w.Steps {
+		past, ok = t.remembered(now.way).pace(now.way)
 		past.load, past.remembered = math.Inf(1), true
-		return past, ok
+		return past, ok && now.like(past)
 	}
-	past = pace{way: way, size: median(sizes), speed: quantile(speeds, PastSpeed), load: median(loads)}
+	past = pace{way: now.way, size: median(sizes), speed: quantile(speeds, PastSpeed)}
 	past.time = past.size / past.speed
-	return past, true
+	return past, len(speeds) >= w.Steps
 }
 
 // remembered returns what the agent's ring remembered when it was opened.
@@ -113,5 +111,5 @@ func (p *pace) source() string {
 	if p.remembered {
 		return "mean of " + units.Count(uint64(p.count)) + " earlier transfers that its ring remembered"
 	}
-	return "median of the past"
+	return "before, at a similar size and load"
 }

@@ -72,7 +72,7 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 		if moved {
 			f.Evidence = append(f.Evidence, "its peers have taken over its load, as if a load balancer had")
 		}
-		if moved || silent < JobSilent { // the job may be about to stop
+		if moved || h.at[i].Sub(f.Since) < JobSilent { // the job may be about to stop
 			f.Severity = Warning
 		}
 	}

@@ -102,7 +102,7 @@ func (h *history) undrained(group []*track, i int, kind Kind, name string) Findi
 	}
 	what := fmt.Sprintf("No process takes the events of %s.", such(all))
 	if name != "" {
-		what = fmt.Sprintf("The consumer of %s takes no events: %s holds the lock.", such(all), name)
+		what = fmt.Sprintf("The consumer (%s) holds the lock, but takes no events of %s.", name, such(all))
 	}
 	limit := time.Duration(math.MaxInt64).Seconds()
 	switch {

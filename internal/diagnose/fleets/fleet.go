@@ -14,7 +14,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"strconv"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -112,7 +111,7 @@ func (f *Fleet) Frames() (frames []*diagnose.Frame) {
 func (f *Fleet) Readings() (all [][]Reading) {
 	runs := make([]*run, len(f.Members))
 	for i := range f.Members {
-		runs[i] = newRun(strconv.Itoa(i), f.Members[i].Identity)
+		runs[i] = newRun(fmt.Sprintf("%03d", i), f.Members[i].Identity)
 	}
 	for at := time.Duration(0); at <= f.Length; at += Every {
 		var readings []Reading
