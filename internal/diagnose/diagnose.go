@@ -64,5 +64,5 @@ func (h *history) findings(i int) []Finding {
 	for _, find := range []func(int) []Finding{h.stalls, h.still, h.postBound, h.smallBehindLarge, h.failing, h.telemetry, h.gone, h.crashLoops} {
 		list = append(list, find(i)...)
 	}
-	return append(list, h.idlers(i, list)...)
+	return list
 }

@@ -11,17 +11,19 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// stalls returns the agents that hang.
+// stalls returns the agents that hang or are idle, of jobs whose other agents transfer. For the others, see still.
 //
 // NIXL reports completed transfers only, so an agent that hangs reports nothing. It is stalled if it
 // runs, completed no transfer for the time Silent, and transferred regularly until then. Regularly
-// means that it completed at least Regularly in each such time of the last hour, and that its rate
+// means that it completed at least Regularly transfers in each such time of the last hour, and that its rate
 // didn't fall below half of the median before it stopped: then it ran out of work.
 //
-// If no other agent of the job transfers, see still. It is critical unless its peers have
-// taken over its load, as if a load balancer had moved it. Events that another consumer took aren't missed transfers.
+// It is critical unless its peers have taken over its load, as if a load balancer had moved it. Events that another
+// consumer took aren't missed transfers. Reads may hang while writes don't, or the other way round. That is a
+// warning if peers still do both.
 //
-// Reads may hang while writes don't, or the other way round. That is a warning if peers still do both.
+// Of an agent that hung before the watch, only the ring knows that it transferred. Without such transfers, it is idle: it
+// may be spare. Neither is unusual if many agents are quiet.
 func (h *history) stalls(i int) (list []Finding) {
 	for _, w := range []way{both, writes, reads} {
 		for _, job := range h.jobs {
@@ -32,49 +34,67 @@ func (h *history) stalls(i int) (list []Finding) {
 }
 
 func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
-	silent := h.windows.Silent
-	active, begun, lost := 0, i, 0.0 // the first frame of a stall; transfers of stalled agents before
+	silent, watched := h.windows.Silent, units.Age(h.at[i].Sub(h.at[0]))
+	var before, idle []Finding                // of agents that hung before the watch, or are idle
+	active, busy, begun, lost := 0, 0, i, 0.0 // begun is the first frame of a stall; lost are transfers of stalled agents before
 	for _, t := range job {
-		if t.up(i) == No || !h.full(t, i, silent) || h.during(t, i, h.windows.Long).foreign > 0 {
+		long := h.during(t, i, h.windows.Long)
+		if t.up(i) == No || !h.full(t, i, silent) || long.foreign > 0 {
 			continue
 		}
 		m := h.during(t, i, silent).moved
 		if m[w].Transfers > 0 {
 			active++
+			busy += boolean(m[w].Transfers >= Regularly)
 			continue
 		}
 		if w != both && m[both].Transfers == 0 || t.hidden(i) {
 			continue // not only one direction, or not known
 		}
-		if last := t.lastMove(i, w); h.regular(t, last, w) {
+		switch last, n := t.lastMove(i, w), t.before(); {
+		case h.regular(t, last, w):
 			n := h.completed(t, last, silent, w)
 			begun, lost = min(begun, last), lost+n
 			f := stall(t, w, i, units.Age(h.at[i].Sub(h.at[last])), fmt.Sprintf("before: %s transfers per second, regularly", units.Rate(n/silent.Seconds())))
 			f.Since = h.at[last]
 			stalled = append(stalled, f)
+		case last >= 0 || long.failed > 0:
+		case n >= Regularly && (w == both || h.missing(t, i, w)):
+			f := stall(t, w, i, watched+" or more", fmt.Sprintf("its ring still has %s transfers from before", units.Count(n)))
+			f.Severity = Warning
+			before = append(before, f)
+		case w != both || t.up(i) == Yes || n > 0:
+			idle = append(idle, newFinding(Idle, []Identity{t.Identity}, fmt.Sprintf("no %s, unlike its peers", w.noun()),
+				fmt.Sprintf("%s completed no %s in %s and, as far as its ring shows, few or none before, unlike its peers.", t.Identity, w.noun(), watched)))
 		}
 	}
 	if active == 0 {
-		return nil // see still
+		return nil
 	}
-	var now, before float64 // transfers of the job
+	var now, then float64 // transfers of the job
 	for _, t := range job {
 		now += h.completed(t, i, silent, w)
-		before += h.completed(t, begun, silent, w)
+		then += h.completed(t, begun, silent, w)
 	}
-	moved := now >= before-lost/2
+	moved := now >= then-lost/2
 	if moved && w != both {
-		return nil // the direction isn't needed, or peers do it
+		stalled = nil // the direction isn't needed, or peers do it
 	}
 	for n := range stalled {
-		f := &stalled[n]
-		f.Evidence = append(f.Evidence, othersActive(active))
-		if moved {
-			f.Evidence = append(f.Evidence, "its peers have taken over its load, as if a load balancer had")
-		}
-		if moved || h.at[i].Sub(f.Since) < JobSilent { // the job may be about to stop
+		if f := &stalled[n]; moved {
+			f.Evidence, f.Severity = append(f.Evidence, "its peers have taken over its load, as if a load balancer had"), Warning
+		} else if h.at[i].Sub(f.Since) < JobSilent { // the job may be about to stop
 			f.Severity = Warning
 		}
+	}
+	if quiet := len(before) + len(idle); quiet <= busy {
+		stalled = append(stalled, before...)
+		if busy >= MinPeers-1 && quiet <= busy/(MinPeers-1) {
+			stalled = append(stalled, idle...)
+		}
+	}
+	for n := range stalled {
+		stalled[n].Evidence = append(stalled[n].Evidence, counted(active, "another agent of the job still transfers", "%d other agents of the job still transfer"))
 	}
 	return stalled
 }
@@ -110,64 +130,11 @@ func (h *history) regular(t *track, last int, w way) bool {
 	return now >= StillBusy*median(counts) && slices.Min(counts) >= Regularly
 }
 
-// idlers returns the agents without transfers while most of their peers have many. Those whose ring remembers
-// transfers hang, or have no more work; others may be spare. The ring also shows that an agent has stopped only its
-// reads or only its writes.
-func (h *history) idlers(i int, known []Finding) (list []Finding) {
-	stalled := make(map[string]bool) // or fails, or its events are taken
-	for _, f := range known {
-		if !slices.Contains([]Kind{Stalled, Failing, SomeFail, EventsTaken}, f.Kind) {
-			continue
-		}
-		for _, a := range f.Agents {
-			stalled[a.ID] = true
-		}
-	}
-	watched := units.Age(h.at[i].Sub(h.at[0]))
-	for _, w := range []way{both, writes, reads} {
-		for _, job := range h.jobs {
-			var quiet []*track
-			busy := 0
-			for _, t := range job {
-				if t.up(i) == No || i == t.first {
-					continue
-				}
-				m := h.during(t, i, h.windows.Window).moved
-				may := m[both].Transfers > 0
-				if w == both {
-					may = t.up(i) == Yes || t.before() > 0
-				}
-				busy += boolean(m[w].Transfers >= Regularly)
-				if m[w].Transfers == 0 && may && !t.hidden(i) && t.lastMove(i, w) < 0 {
-					quiet = append(quiet, t)
-				}
-			}
-			if len(quiet) > busy {
-				continue
-			}
-			for _, t := range quiet {
-				switch n := t.before(); {
-				case stalled[t.ID]:
-				case n >= Regularly && (w == both || h.missing(t, i, w)):
-					f := stall(t, w, i, watched+" or more", fmt.Sprintf("its ring still has %s transfers from before", units.Count(n)), othersActive(busy))
-					f.Severity = Warning
-					list = append(list, f)
-				case busy >= MinPeers-1 && len(quiet) <= busy/(MinPeers-1):
-					list = append(list, newFinding(Idle, []Identity{t.Identity}, fmt.Sprintf("no %s, unlike its peers", w.noun()),
-						fmt.Sprintf("%s completed no %s in %s and, as far as its ring shows, few or none before, unlike its peers.", t.Identity, w.noun(), watched),
-						fmt.Sprintf("%s complete %ss", counted(busy, "one agent", "%d agents"), w.noun())))
-				}
-			}
-		}
-	}
-	return list
-}
-
 // missing reports whether an agent would have completed transfers in a direction if it still did as often as its ring
 // remembers, compared with the other direction.
 func (h *history) missing(t *track, i int, w way) bool {
 	this, other := float64(t.remembered(w).Transfers), float64(t.remembered(reads-w).Transfers)
-	return this >= Regularly && other >= Regularly && this/other*h.completed(t, i, h.windows.Window, reads-w) >= Regularly
+	return this >= Regularly && other >= Regularly && this/other*h.completed(t, i, h.windows.Silent, reads-w) >= Regularly
 }
 
 func stall(t *track, w way, i int, quiet string, evidence ...string) Finding {
@@ -184,10 +151,6 @@ func stall(t *track, w way, i int, quiet string, evidence ...string) Finding {
 		f.Not += " It isn't known whether the agent still runs."
 	}
 	return f
-}
-
-func othersActive(n int) string {
-	return counted(n, "another agent of the job still transfers", "%d other agents of the job still transfer")
 }
 
 // still returns the jobs whose agents complete no transfers, although some did before, which may have exited: they hang, or
