@@ -116,11 +116,6 @@ func each(t *testing.T, test func(*testing.T, pkg)) {
 	}
 }
 
-func collect(t *testing.T, r sdkmetric.Reader) []metricdata.Metrics {
-	t.Helper()
-	return metrictest.Collect(t, r)
-}
-
 // run records in n series of a package, and returns what a MeterProvider with the given
 // settings then collects.
 func (p *pkg) run(t *testing.T, n int, settings ...sdkmetric.Option) []metricdata.Metrics {
@@ -130,7 +125,7 @@ func (p *pkg) run(t *testing.T, n int, settings ...sdkmetric.Option) []metricdat
 	for i := range n {
 		record(t.Context(), i)
 	}
-	return collect(t, reader)
+	return metrictest.Collect(t, reader)
 }
 
 // all fails the test unless the metrics are those of the package.
@@ -227,7 +222,7 @@ func TestSampledSpanIsTheExemplarOfSynchronousInstruments(t *testing.T) {
 		record := p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 		record(span(1, 0), 0)
 		record(span(2, trace.FlagsSampled), 0)
-		for _, m := range collect(t, reader) {
+		for _, m := range metrictest.Collect(t, reader) {
 			traces := make(map[byte]bool)
 			switch data := m.Data.(type) {
 			case metricdata.Sum[int64]:
@@ -279,7 +274,7 @@ func TestGlobalMeterProviderIsTheDefault(t *testing.T) {
 	for i, record := range records {
 		record(t.Context(), i)
 	}
-	ms := collect(t, global)
+	ms := metrictest.Collect(t, global)
 	all.metrics = all.metrics[:len(all.metrics)/2]
 	all.all(t, ms)
 	for _, m := range ms {

@@ -54,6 +54,9 @@
 // carry exemplars. [WithSinks] passes each event to sinks, in
 // addition to a MeterProvider or a ring; see package bridge/sink.
 //
+// If a ring or a sink fails, OpenTelemetry's error handler gets the first error until a
+// flush succeeds. The events are lost, and counted as dropped.
+//
 // # Cost
 //
 // A transfer through a MeterProvider costs what the SDK's two counters and four

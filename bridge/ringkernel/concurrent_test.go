@@ -109,7 +109,7 @@ func TestRuntimesOpenAndCloseDuringCollections(t *testing.T) {
 				case <-done:
 					return
 				default:
-					collect(t, reader)
+					metrictest.Collect(t, reader)
 				}
 			}
 		})

@@ -54,14 +54,9 @@ func newRuntime(settings []sdkmetric.Option, opts ...ringkernel.Option) (*ringke
 	return ringkernel.NewRuntime(append([]ringkernel.Option{ringkernel.WithMeterProvider(provider)}, opts...)...), reader
 }
 
-func collect(t testing.TB, reader sdkmetric.Reader) []metricdata.Metrics {
-	t.Helper()
-	return metrictest.Collect(t, reader)
-}
-
 func (w *world) collect(t *testing.T) []metricdata.Metrics {
 	t.Helper()
-	return collect(t, w.reader)
+	return metrictest.Collect(t, w.reader)
 }
 
 // telemetry returns the snapshot of a registered kernel.

@@ -147,7 +147,7 @@ func TestKernelsOfOneNameAddUp(t *testing.T) {
 		use(t, a.Register(id))
 		use(t, b.Register(id))
 	}
-	all := collect(t, reader)
+	all := metrictest.Collect(t, reader)
 	unique(t, all)
 	got := metrictest.Values(all)
 	for series, want := range map[string]float64{
@@ -168,7 +168,7 @@ func TestSeriesWithinTheCardinalityLimitStayTheSame(t *testing.T) {
 		use(t, rt.Register(kernelID(i)))
 	}
 	for range 3 {
-		all := collect(t, reader)
+		all := metrictest.Collect(t, reader)
 		unique(t, all)
 		got := metrictest.Values(all)
 		for _, name := range []string{"sent", "received", "processed"} {

@@ -69,10 +69,6 @@ func EachPoint(m metricdata.Metrics, f func(attribute.Set, float64)) {
 		for _, p := range data.DataPoints {
 			f(p.Attributes, float64(p.Count))
 		}
-	case metricdata.ExponentialHistogram[float64]:
-		for _, p := range data.DataPoints {
-			f(p.Attributes, float64(p.Count))
-		}
 	default:
 		panic(fmt.Sprintf("%s is a %T", m.Name, data))
 	}
