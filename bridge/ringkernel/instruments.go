@@ -58,8 +58,9 @@ func (r *Runtime) observe(_ context.Context, o metric.Observer) error {
 // observe reports a kernel. Its counts ignore resets, because a counter must not decrease.
 func (k *Kernel) observe(o metric.Observer, now time.Time) {
 	in, point := &k.runtime.instruments, k.point
+	k.mu.Lock()
 	t := k.totals(now)
-	t.StartTime = k.baseline.Load().Time
+	k.mu.Unlock()
 	o.ObserveInt64(in.received, t.MessagesReceived, point)
 	o.ObserveInt64(in.sent, t.MessagesSent, point)
 	o.ObserveInt64(in.processed, t.MessagesProcessed, point)

@@ -40,15 +40,16 @@ type Kernel struct {
 	point  metric.MeasurementOption
 	record []metric.RecordOption // contains only point; such a slice isn't allocated for each call
 
-	changing    sync.Mutex // held while the state and what depends on it change
-	state       atomic.Uint32
-	ended       atomic.Pointer[time.Time] // nil before it terminates
-	lastMessage atomic.Int64              // when the last message was received, in ns since the epoch; 0 if unknown
-	expiry      *time.Timer               // marks lastMessage as old
-	errors      atomic.Int64
-	lastError   atomic.Pointer[error]
-	baseline    atomic.Pointer[Telemetry] // the counts at the last reset
+	lastMessage atomic.Int64 // when the last message was received, in ns since the epoch; 0 if unknown
+	expiry      *time.Timer  // marks lastMessage as old
 	queues      [queues]queue
+
+	mu        sync.Mutex // guards what follows; not held while other code runs
+	state     State
+	ended     time.Time // zero before it terminates
+	errors    int64
+	lastError error
+	baseline  Telemetry // the counts at the last reset
 }
 
 // clockInterval is how often a kernel reads the clock at most: reading it takes several times
@@ -125,8 +126,10 @@ func (k *Kernel) Error(ctx context.Context, err error) {
 	if k == nil || err == nil {
 		return
 	}
-	k.errors.Add(1)
-	k.lastError.Store(&err)
+	k.mu.Lock()
+	k.errors++
+	k.lastError = err
+	k.mu.Unlock()
 	name := attribute.String(semconv.ErrorType, errtype.Of(err))
 	k.runtime.instruments.errors.Add(ctx, 1, k.point, metric.WithAttributeSet(attribute.NewSet(name)))
 }

@@ -98,30 +98,35 @@ func (r *Runtime) Reset(ids ...string) {
 	now := time.Now()
 	for _, k := range r.all() {
 		if len(ids) == 0 || slices.Contains(ids, k.id) {
+			k.mu.Lock()
 			k.reset(now)
+			k.mu.Unlock()
 		}
 	}
 }
 
-// reset restarts the snapshots at 0.
+// reset restarts the snapshots at 0. The caller holds mu.
 func (k *Kernel) reset(now time.Time) {
 	k.latency.restart()
-	k.lastError.Store(nil)
+	k.lastError = nil
 	k.lastMessage.Store(0)
 	k.received.expire()
-	totals := k.totals(now)
-	k.baseline.Store(&totals)
+	k.baseline = k.totals(now)
 }
 
-// totals returns a snapshot with the counts since the kernel was registered.
+// totals returns a snapshot with the counts since the kernel was registered. The caller
+// holds mu.
 func (k *Kernel) totals(now time.Time) Telemetry {
 	t := Telemetry{
 		KernelID:          k.id,
-		State:             State(k.state.Load()),
+		State:             k.state,
 		MessagesReceived:  k.received.count(),
 		MessagesSent:      k.sent.Load(),
 		MessagesProcessed: k.processed.Load(),
-		Errors:            k.errors.Load(),
+		Errors:            k.errors,
+		LastError:         k.lastError,
+		StartTime:         k.baseline.Time,
+		EndTime:           k.ended,
 		Time:              now,
 		InputDropped:      k.dropped[InputQueue].Load(),
 		OutputDropped:     k.dropped[OutputQueue].Load(),
@@ -130,20 +135,14 @@ func (k *Kernel) totals(now time.Time) Telemetry {
 	if last := k.lastMessage.Load(); last != 0 {
 		t.LastMessageTime = time.Unix(0, last)
 	}
-	if ended := k.ended.Load(); ended != nil {
-		t.EndTime = *ended
-	}
-	if last := k.lastError.Load(); last != nil {
-		t.LastError = *last
-	}
 	return t
 }
 
 // telemetry returns the snapshot since the last reset.
 func (k *Kernel) telemetry(now time.Time) Telemetry {
-	before := k.baseline.Load() // before the totals, so that these are at least the baseline's
-	t := k.totals(now)
-	t.StartTime = before.Time
+	k.mu.Lock()
+	before, t := k.baseline, k.totals(now)
+	k.mu.Unlock()
 	t.MessagesReceived -= before.MessagesReceived
 	t.MessagesSent -= before.MessagesSent
 	t.MessagesProcessed -= before.MessagesProcessed

@@ -51,21 +51,21 @@ func (k *Kernel) SetState(s State) error {
 	case s >= states:
 		return fmt.Errorf("set state of ring kernel %q: %v is not a state", k.id, s)
 	}
-	k.changing.Lock()
-	defer k.changing.Unlock()
-	switch old := State(k.state.Load()); {
-	case old == s:
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.state == s:
 		return nil
-	case !old.mayBecome(s):
+	case !k.state.mayBecome(s):
 		return fmt.Errorf("set state of ring kernel %q: state %v can't change to %v; "+
-			"to restart a terminated kernel, set the state created", k.id, old, s)
+			"to restart a terminated kernel, set the state created", k.id, k.state, s)
 	}
-	k.state.Store(uint32(s))
+	k.state = s
 	switch now := time.Now(); s {
 	case StateTerminated:
-		k.ended.Store(&now)
+		k.ended = now
 	case StateCreated:
-		k.ended.Store(nil)
+		k.ended = time.Time{}
 		k.reset(now)
 	}
 	return nil
