@@ -93,3 +93,12 @@ func TestNothingIsWrongWithHealthyFleets(t *testing.T) {
 		}
 	})
 }
+
+func TestFrameFindsAgentsByID(t *testing.T) {
+	f := &diagnose.Frame{Agents: []diagnose.Agent{{Identity: diagnose.Identity{ID: "b"}}, {Identity: diagnose.Identity{ID: "d"}}}}
+	for id, want := range map[string]*diagnose.Agent{"a": nil, "b": &f.Agents[0], "c": nil, "d": &f.Agents[1], "e": nil} {
+		if got := f.Agent(id); got != want {
+			t.Errorf("%s: %v, want %v", id, got, want)
+		}
+	}
+}

@@ -124,6 +124,14 @@ func short() []shortWatch {
 				a.Ring.Restarts = uint64(second / 3)
 			}
 		}},
+		{"a loop of crashes with a new ring each time", 2, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i == 1 {
+				a.ID = fmt.Sprint("life ", second/3)
+				if second%3 == 2 {
+					a.Up = diagnose.No
+				}
+			}
+		}},
 		{"both directions of one agent are slow", 5, func(i, second int, a *diagnose.Agent) {
 			for d := range a.Moved {
 				if transfers(a, d, 100*second, 1); i == 3 {

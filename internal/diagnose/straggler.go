@@ -99,7 +99,7 @@ func (h *history) stragglers(i int) (list []Finding) {
 	}
 	for _, t := range h.agents {
 		var ways []slowness
-		for w := range both + 1 {
+		for _, w := range []way{writes, reads, both} {
 			if s, ok := worst[t][w]; ok {
 				ways = append(ways, s)
 			}

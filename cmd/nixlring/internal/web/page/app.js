@@ -371,7 +371,7 @@ async function follow() {
     frame = answer.state;
     set($("where"), frame.name);
     const note = frame.notes.find((n) => n.startsWith("no data since"));
-    say(note ? note.replace(/: .*/, "") : frame.at ? "live, " + clock(frame.at, true) : "no data yet", note);
+    say(note ? note.replace(/: .*/, "") : frame.at ? "live, " + clock(frame.at, true) : "no data yet", note || !frame.at && frame.notes.length);
     show();
     endAt(frame.at / 1000);
     if (frame.at && frame.at !== before && add() || before === undefined) showCharts();
