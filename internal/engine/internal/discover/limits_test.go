@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -51,28 +52,35 @@ func TestDirectoriesBeyondTheLimitOfAPodAreNotWatched(t *testing.T) {
 func TestFilesBeyondTheLimitOfAContainerAreNotRemembered(t *testing.T) {
 	x := newPods(t, nil)
 	const most = 1 << 12
-	first := filepath.Dir(x.agent("uid-1", "shm", "decode").Path())
+	agent := x.agent("uid-1", "shm", "decode")
+	first := filepath.Dir(agent.Path())
 	second := filepath.Dir(x.agent("uid-1", "other", "prefill").Path())
 	x.look()
 	for i := range most/2 + 10 {
 		touch(t, filepath.Join(first, fmt.Sprint("file-", i)), "no ring")
 		touch(t, filepath.Join(second, fmt.Sprint("file-", i)), "no ring")
 	}
-	records := func() (n int) {
+	records := func() int64 {
 		x.look()
 		x.look()
-		for _, d := range x.watcher.directories() {
-			n += len(d.records)
-		}
-		return n
+		return x.watcher.directories()[0].paths.Load()
 	}
 	if n := records(); n != most || x.overLimit() == 0 || len(x.noticesOf(notice.DirectoryCut)) == 0 {
 		t.Errorf("%d records, want %d; %d paths refused, notices %v", n, most, x.overLimit(), x.noticesOf(notice.DirectoryCut))
 	}
 	must.OK(t, os.RemoveAll(first)) // a ring stays open
-	if n, want := records(), most/2+12; n != want || x.overLimit() != 0 {
+	if n, want := records(), int64(most/2+12); n != want || x.overLimit() != 0 {
 		t.Errorf("without one of the directories, %d records, want %d; %d paths refused", n, want, x.overLimit())
 	}
+	must.OK(t, agent.Close())
+	must.Eventually(t, func() string {
+		x.advance(time.Second)
+		x.owner.drain()
+		if n, want := records(), int64(most/2+11); n != want {
+			return fmt.Sprintf("without its ring, %d records, want %d", n, want)
+		}
+		return ""
+	})
 }
 
 // A process has a limited number of mappings, so rings are opened only as fast as the owner answers.

@@ -36,27 +36,21 @@ type StoreConfig struct {
 type StoreClaims struct {
 	mu      sync.Mutex
 	limit   int
-	holders map[storeID]drain.Holder
-}
-
-// storeID identifies the store of a process. After its last values were read, its file is closed, so
-// the file of another store may get its inode.
-type storeID struct {
-	files.ID
-
-	name string
+	holders map[string]drain.Holder // by file and name
 }
 
 // NewStoreClaims returns a StoreClaims that allows limit stores.
 func NewStoreClaims(limit int) *StoreClaims {
-	return &StoreClaims{limit: limit, holders: make(map[storeID]drain.Holder)}
+	return &StoreClaims{limit: limit, holders: make(map[string]drain.Holder)}
 }
 
 // maxStores limits the stores of a container or pod.
 const maxStores = 256
 
-// claim reserves a store for a directory of a holder.
-func (c *StoreClaims) claim(id storeID, h drain.Holder) error {
+// claim reserves a store for a directory of a holder. After its last values were read, its file is closed, so the
+// file of another store may get its inode.
+func (c *StoreClaims) claim(file files.ID, name string, h drain.Holder) error {
+	id := file.Key() + " " + name
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := 0
@@ -79,17 +73,17 @@ func (c *StoreClaims) claim(id storeID, h drain.Holder) error {
 }
 
 // release is the reverse of claim.
-func (c *StoreClaims) release(id storeID) {
+func (c *StoreClaims) release(file files.ID, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.holders, id)
+	delete(c.holders, file.Key()+" "+name)
 }
 
 // store is a store that is reported.
 type store struct {
 	*mpstore.Store
 
-	claim    storeID
+	claimed  files.ID
 	snapshot drain.Snapshot // the newest values
 	exported bool           // a collection has included the final values
 }
@@ -105,11 +99,11 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 	if err != nil {
 		return err
 	}
-	s := &store{Store: opened, claim: storeID{info.ID, r.Name}}
+	s := &store{Store: opened, claimed: info.ID}
 	if running, err := s.Running(); !d.cfg.selects(s.Agent) || err == nil && !running && d.isOld(s) {
 		return errors.Join(drain.ErrUnneeded, s.Close())
 	}
-	if err := d.cfg.Stores.Claims.claim(s.claim, d.at.Holder); err != nil {
+	if err := d.cfg.Stores.Claims.claim(s.claimed, r.Name, d.at.Holder); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	s.snapshot = d.describeStore(r, &s.Header)
@@ -229,7 +223,7 @@ func (d *Directory) drop(r *record) {
 	if r.store.snapshot.Up != drain.UpNo { // otherwise, it is closed
 		_ = r.store.Close()
 	}
-	d.cfg.Stores.Claims.release(r.store.claim)
+	d.cfg.Stores.Claims.release(r.store.claimed, r.Name)
 	r.store = nil
 	d.open.Add(-1)
 }
