@@ -79,8 +79,7 @@ func TestEachSlowTransferAndErrorIsLoggedOnce(t *testing.T) {
 		Sample:   "logs.yaml",
 		Overlays: []string{otelcol.Every(time.Second), otelcol.ExportTo("otlp_http", "file"), noRate},
 		Env: []string{
-			rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=" + backend.URL(),
-			"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT=" + backend.URL() + "/v1/logs", "SLOW_TRANSFER=" + slowInTests.String(), "METRICS_PORT=0",
+			rings(dir), "OTEL_EXPORTER_OTLP_ENDPOINT=" + backend.URL(), "SLOW_TRANSFER=" + slowInTests.String(), "METRICS_PORT=0",
 		},
 	}.Start(t)
 	const long = 3 * time.Second
