@@ -84,7 +84,18 @@ func TestLinesPerMinuteAreLimited(t *testing.T) {
 	}
 	x.lines = nil
 	x.Close()
-	x.check(t, "1900 suppressed: repetitions, or too many lines in a minute")
+	x.check(t, "1410 suppressed: repetitions, or too many lines in a minute")
+}
+
+// They are hidden by default, and a directory can contain thousands of files that aren't rings.
+func TestSuppressedNoticesForDebuggingAreNotCounted(t *testing.T) {
+	x := newFixture()
+	for i := range 100 {
+		x.Report(Notice{Level: slog.LevelDebug, Path: fmt.Sprint("/d/", i), Text: "not a ring"})
+	}
+	x.lines = nil
+	x.Close()
+	x.check(t)
 }
 
 func TestReporterIsSafeForConcurrentUse(t *testing.T) {

@@ -57,7 +57,7 @@ func (r *Reporter) Report(n Notice) {
 	admitted := !r.seen[key] && len(r.seen) < limit
 	if admitted {
 		r.seen[key] = true
-	} else {
+	} else if n.Level >= slog.LevelInfo { // others are hidden by default
 		r.suppressed++
 	}
 	r.mu.Unlock()

@@ -265,6 +265,6 @@ func (r *ringReceiver) notice(n notice.Notice) {
 	if n.Err != nil {
 		fields = append(fields, zap.Error(n.Err))
 	}
-	// The caller would be this function for all notices.
-	r.log.WithOptions(zap.WithCaller(false)).Log(zapcore.Level(n.Level/4), n.Message(), fields...) // the levels of slog are four apart
+	// The caller and the stack would be those of this function for all notices.
+	r.log.WithOptions(zap.WithCaller(false), zap.AddStacktrace(zapcore.FatalLevel)).Log(zapcore.Level(n.Level/4), n.Message(), fields...) // the levels of slog are four apart
 }

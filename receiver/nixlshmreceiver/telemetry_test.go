@@ -6,6 +6,7 @@ package nixlshmreceiver
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -278,9 +279,9 @@ func TestStatusIsOKIfSomeRingsCanBeOpened(t *testing.T) {
 // All notices are logged by one function.
 func TestLogLinesHaveNoMeaninglessCaller(t *testing.T) {
 	core, lines := observer.New(zapcore.InfoLevel)
-	r := ringReceiver{log: zap.New(core, zap.AddCaller())}
-	r.notice(notice.Notice{Text: "ring opened"})
-	if line := lines.All()[0]; line.Caller.Defined || len(line.Context) != 0 {
-		t.Errorf("caller %v, fields %v", line.Caller, line.Context)
+	r := ringReceiver{log: zap.New(core, zap.AddCaller(), zap.AddStacktrace(zapcore.ErrorLevel))}
+	r.notice(notice.Notice{Level: slog.LevelError, Text: "ring can't be opened"})
+	if line := lines.All()[0]; line.Caller.Defined || line.Stack != "" || len(line.Context) != 0 {
+		t.Errorf("caller %v, stack %q, fields %v", line.Caller, line.Stack, line.Context)
 	}
 }
