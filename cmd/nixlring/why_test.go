@@ -169,7 +169,7 @@ func TestWhyDoesNotJudgeTwoAgentsAlike(t *testing.T) {
 func TestWhySaysThatTheConsumerIsUnknown(t *testing.T) {
 	dir := startFleet(t, false, func(c *simulate.FleetConfig) { c.Agents = 1 }) // several may differ within a second
 	r, v := why(t, t.TempDir(), dir)                                            // without a list of locks
-	if r.code != exitNoRing || len(v.Findings) > 0 || len(v.Warnings) != 1 || unjudged(v)["consumers of rings"] == "" {
+	if r.code != exitNoRing || len(v.Findings) > 0 || len(v.Warnings) != 1 || unjudged(v)["telemetry"] == "" {
 		t.Errorf("%+v", r)
 	}
 }

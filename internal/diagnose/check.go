@@ -102,10 +102,8 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 		{"speed compared with the past", []Kind{Slower, JobSlower}, cmp.Or(few, some(isPastless))},
 		{"progress", []Kind{Stalled, JobStalled, Idle}, cmp.Or(none, still, some(isIdle))},
 		{"errors", []Kind{Failing, SomeFail}, cmp.Or(idle, some(isUntried))},
-		{"post times", []Kind{PostBound}, few},
-		{"small transfers behind large ones", []Kind{SmallBehindLarge}, few},
-		{"lost events", []Kind{EventsLost, RingFull, NearlyFull}, none},
-		{"consumers of rings", []Kind{NoConsumer, EventsTaken}, cmp.Or(none, some(isUndecided))},
+		{"posting and queues", []Kind{PostBound, SmallBehindLarge}, few},
+		{"telemetry", []Kind{EventsLost, RingFull, NearlyFull, NoConsumer, EventsTaken}, cmp.Or(none, some(isUndecided))},
 		{"exits and restarts", []Kind{Gone, CrashLoop}, cmp.Or(none, short, some(isUnknown))},
 	}, still
 }

@@ -3,7 +3,10 @@
 
 package diagnose
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Result is what a diagnosis finds.
 type Result struct {
@@ -60,8 +63,15 @@ func Watched(frames []*Frame, w Windows) (r Result) {
 // findings returns the findings at a frame.
 func (h *history) findings(i int) []Finding {
 	list := h.stragglers(i)
-	list = append(list, h.slowdowns(i, list)...)
-	for _, find := range []func(int) []Finding{h.stalls, h.still, h.postBound, h.smallBehindLarge, h.failing, h.telemetry, h.gone, h.crashLoops} {
+	list, bound := append(list, h.slowdowns(i, list)...), h.postBound(i)
+	for n := range list { // posting may explain why an agent is slow
+		f := &list[n]
+		if !f.job && slices.ContainsFunc(bound, func(b Finding) bool { return b.first().ID == f.first().ID }) {
+			f.Not, f.Next = "It needn't be the network: most of the time is spent on posting.", bound[0].Next
+		}
+	}
+	list = append(list, bound...)
+	for _, find := range []func(int) []Finding{h.stalls, h.still, h.smallBehindLarge, h.failing, h.telemetry, h.gone, h.crashLoops} {
 		list = append(list, find(i)...)
 	}
 	return list

@@ -102,3 +102,18 @@ func TestFrameFindsAgentsByID(t *testing.T) {
 		}
 	}
 }
+
+// Nobody should look at the NIC of an agent that is slow because it posts slowly.
+func TestSlowPostingIsNotBlamedOnTheNetwork(t *testing.T) {
+	for _, f := range fleets.Incidents() {
+		posting := f.Name == "posting takes ten times as long on one host"
+		if !posting && f.Name != "an agent at a tenth of the speed" {
+			continue
+		}
+		for _, finding := range diagnose.Now(f.Frames(), diagnose.Rules()).Findings {
+			if strings.Contains(finding.Next, "NIC") == posting {
+				t.Errorf("%s: %s %s", f.Name, finding.What, finding.Next)
+			}
+		}
+	}
+}
