@@ -78,7 +78,16 @@ func TestConcurrentRecordsAreCompleteUntilClose(t *testing.T) {
 }
 
 func TestRecordDoesNotAllocateAndUsesConstantMemory(t *testing.T) {
-	s, one := recorder(t)
+	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	s := openTest(t, t.TempDir(), withClock(time.Now), WithMeterProvider(sdk))
+	all, next := detailed(), 0
+	one := func() {
+		must.OK(t, s.Record(t.Context(), all[next%len(all)]))
+		next++
+	}
+	for range all { // later packets find their points
+		one()
+	}
 	if got := testing.AllocsPerRun(2000, one); got > 0 {
 		t.Errorf("%v allocations per packet", got)
 	}
@@ -91,24 +100,6 @@ func TestRecordDoesNotAllocateAndUsesConstantMemory(t *testing.T) {
 		t.Errorf("%d packets left %d bytes", many, grown)
 	}
 	runtime.KeepAlive(s)
-}
-
-// recorder returns a session and a function that records one packet. It first
-// records one packet of each kind, so that later ones find their routes.
-func recorder(t *testing.T) (s *Session, one func()) {
-	t.Helper()
-	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	s = openTest(t, t.TempDir(), withClock(time.Now), WithMeterProvider(sdk))
-	all := detailed()
-	next := 0
-	one = func() {
-		must.OK(t, s.Record(t.Context(), all[next%len(all)]))
-		next++
-	}
-	for range all {
-		one()
-	}
-	return s, one
 }
 
 func heap() uint64 {
