@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
-	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -82,11 +81,6 @@ func (k *Kernel) observe(o metric.Observer, now time.Time) {
 	if !t.LastMessageTime.IsZero() {
 		o.ObserveFloat64(in.lastMessage, float64(t.LastMessageTime.UnixNano())/1e9, point)
 	}
-}
-
-// pointOf selects a kernel's data points.
-func pointOf(id string) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String(semconv.KernelID, text.Valid(id))))
 }
 
 // These options are added to those of a kernel. Sets of their own for each kernel would

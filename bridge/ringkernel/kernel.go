@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -67,7 +68,7 @@ func (a *arrivals) count() int64 { return a.Load() & math.MaxInt64 }
 func (a *arrivals) expire() { a.Or(math.MinInt64) }
 
 func newKernel(r *Runtime, id string, number int) *Kernel {
-	point := pointOf(id)
+	point := metric.WithAttributeSet(attribute.NewSet(attribute.String(semconv.KernelID, text.Valid(id))))
 	k := &Kernel{runtime: r, id: id, number: number, point: point, record: []metric.RecordOption{point}}
 	k.expiry = time.AfterFunc(clockInterval, k.received.expire)
 	k.reset(time.Now())
