@@ -162,16 +162,23 @@ func TestOnlyRingsAreKeptAndTheirNumberIsLimited(t *testing.T) {
 // The file of a removed ring can't be opened, but its agent runs as long as its process has it mapped.
 func TestRemovedRingStaysMapped(t *testing.T) {
 	h := newHost(t)
-	ring, s := h.ring("/run/agent"), New(Config{Proc: h.Proc})
+	ring, removed, next, s := h.ring("/run/agent"), h.mapping("/run/agent (deleted)"), h.ring("/run/next"), New(Config{Proc: h.Proc})
+	h.write(filepath.Join(h.root, "run", "other"), "no ring")
 	for _, tt := range []struct {
 		mapped string
 		want   int
 	}{
 		{ring, 1},
-		{h.mapping("/run/agent (deleted)"), 1},
-		{h.mapping("/run/agent (deleted)") + h.ring("/run/next"), 2},
+		{removed, 1},
+		{removed + next, 2},
+		{removed + next + h.mapping("/run/other"), 2},
+		{removed + strings.Repeat(next, maxRings-1), maxRings},
 		{h.mapping("/memfd:other (deleted)"), 0},
-		{h.mapping("/run/agent (deleted)"), 0}, // which one?
+		{removed, 0}, // which one?
+		{next + h.ring("/run/1") + h.ring("/run/2"), 3},
+		{removed + strings.Repeat(next, maxRings-1), maxRings},
+		{next, 1},
+		{h.mapping("/run/other"), 0},
 	} {
 		h.setProcess(task{PID: 100, Library: "/lib/libnixl.so", Mappings: tt.mapped})
 		if strings.Contains(tt.mapped, "deleted") {
