@@ -67,6 +67,23 @@ func TestSlowSpeedDoesNotBecomeTheUsualOneWithinMinutes(t *testing.T) {
 	}
 }
 
+// The windows of a page are short, but after a minute, the job isn't just about to stop.
+func TestLiveToolCallsAnAgentThatHangsForAMinuteCritical(t *testing.T) {
+	for _, f := range fleets.Incidents() {
+		if f.Name != "an agent that hangs" {
+			continue
+		}
+		samples := f.Frames()
+		for after, want := range map[time.Duration]diagnose.Severity{30 * time.Second: diagnose.Warning, 2 * time.Minute: diagnose.Critical} {
+			at := int((fleets.Begin + after) / fleets.Every)
+			list := diagnose.Now(samples[at-20:at+1], diagnose.Live(15*time.Second, 20*fleets.Every)).Findings
+			if len(list) != 1 || list[0].Kind != diagnose.Stalled || list[0].Severity != want {
+				t.Errorf("after %v: %+v, want %s", after, list, want)
+			}
+		}
+	}
+}
+
 // Storage is read with large transfers. A page that shows the speed of ten seconds sees too few in them.
 func TestLiveToolJudgesAgentsWithFewTransfers(t *testing.T) {
 	var frames []*diagnose.Frame
