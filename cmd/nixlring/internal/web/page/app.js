@@ -14,7 +14,7 @@ const tiles = [
   ["Compared with peers", "No outlier", ["straggler"]],
   ["Compared with the past", "As fast as before", ["slower", "job_slower"]],
   ["Progress", "No agent hangs", ["stalled", "job_stalled", "idle"]],
-  ["Operations", "None fail", ["failing", "some_fail"]],
+  ["Operations", "Few or none fail", ["failing", "some_fail"]],
   ["Posting and queues", "Short", ["post_bound", "small_behind_large"]],
   ["Telemetry", "Nothing lost", ["events_lost", "ring_full", "ring_nearly_full", "no_consumer", "events_taken"]],
   ["Agents", "None exit", ["gone", "crash_loop"]],
