@@ -56,8 +56,11 @@ func TestFilesBeyondTheLimitOfAContainerAreNotRemembered(t *testing.T) {
 	first := filepath.Dir(agent.Path())
 	second := filepath.Dir(x.agent("uid-1", "other", "prefill").Path())
 	x.look()
-	for i := range most/2 + 10 {
+	for i := range most {
 		touch(t, filepath.Join(first, fmt.Sprint("file-", i)), "no ring")
+	}
+	x.look()
+	for i := range most/2 + 10 {
 		touch(t, filepath.Join(second, fmt.Sprint("file-", i)), "no ring")
 	}
 	records := func() int64 {
@@ -65,7 +68,7 @@ func TestFilesBeyondTheLimitOfAContainerAreNotRemembered(t *testing.T) {
 		x.look()
 		return x.watcher.directories()[0].paths.Load()
 	}
-	if n := records(); n != most || x.overLimit() == 0 || len(x.noticesOf(notice.DirectoryCut)) == 0 {
+	if n := records(); n != most || x.overLimit() != 2 || len(x.noticesOf(notice.DirectoryCut)) != 2 {
 		t.Errorf("%d records, want %d; %d paths refused, notices %v", n, most, x.overLimit(), x.noticesOf(notice.DirectoryCut))
 	}
 	must.OK(t, os.RemoveAll(first)) // a ring stays open
@@ -106,5 +109,23 @@ func TestWalkWaitsForTheOwnerToAnswer(t *testing.T) {
 		if m, ok := m.(drain.Opened); ok {
 			d.Close(m.Reader)
 		}
+	}
+}
+
+// Outside of a walk, a ring isn't opened before the owner has answered, but with the next look.
+func TestRefusedRingIsTriedOnceTheOwnerHasAnswered(t *testing.T) {
+	x := newFixture(t)
+	x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
+	for range maxOffered {
+		d.offered[new(ringbuf.Reader)] = true
+	}
+	r := d.record("agent")
+	if d.checkPath(r); r.ring != nil || !d.mayRetry(x.clock()) {
+		t.Errorf("opened: %v, tried again: %v", r.ring != nil, d.mayRetry(x.clock()))
+	}
+	clear(d.offered)
+	if d.look(); r.ring == nil {
+		t.Error("not opened once the owner has answered")
 	}
 }
