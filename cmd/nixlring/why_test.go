@@ -134,7 +134,7 @@ func TestWhyListsWhatItCouldNotJudge(t *testing.T) {
 	r := runWith(t.Context(), world{now: time.Now, proc: procWith(t), env: func(string) (string, bool) { return "", false }},
 		"why", dir, "--for", "1s")
 	if r.code != exitNoRing || r.out != "" || !strings.HasPrefix(r.err, "Nothing found, but not everything was judged: 5 agents in "+dir) ||
-		!strings.Contains(r.err, "\n  - speed compared with the past: 5 of 5 agents had fewer") {
+		!strings.Contains(r.err, "\n  - speed compared with the past: watched for less than 25 m") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -37,7 +38,7 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	isUntried := fmt.Sprintf("completed fewer than %d operations", FewErrors)
 	isFew := fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(h.windows.Longer))
 	isPeerless := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
-	isPastless := fmt.Sprintf("had fewer than %d past speeds at this size and load, one per %s until %s ago", h.windows.Steps, units.Age(h.windows.Step), units.Age(h.windows.Gap))
+	isPastless := fmt.Sprintf("had fewer than %d speeds at this size and load before", h.windows.Steps)
 	stopped := 0
 	known, compared := make(map[string]bool), make(map[*track]bool)
 	for _, f := range found {
@@ -93,17 +94,21 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	if lacks[isIdle] == running {
 		idle = cmp.Or(none, still)
 	}
-	few, short := cmp.Or(idle, some(isFew)), ""
-	if h.at[last].Sub(h.at[0]) < CrashWindow {
-		short = "watched for less than " + units.Age(CrashWindow)
+	few := cmp.Or(idle, some(isFew))
+	early := func(needs time.Duration) string {
+		if h.at[last].Sub(h.at[0]) >= needs {
+			return ""
+		}
+		return "watched for less than " + units.Age(needs)
 	}
+	past := h.windows.Gap + time.Duration(h.windows.Steps-1)*h.windows.Step
 	return []Check{
 		{"speed compared with peers", []Kind{Straggler}, cmp.Or(few, some(isPeerless))},
-		{"speed compared with the past", []Kind{Slower, JobSlower}, cmp.Or(few, some(isPastless))},
+		{"speed compared with the past", []Kind{Slower, JobSlower}, cmp.Or(few, early(past), some(isPastless))},
 		{"progress", []Kind{Stalled, JobStalled, Idle}, cmp.Or(none, still, some(isIdle))},
 		{"errors", []Kind{Failing, SomeFail}, cmp.Or(idle, some(isUntried))},
 		{"posting and queues", []Kind{PostBound, SmallBehindLarge}, few},
 		{"telemetry", []Kind{EventsLost, RingFull, NearlyFull, NoConsumer, EventsTaken}, cmp.Or(none, some(isUndecided))},
-		{"exits and restarts", []Kind{Gone, CrashLoop}, cmp.Or(none, short, some(isUnknown))},
+		{"exits and restarts", []Kind{Gone, CrashLoop}, cmp.Or(none, early(CrashWindow), some(isUnknown))},
 	}, still
 }
