@@ -65,10 +65,12 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 			"nixl.memory.last.size{nixl.memory.operation=register}": 50, "nixl.memory.last.size{nixl.memory.operation=deregister}": 5,
 		}},
 		{"errors", func(a *agent.Agent) {
+			a.Error(ctx, semconv.ErrorNotPosted)
 			a.Error(ctx, semconv.ErrorRemoteDisconnect)
 			a.Error(ctx, semconv.ErrorRemoteDisconnect)
 			a.Error(ctx, "another")
 		}, map[string]float64{
+			"nixl.errors{error.type=not_posted}":        1,
 			"nixl.errors{error.type=remote_disconnect}": 2,
 			"nixl.errors{error.type=unknown}":           1,
 		}},

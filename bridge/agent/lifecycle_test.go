@@ -58,11 +58,12 @@ func TestLastValuesOfZeroAreReported(t *testing.T) {
 	b := newBackend()
 	a := b.agent(t)
 	a.Transfer(ctx, agent.Receive, -1, -us, -us)
+	a.MemoryRegistered(ctx, -1)
 	a.MemoryDeregistered(ctx, -1)
 	want := map[string]float64{
 		"nixl.agent.up{}": 1, "nixl.memory.usage{}": 0,
 		"nixl.transfer.last.size{nixl.transfer.direction=receive}": 0, "nixl.transfer.last.duration{}": 0, "nixl.transfer.last.post_duration{}": 0,
-		"nixl.memory.last.size{nixl.memory.operation=deregister}": 0,
+		"nixl.memory.last.size{nixl.memory.operation=register}": 0, "nixl.memory.last.size{nixl.memory.operation=deregister}": 0,
 	}
 	if d := cmp.Diff(want, observed(t, b)); d != "" {
 		t.Errorf("observed (-want +got):\n%s", d)
