@@ -45,6 +45,9 @@ func TestEventsDuringTheLastFlushAreNotRecorded(t *testing.T) {
 	if n := b.values(t)["nixl.memory.registered{}"]; n != 1 || c.events.Load() != 1 {
 		t.Errorf("%v events were counted and %d written, want 1", n, c.events.Load())
 	}
+	if got := a.RingTelemetry(); got != (agent.RingTelemetry{}) {
+		t.Errorf("RingTelemetry: %+v", got)
+	}
 }
 
 // Each event that the SDK counts is written or counted as dropped.
