@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -78,35 +77,27 @@ func newTable(names ...string) *table {
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 func (t *table) write(w io.Writer) error {
-	for c, number := range t.numbers {
-		if number {
-			t.alignRight(c)
+	widths := make([]int, len(t.numbers)) // negative to align to the left, as in a format
+	for _, row := range t.rows {
+		for c, cell := range row {
+			widths[c] = max(widths[c], utf8.RuneCountInString(cell))
 		}
 	}
-	var text strings.Builder
-	tw := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for c, number := range t.numbers {
+		if !number {
+			widths[c] = -widths[c]
+		}
+	}
 	for _, row := range t.rows {
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
-	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+		var line strings.Builder
+		for c, cell := range row {
+			fmt.Fprintf(&line, "%*s  ", widths[c], cell)
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (t *table) alignRight(column int) {
-	width := 0
-	for _, row := range t.rows {
-		width = max(width, utf8.RuneCountInString(row[column]))
-	}
-	for _, row := range t.rows {
-		row[column] = strings.Repeat(" ", width-utf8.RuneCountInString(row[column])) + row[column]
-	}
 }
 
 func plural(n int, one, many string) string {

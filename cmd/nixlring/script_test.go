@@ -26,6 +26,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
@@ -41,7 +42,7 @@ import (
 func TestScripts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must.OK(t, os.WriteFile(file, nil, 0o600))
-	if ringfile.OpenForWriting(file) == ringfile.Unknown {
+	if ringfile.OpenForWriting(file) == diagnose.Unknown {
 		t.Skip("the file system doesn't support leases")
 	}
 	testscript.Run(t, testscript.Params{

@@ -147,8 +147,7 @@ func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 		}
 	}
 	if agent.Seed == 0 {
-		const exact = 53 // bits of an integer that all JSON readers represent exactly
-		agent.Seed = rand.Uint64N(1<<exact-1) + 1
+		agent.Seed = max(1, uint64(rand.Uint32())) // all JSON readers represent it exactly
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -25,11 +26,11 @@ func checkTakeover(proc, path string) error {
 	case errors.Is(err, ringbuf.ErrNotRing), errors.Is(err, ringbuf.ErrNotRegular), errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; the file was not changed", patherr.Explain(patherr.Ring, path, err))
 	}
-	if ringfile.OpenForWriting(path) == ringfile.No {
+	if ringfile.OpenForWriting(path) == diagnose.No {
 		return nil
 	}
 	users := ringfile.FindUsers(proc, path)
-	if users.Running == ringfile.No {
+	if users.Running == diagnose.No {
 		return nil
 	}
 	who := "a process that can't be inspected may be writing to it"

@@ -120,11 +120,7 @@ func (v *verdict) problems() (n int) {
 }
 
 func (f *whyFlags) run(ctx context.Context, w world) (err error) {
-	interval := min(f.length/frames, time.Minute)
-	if f.recorded {
-		interval = playStep
-	}
-	source, err := f.open(w, interval, false, nil)
+	source, err := f.open(w, min(f.length/frames, time.Minute), false, nil)
 	if err != nil {
 		return err
 	}
@@ -149,11 +145,8 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 	return nil
 }
 
-// The number of frames in a watch, and the first time between two frames of a recording.
-const (
-	frames   = 20
-	playStep = 250 * time.Millisecond
-)
+// frames is the number of frames in a watch. Of a recording, there are up to twice as many.
+const frames = 20
 
 // watch takes frames until the end of the watch, or until ctx is done, and explains what it saw.
 func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*verdict, error) {

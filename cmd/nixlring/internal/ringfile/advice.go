@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -27,7 +28,7 @@ func (r *Report) advise(euid int) {
 		r.adviseReaders()
 	case r.Store == nil:
 		r.adviseUnreadable()
-	case r.InUse == No:
+	case r.InUse == diagnose.No:
 		r.advice("The process has exited. The file can be removed when a Collector has exported its last values.")
 		r.advice("If the process is still running, it couldn't lock its store: check the agent's log, and restart the agent.")
 	}
@@ -78,13 +79,13 @@ func (r *Report) adviseOwner(euid int) {
 
 // adviseFill gives advice about the ring of an exited agent, a full ring, or the size of a ring.
 func (r *Report) adviseFill() {
-	exited, consumed := r.Users.Running == No, r.Users.Consumer != nil || len(r.Users.Writers()) > 1
+	exited, consumed := r.Users.Running == diagnose.No, r.Users.Consumer != nil || len(r.Users.Writers()) > 1
 	switch {
 	case exited && *r.Pending > 0:
 		r.advice("The agent has exited. The %d events in the ring can still be read. Remove the file when they are no longer needed.", *r.Pending)
 	case exited:
 		r.advice("The agent has exited, and all events were consumed. The file can be removed.")
-	case r.full() && r.Users.Running == Unknown && !consumed:
+	case r.full() && r.Users.Running == diagnose.Unknown && !consumed:
 		r.advice("The ring is full. If its agent is running, it loses all new events. To find out, "+
 			"run nixlring inspect as uid %d or as root, outside of any container.", r.Owner)
 	case r.full() && consumed:

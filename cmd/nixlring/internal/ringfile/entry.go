@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -24,18 +25,18 @@ import (
 
 // Entry describes a file. The JSON field names are stable.
 type Entry struct {
-	Path     Path      `json:"path"`
-	Ring     bool      `json:"ring"`               // whether the file is a readable ring
-	Layout   string    `json:"layout,omitempty"`   // of a readable ring or store
-	Capacity int       `json:"capacity,omitempty"` // slots
-	Pending  *int      `json:"pending,omitempty"`  // events
-	Fill     *float64  `json:"fill,omitempty"`     // 0 to 1
-	Store    *Store    `json:"store,omitempty"`    // of a readable store
-	InUse    Answer    `json:"in_use"`             // whether a process has the ring open for writing, or holds the lock on the store
-	Owner    uint32    `json:"owner_uid"`
-	Modified time.Time `json:"modified"`
-	Problem  string    `json:"problem,omitempty"` // why the file can't be read
-	Notes    []string  `json:"notes,omitempty"`
+	Path     Path        `json:"path"`
+	Ring     bool        `json:"ring"`               // whether the file is a readable ring
+	Layout   string      `json:"layout,omitempty"`   // of a readable ring or store
+	Capacity int         `json:"capacity,omitempty"` // slots
+	Pending  *int        `json:"pending,omitempty"`  // events
+	Fill     *float64    `json:"fill,omitempty"`     // 0 to 1
+	Store    *Store      `json:"store,omitempty"`    // of a readable store
+	InUse    diagnose.Up `json:"in_use"`             // whether a process has the ring open for writing, or holds the lock on the store
+	Owner    uint32      `json:"owner_uid"`
+	Modified time.Time   `json:"modified"`
+	Problem  string      `json:"problem,omitempty"` // why the file can't be read
+	Notes    []string    `json:"notes,omitempty"`
 
 	Other bool `json:"-"` // the file seems unrelated to telemetry
 	Given bool `json:"-"` // the caller passed this path itself
@@ -47,33 +48,15 @@ type Path string
 // MarshalText returns the path as JSON contains it.
 func (p Path) MarshalText() ([]byte, error) { return []byte(units.Text(string(p))), nil }
 
-// Answer is the answer to a question.
-type Answer uint8
-
-// The answers.
-const (
-	Unknown Answer = iota
-	No
-	Yes
-)
-
-// String returns a word for a table.
-func (a Answer) String() string { return [...]string{"?", "no", "yes"}[a] }
-
-// MarshalJSON returns null, false or true.
-func (a Answer) MarshalJSON() ([]byte, error) {
-	return []byte([...]string{"null", "false", "true"}[a]), nil
-}
-
-// answer returns whether it is so, or Unknown if there is an error.
-func answer(yes bool, err error) Answer {
+// answer returns whether it is so, or that it is unknown if there is an error.
+func answer(yes bool, err error) diagnose.Up {
 	switch {
 	case err != nil:
-		return Unknown
+		return diagnose.Unknown
 	case yes:
-		return Yes
+		return diagnose.Yes
 	default:
-		return No
+		return diagnose.No
 	}
 }
 
@@ -158,9 +141,9 @@ func (r *Report) note(euid int) {
 	case r.Store != nil:
 		r.noteStore()
 		return
-	case r.InUse == No && r.Ring:
+	case r.InUse == diagnose.No && r.Ring:
 		r.Notes = append(r.Notes, "agent exited")
-	case full && r.InUse == Unknown:
+	case full && r.InUse == diagnose.Unknown:
 		r.Notes = append(r.Notes, "full: the agent, if it is running, loses events")
 	case full:
 		r.Notes = append(r.Notes, "full: the agent loses events")

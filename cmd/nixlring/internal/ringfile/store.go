@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -66,7 +67,7 @@ func (r *Report) noteStore() {
 		agent += ", local rank " + r.Store.LocalRank
 	}
 	r.Notes = append(r.Notes, agent)
-	if r.InUse == No {
+	if r.InUse == diagnose.No {
 		r.Notes = append(r.Notes, "process exited")
 	}
 }

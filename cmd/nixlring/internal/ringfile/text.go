@@ -12,6 +12,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
@@ -88,9 +89,9 @@ func (t *text) store(r *Report, now time.Time) {
 	}
 	t.line("Started", "%s, %s ago", s.Start.Format(time.DateTime), units.Age(now.Sub(s.Start)))
 	t.line("State", "%s", [...]string{
-		Unknown: "unknown: the file system doesn't report who holds the lock on the store",
-		No:      "exited: no process holds the lock on the store",
-		Yes:     "running: a process holds the lock on the store",
+		diagnose.Unknown: "unknown: the file system doesn't report who holds the lock on the store",
+		diagnose.No:      "exited: no process holds the lock on the store",
+		diagnose.Yes:     "running: a process holds the lock on the store",
 	}[r.InUse])
 }
 
@@ -115,14 +116,14 @@ func (t *text) users(r *Report) {
 	}
 	if r.Ring {
 		t.line("In use", "%s", [...]string{
-			Unknown: "unknown: requires the file's owner or root, and a file system with leases, unlike overlayfs",
-			No:      "no: no process has it open for writing",
-			Yes:     "yes: an agent or a consumer has it open for writing",
+			diagnose.Unknown: "unknown: requires the file's owner or root, and a file system with leases, unlike overlayfs",
+			diagnose.No:      "no: no process has it open for writing",
+			diagnose.Yes:     "yes: an agent or a consumer has it open for writing",
 		}[r.InUse])
 		t.line("Agent", "%s", [...]string{
-			Unknown: "unknown: a process that can't be inspected may have the ring open",
-			No:      "exited",
-			Yes:     "running",
+			diagnose.Unknown: "unknown: a process that can't be inspected may have the ring open",
+			diagnose.No:      "exited",
+			diagnose.Yes:     "running",
 		}[r.Users.Running])
 	}
 }

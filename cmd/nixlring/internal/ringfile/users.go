@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
@@ -28,10 +29,10 @@ func (p Process) String() string { return fmt.Sprintf("process %d (%s)", p.PID, 
 
 // Users are the processes that use a ring.
 type Users struct {
-	Mapped   []Process `json:"mapped_by,omitempty"`
-	Consumer *Process  `json:"consumer,omitempty"`           // the process that holds the consumer lock
-	Unseen   string    `json:"processes_not_seen,omitempty"` // why other processes may use the ring, too
-	Running  Answer    `json:"agent_running"`
+	Mapped   []Process   `json:"mapped_by,omitempty"`
+	Consumer *Process    `json:"consumer,omitempty"`           // the process that holds the consumer lock
+	Unseen   string      `json:"processes_not_seen,omitempty"` // why other processes may use the ring, too
+	Running  diagnose.Up `json:"agent_running"`
 }
 
 // initialPIDNamespace is the target of /proc/PID/ns/pid in the namespace that contains all
@@ -94,25 +95,25 @@ func (u *Users) Writers() (list []Process) {
 }
 
 // running returns whether the ring's agent is running.
-func (u *Users) running(inUse Answer) Answer {
+func (u *Users) running(inUse diagnose.Up) diagnose.Up {
 	switch {
-	case inUse == No:
-		return No
+	case inUse == diagnose.No:
+		return diagnose.No
 	case len(u.Writers()) > 0:
-		return Yes
-	case u.Unseen == "" && (u.Consumer != nil || inUse == Unknown):
-		return No
+		return diagnose.Yes
+	case u.Unseen == "" && (u.Consumer != nil || inUse == diagnose.Unknown):
+		return diagnose.No
 	default: // a process that can't be inspected may have it open
-		return Unknown
+		return diagnose.Unknown
 	}
 }
 
 // OpenForWriting asks the kernel whether a process, an agent or a consumer, has a ring open for writing. It is
 // unknown without permission, on overlayfs, and if the file system doesn't support leases.
-func OpenForWriting(path string) Answer {
+func OpenForWriting(path string) diagnose.Up {
 	f, err := files.Open(path, os.O_RDONLY)
 	if err != nil {
-		return Unknown
+		return diagnose.Unknown
 	}
 	defer f.Close()
 	return answer(files.LeaseRefused(f, false))
