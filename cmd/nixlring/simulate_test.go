@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +21,28 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
+
+// simulating runs nixlring simulate until the test ends, and returns the directory of the rings.
+func simulating(t *testing.T, args ...string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	errs, done := make(lines, 10), make(chan int)
+	go func() {
+		w := world{out: io.Discard, err: errs, now: time.Now, env: quick}
+		done <- run(ctx, w, append([]string{"simulate", dir, "--seed", "1", "--rate", "500"}, args...))
+	}()
+	t.Cleanup(func() {
+		stop()
+		if code := <-done; code != exitOK {
+			t.Errorf("exit code %d", code)
+		}
+	})
+	if started := errs.next(t); !strings.HasSuffix(started, "; press Ctrl-C to stop\n") {
+		t.Fatal(started)
+	}
+	return dir
+}
 
 // simulated runs the simulator with a fake clock and returns its report.
 func simulated(t *testing.T, env map[string]string, args ...string) (r result, report simulate.Report) {
@@ -163,5 +186,30 @@ func TestSimulateFlagsOverrideTheScenario(t *testing.T) {
 	}
 	if _, report = run(nil, "--scenario", "straggler"); len(report.Agents) != 6 {
 		t.Errorf("straggler: %d agents", len(report.Agents))
+	}
+}
+
+func TestSimulateConsumesItsRingsUnlessTheyHaveAConsumer(t *testing.T) {
+	dir := t.TempDir()
+	transfer := transferred(false, 1, 1, 1, time.Now())
+	own, consumed, other := pushed(t, filepath.Join(dir, "sim-0"), ringbuf.V4, transfer), pushed(t, filepath.Join(dir, "sim-1"), ringbuf.V4, transfer), pushed(t, filepath.Join(dir, "other-0"), ringbuf.V4, transfer)
+	consumer, err := ringbuf.OpenReader(consumed.Path(), ringbuf.Consume)
+	must.OK(t, err)
+	defer consumer.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- consume(ctx, &simulate.FleetConfig{Dir: dir, Prefix: "sim"}, time.Millisecond) }()
+	pending := func() (all [3]int) {
+		for i, w := range []*ringbuf.Writer{own, consumed, other} {
+			all[i], err = w.Len()
+			must.OK(t, err)
+		}
+		return all
+	}
+	must.EventuallyTrue(t, "one ring is consumed", func() bool { return pending()[0] == 0 })
+	stop()
+	must.OK(t, <-done)
+	if got := pending(); got != [3]int{0, 4, 4} {
+		t.Errorf("pending events: %v", got)
 	}
 }

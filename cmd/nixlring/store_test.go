@@ -55,11 +55,14 @@ func TestLackOfPermissionIsReportedWithTheUser(t *testing.T) {
 	storetest.Copy(t, dir)()
 	t.Chdir(dir)
 	ring, err := ringbuf.Create("ring-0", ringbuf.V4, 16)
-	must.OK(t, errors.Join(err, ring.Close(), os.Chmod("ring-0", 0o600)))
+	must.OK(t, errors.Join(err, ring.Close(), os.Chmod("ring-0", 0o600), os.Mkdir("closed", 0o700), os.Chmod(".", 0o755)))
 	var got strings.Builder
 	t.Run("as nobody", func(t *testing.T) {
 		becomeNobody(t)
-		for _, args := range [][]string{{"ls", "."}, {"inspect", "ring-0"}, {"inspect", storetest.Real}, {"read", "ring-0"}, {"simulate", ".", "--name", "ring"}} {
+		for _, args := range [][]string{
+			{"ls", "."}, {"inspect", "ring-0"}, {"inspect", storetest.Real}, {"read", "ring-0"}, {"simulate", ".", "--name", "ring"},
+			{"ls", "closed"}, {"top", "closed", "--once"}, {"replay", "closed/x", "."}, {"record", "x", "."},
+		} {
 			r := runWith(t.Context(), world{now: time.Now, proc: "none"}, args...)
 			fmt.Fprintf(normalizer{&got}, "$ nixlring %s\n%s%s[exit code %d]\n", strings.Join(args, " "), r.out, r.err, r.code)
 		}

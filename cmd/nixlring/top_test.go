@@ -15,37 +15,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/simulate"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-// runAgents creates a directory and runs agents in it until the test ends.
-func runAgents(t *testing.T, names ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, name := range names {
-		traffic := simulate.KVCache()
-		traffic.ErrorShare = 0.1
-		a, err := simulate.New(simulate.Config{
-			Path: filepath.Join(dir, name), Rate: 2000, Traffic: traffic, RunInterval: 10 * time.Millisecond,
-			Seed: 1, Lives: []simulate.Life{{Layout: ringbuf.V4, Capacity: 1 << 16}},
-		})
-		must.OK(t, err)
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		must.OK(t, a.Start())
-		go func() { done <- a.Run(ctx, 0) }()
-		t.Cleanup(func() {
-			cancel()
-			must.OK(t, <-done)
-		})
-	}
-	return dir
-}
 
 // framesOf returns the frames that a command has printed.
 func framesOf(t *testing.T, r result) (list []*diagnose.Frame) {
@@ -59,23 +34,34 @@ func framesOf(t *testing.T, r result) (list []*diagnose.Frame) {
 }
 
 func TestTopOncePrintsOneMeasurement(t *testing.T) {
-	dir := runAgents(t, "prefill", "decode")
-	r := nixlring(t.Context(), nil, "top", dir, "--window", "100ms", "--output", "json", "--sort", "agent")
+	dir := simulating(t, "--no-consumer", "-n", "2", "--error-rate", "0.1", "--capacity", "65536")
+	r := nixlring(t.Context(), nil, "top", dir, "--window", "1s", "--output", "json", "--sort", "agent")
 	list := framesOf(t, r)
 	if r.code != exitOK || r.err != "" || len(list) != 2 {
 		t.Fatalf("%+v", r)
 	}
-	before, a := list[0].Agent(filepath.Join(dir, "decode")), list[1].Agent(filepath.Join(dir, "decode"))
-	if a.Name != "decode" || a.Path != a.ID || a.Layout != "v4" || a.Ring.Capacity != 1<<16 || a.Ring.Consumer != nil || a.Up != diagnose.Yes {
-		t.Errorf("%+v", a)
+	before, a := list[0].Agent(filepath.Join(dir, "sim-1")), list[1].Agent(filepath.Join(dir, "sim-1"))
+	path := filepath.Join(dir, "sim-1")
+	want := diagnose.Agent{Identity: diagnose.Identity{ID: path, Name: "sim-1", Job: diagnose.Job{Service: dir}}, Path: path, Layout: "v4", Up: diagnose.Yes}
+	if diff := cmp.Diff(want, *a, cmpopts.IgnoreUnexported(want), cmpopts.IgnoreFields(want, "Start", "Moved", "Post", "Errors", "Events", "Memory", "Ring", "Times", "Sizes", "Transfers", "Before", "Remembered")); diff != "" {
+		t.Error(diff)
 	}
-	if a.Moved[0].Bytes <= before.Moved[0].Bytes || a.Failed() <= before.Failed() || *a.Memory <= 0 || a.Fill() <= 0 || a.Times.Quantile(0.5) == 0 {
-		t.Errorf("%+v\n%+v", before, a)
+	for name, grew := range map[string]bool{
+		"bytes": a.Moved[0].Bytes > before.Moved[0].Bytes, "errors": a.Failed() > before.Failed(), "memory": *a.Memory > 0, "ring": a.Ring.Peak > before.Ring.Peak,
+		"times": a.Times.Since(before.Times).Quantile(0.5) > 0,
+	} {
+		if !grew {
+			t.Errorf("%s: %+v after %+v", name, a, before)
+		}
 	}
 
 	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--once")
-	if r.code != exitOK || r.err != "" || !strings.HasPrefix(r.out, "AGENT    ") || strings.Count(r.out, "\n") != 3 {
-		t.Errorf("%+v", r)
+	var first []string // column
+	for line := range strings.Lines(r.out) {
+		first = append(first, strings.Fields(line)[0])
+	}
+	if diff := cmp.Diff([]string{"AGENT", "sim-0", "sim-1"}, first); diff != "" || r.code != exitOK || r.err != "" {
+		t.Errorf("%+v: %s", r, diff)
 	}
 }
 
@@ -96,7 +82,7 @@ func (s *screenWriter) Write(p []byte) (int, error) {
 }
 
 func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
-	dir := runAgents(t, "prefill")
+	dir := simulating(t, "--no-consumer")
 	for _, quit := range []string{"key", "context", "key, without colors"} {
 		t.Run(quit, func(t *testing.T) {
 			source, err := fleet.NewRings(fleet.Config{Directory: dir, Interval: 10 * time.Millisecond})
@@ -105,7 +91,7 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			input, keyboard := io.Pipe()
-			out := &screenWriter{want: "prefill", done: make(chan struct{})}
+			out := &screenWriter{want: "sim-0", done: make(chan struct{})}
 			go func() {
 				<-out.done
 				if strings.HasPrefix(quit, "key") {

@@ -24,21 +24,21 @@ func lookup(env map[string]string) process.Env {
 	}
 }
 
-// volume creates a volume of a pod below the kubelet's directory, with an agent.
-func volume(t *testing.T, agent string) (pods string) {
+// volume creates a volume of a pod below the kubelet's directory, with agent prefill-0.
+func volume(t *testing.T) (pods string) {
 	t.Helper()
 	pods = t.TempDir()
 	dir := filepath.Join(pods, "0123456789abcdef", "volumes", "kubernetes.io~empty-dir", "rings")
 	must.OK(t, os.MkdirAll(dir, 0o700))
-	must.OK(t, os.Symlink(filepath.Join(runAgents(t, agent), agent), filepath.Join(dir, "link"))) // links aren't followed
-	must.OK(t, os.Rename(filepath.Join(runAgents(t, agent), agent), filepath.Join(dir, agent)))
+	must.OK(t, os.Symlink(filepath.Join(simulating(t, "--no-consumer"), "sim-0"), filepath.Join(dir, "link"))) // links aren't followed
+	must.OK(t, os.Rename(filepath.Join(simulating(t, "--no-consumer", "--name", "prefill"), "prefill-0"), filepath.Join(dir, "prefill-0")))
 	return pods
 }
 
 // Without an argument, commands find the agents themselves.
 func TestAgentsAreFoundWithoutAnArgument(t *testing.T) {
-	dir := runAgents(t, "decode")
-	pods := volume(t, "prefill")
+	dir := simulating(t, "--no-consumer", "--name", "decode")
+	pods := volume(t)
 	proc := procWith(t, "NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_DIR="+dir+"\x00")
 	for name, tt := range map[string]struct {
 		env  map[string]string
@@ -62,7 +62,7 @@ func TestAgentsAreFoundWithoutAnArgument(t *testing.T) {
 }
 
 func TestDirectoryOfTheArgumentsIsRead(t *testing.T) {
-	dir := runAgents(t, "prefill")
+	dir := simulating(t, "--no-consumer", "--name", "prefill")
 	env := map[string]string{process.EnvDir: t.TempDir(), envKubelet: t.TempDir()}
 	r := nixlring(t.Context(), env, "top", dir, "--once", "-w", "10ms")
 	if r.code != exitOK || !strings.Contains(r.out, "prefill") {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/simulate"
 )
 
 // serve runs nixlring web until the test ends, and returns the address of the page. read returns
@@ -59,7 +58,7 @@ func get(t *testing.T, url string) (status int, body io.Reader) {
 }
 
 func TestWebServesWhatTheAgentsDo(t *testing.T) {
-	dir := startFleet(t, false, func(c *simulate.FleetConfig) { c.Straggler = 0.1 })
+	dir := simulating(t, "--no-consumer", "--scenario", "straggler")
 	address, _ := serve(t, dir, "--listen", "127.0.0.1:0")
 	if !regexp.MustCompile(`^http://127\.0\.0\.1:\d+/$`).MatchString(address) {
 		t.Fatal(address)
@@ -68,7 +67,7 @@ func TestWebServesWhatTheAgentsDo(t *testing.T) {
 		_, body := get(t, address+"state.json")
 		text, err := io.ReadAll(body)
 		must.OK(t, err)
-		return strings.Contains(string(text), `"kind":"straggler","severity":"warning","who":"sim-2"`)
+		return strings.Contains(string(text), `"kind":"straggler","severity":"warning","who":"sim-3"`)
 	})
 }
 

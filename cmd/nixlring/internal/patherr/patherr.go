@@ -88,11 +88,7 @@ func forbidden(path string) string {
 
 // Directory returns an error unless path is a directory that this process can read.
 func Directory(k Kind, path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return Explain(k, path, err)
-	case !info.IsDir(): // opening it could block
+	if info, err := os.Stat(path); err == nil && !info.IsDir() { // opening it could block
 		return fmt.Errorf("%s: is a file; specify the directory of the rings", units.Printable(path))
 	}
 	dir, err := os.Open(path)

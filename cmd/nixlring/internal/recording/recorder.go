@@ -60,18 +60,16 @@ type Recorder struct {
 func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	r := &Recorder{cfg: cfg, ids: make(map[string]int)}
 	host, _ := os.Hostname() // empty if unknown
-	var err error
-	if r.out, err = NewWriter(cfg.Out, Header{Tool: cfg.Tool, Host: host, Directory: cfg.Dir, Start: cfg.Now()}); err != nil {
-		return nil, err
-	}
+	var errOut, errHost error
+	r.out, errOut = NewWriter(cfg.Out, Header{Tool: cfg.Tool, Host: host, Directory: cfg.Dir, Start: cfg.Now()})
 	none := tally.HistogramConfig{Kind: tally.NoHistogram}
-	r.host, err = engine.New(engine.Config{
+	r.host, errHost = engine.New(engine.Config{
 		Directories: []string{cfg.Dir}, Include: cfg.Include, Observe: true, Report: cfg.Report,
 		RunInterval: max(2*cfg.Interval, time.Millisecond), // the engine polls at least twice per run interval
 		Handler:     engine.Handler{Opened: r.opened, Events: r.events, Missed: r.missed, Full: r.full, Closed: r.closed},
 		Tally:       tally.Config{Duration: none, Size: none, Throughput: none},
 	})
-	if err != nil {
+	if err := errors.Join(errOut, errHost); err != nil {
 		return nil, err
 	}
 	return r, r.host.Start(nil)

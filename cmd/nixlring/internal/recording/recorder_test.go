@@ -83,6 +83,13 @@ func play(t *testing.T, file []byte, dir string, speed float64, now func() time.
 	return p
 }
 
+func openFiles(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	must.OK(t, err)
+	return len(list)
+}
+
 func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	want := map[string][]ringbuf.Event{}
@@ -104,7 +111,11 @@ func TestReplayOfRealRingsHasTheSameEvents(t *testing.T) {
 	must.OK(t, err)
 	pollUntil(t, rec, func(s Stats) bool { return s.Rings >= len(want) })
 	must.OK(t, rec.Close())
+	before := openFiles(t)
 	player := play(t, file.Bytes(), to, 1, time.Now)
+	if after := openFiles(t); after != before {
+		t.Errorf("%d files were open before the replay, and %d are now", before, after)
+	}
 	got := map[string][]ringbuf.Event{}
 	for name := range want {
 		got[name] = inRing(t, filepath.Join(to, name))
@@ -422,8 +433,11 @@ func (f *fullDisk) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-func TestFullDiskIsAnError(t *testing.T) {
+func TestRecorderReportsAnInvalidPatternAndAFullDisk(t *testing.T) {
 	dir := t.TempDir()
+	if _, err := NewRecorder(RecorderConfig{Dir: dir, Include: []string{"["}, Out: io.Discard, Now: time.Now}); err == nil {
+		t.Error("an invalid pattern was accepted")
+	}
 	for room := 0; room < 1000; room += 5 {
 		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
 		must.OK(t, err)
@@ -522,6 +536,14 @@ func TestAgentsThatMustNotBeCreatedAreNotReplayed(t *testing.T) {
 	p = &Player{Dir: t.TempDir(), Speed: 1, Now: time.Now, Check: func(string) error { return forbidden }}
 	if err := p.Run(t.Context(), again); !errors.Is(err, forbidden) {
 		t.Error(err)
+	}
+	must.OK(t, p.Close())
+	whole, err := Open(bytes.NewReader(file))
+	must.OK(t, err)
+	defer whole.Close()
+	p = &Player{Dir: filepath.Join(t.TempDir(), "missing\x00"), Speed: 1, Now: time.Now}
+	if err := p.Run(t.Context(), whole); err == nil {
+		t.Error("a ring was created in a directory that can't exist")
 	}
 	must.OK(t, p.Close())
 }

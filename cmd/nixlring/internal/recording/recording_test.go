@@ -120,10 +120,10 @@ func TestEventsOfEachLayoutAreRestored(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
 			var events, want, got []ringbuf.Event
-			for n := range maxEvents + 1 { // two lines
+			for n := range maxEvents + 1 { // two lines, and JSON escapes most characters
 				e := ringbuf.Event{Type: ringbuf.Type(n % 24), Category: ringbuf.Category(n%10 - 1), Value: uint64(n) << 40}
 				if l == ringbuf.V1 {
-					e = ringbuf.Event{Category: e.Category, Named: true, Name: ringbuf.MakeName(fmt.Sprintf("event %d \"<\x01é", n)), Value: e.Value, TimestampMicros: uint64(n) + 1<<62}
+					e = ringbuf.Event{Category: e.Category, Named: true, Name: ringbuf.MakeName(fmt.Sprintf("%d \"<é", n) + strings.Repeat("\x01", 40)), Value: e.Value, TimestampMicros: uint64(n) + 1<<62}
 				}
 				events = append(events, e)
 			}
@@ -161,6 +161,10 @@ const (
 func TestInvalidContentIsRejectedWithItsLine(t *testing.T) {
 	event := func(text string) string { return header + opened + `{"time_us":1,"agent":0` + text + "}\n" }
 	open := func(text string) string { return header + `{"time_us":1,"state":"opened",` + text + "}\n" }
+	var many strings.Builder
+	for n := range MaxAgents + 1 {
+		fmt.Fprintf(&many, `{"time_us":1,"agent":%d,"state":"opened","layout":"v2","capacity":8,"name":"a"}`+"\n", n)
+	}
 	for name, c := range map[string]struct {
 		content string
 		is      error
@@ -181,6 +185,7 @@ func TestInvalidContentIsRejectedWithItsLine(t *testing.T) {
 		"unknown event":       {event(`,"events":[{"event_name":"x","value":1}]`), ErrDamaged, `no event of layout v2 is named "x"`},
 		"unknown layout":      {open(`"agent":0,"layout":"v9"`), ErrDamaged, "unknown layout"},
 		"agent out of order":  {open(`"agent":1,"layout":"v2"`), ErrDamaged, "got agent 1, want at most 0"},
+		"too many agents":     {header + many.String(), ErrDamaged, "line 8194: got agent 8192, want at most 8191"},
 		"negative agent":      {open(`"agent":-1,"layout":"v2"`), ErrDamaged, "got agent -1"},
 		"invalid capacity":    {open(`"agent":0,"layout":"v2","name":"a","capacity":7`), ErrDamaged, "invalid capacity 7"},
 		"huge capacity":       {open(`"agent":0,"layout":"v2","name":"a","capacity":4611686018427387904`), ErrDamaged, "invalid capacity"},

@@ -82,7 +82,7 @@ func (r *Report) adviseFill() {
 	exited, consumed := r.Users.Running == diagnose.No, r.Users.Consumer != nil || len(r.Users.Writers()) > 1
 	switch {
 	case exited && *r.Pending > 0:
-		r.advice("The agent has exited. The %d events in the ring can still be read. Remove the file when they are no longer needed.", *r.Pending)
+		r.advice("The agent has exited. Events that are still in the ring (%d) can be read. Remove the file when they are no longer needed.", *r.Pending)
 	case exited:
 		r.advice("The agent has exited, and all events were consumed. The file can be removed.")
 	case r.full() && r.Users.Running == diagnose.Unknown && !consumed:

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -95,6 +97,14 @@ func TestOtherFilesAreNotTreatedAsRings(t *testing.T) {
 		ringtest.CopyTo(t, c, filepath.Join(dir, name))
 		names[name] = true
 	}
+	storetest.Copy(t, dir)()
+	names[storetest.Real] = true
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		must.OK(t, err)
+		return len(list)
+	}
+	before := open()
 	hidden, shown := 0, 0
 	err = List(t.Context(), []string{dir}, false, 0, func(e *Entry) {
 		if e.Other {
@@ -108,5 +118,24 @@ func TestOtherFilesAreNotTreatedAsRings(t *testing.T) {
 	})
 	if err != nil || hidden != others || shown != len(names) {
 		t.Errorf("%d of %d other files are hidden, %d of %d rings shown: %v", hidden, others, shown, len(names), err)
+	}
+	if after := open(); after != before {
+		t.Errorf("%d files were open before, and %d are now", before, after)
+	}
+}
+
+func TestOnlyTheOwnerAndRootCanConsumeARing(t *testing.T) {
+	path := ringtest.Copy(t, ringtest.Find(t, "v1.4.0/mixed_cap16"))
+	const owner = 4711
+	if err := os.Chown(path, owner, -1); err != nil {
+		t.Skip("needs root, to give a file to another user")
+	}
+	for euid, want := range map[int]bool{0: false, owner: false, 1: true} {
+		r, err := Inspect(path, "none", euid)
+		must.OK(t, err)
+		got := [2]bool{slices.Contains(r.Notes, "only uid 4711 or root can consume it"), strings.Contains(strings.Join(r.Advice, ""), "The ring belongs to uid 4711.")}
+		if got != [2]bool{want, want} {
+			t.Errorf("uid %d: notes %q, advice %q", euid, r.Notes, r.Advice)
+		}
 	}
 }

@@ -50,7 +50,7 @@ func TestStragglerIsMarkedOnAllScreens(t *testing.T) {
 func TestNotesCountTheProblemsThatDoNotFit(t *testing.T) {
 	problems := []fleet.Problem{{Severity: diagnose.Critical, Text: "9% fail"}, {Severity: diagnose.Warning, Text: "straggler: 10% of peers"}, {Severity: diagnose.Warning, Text: "3 torn"}}
 	for width, want := range map[int]string{
-		60: "9% fail · straggler: 10% of peers · 3 torn", 36: "9% fail · straggler: 10% of peers +1", 20: "9% fail +2", 8: "9% f… +2",
+		60: "9% fail · straggler: 10% of peers · 3 torn", 36: "9% fail · straggler: 10% of peers +1", 20: "9% fail +2", 8: "9% f… +2", 3: " +2",
 	} {
 		if got, _ := notesCell(&fleet.Row{Problems: problems}, width); got != want {
 			t.Errorf("width %d: %q, want %q", width, got, want)
