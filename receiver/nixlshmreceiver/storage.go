@@ -28,7 +28,7 @@ func openCheckpoints(ctx context.Context, host component.Host, id, owner compone
 	}
 	client, err := source.GetClient(ctx, component.KindReceiver, owner, "")
 	if err != nil {
-		return nil, fmt.Errorf("storage: extension %q: %w", id, err)
+		return nil, fmt.Errorf("storage: extension %q: %w; check that no other Collector uses its directory, and that this one can write there", id, err)
 	}
 	return &checkpoints{client}, nil
 }

@@ -155,6 +155,7 @@ func TestStartFailsWithoutAStorageExtension(t *testing.T) {
 	for want, extensions := range map[string]map[component.ID]component.Component{
 		`storage: there is no extension "memory": add it to service::extensions`: {},
 		`storage: extension "memory" is not a storage extension`:                 {memoryID: nothing{}},
+		`storage: extension "memory": timeout; check that no other Collector`:    {memoryID: locked{newMemory()}},
 	} {
 		h := stored(t, t.TempDir(), nil)
 		h.extensions = extensions
@@ -167,6 +168,13 @@ func TestStartFailsWithoutAStorageExtension(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// locked is a storage extension whose file another process has open.
+type locked struct{ *memory }
+
+func (locked) GetClient(context.Context, component.Kind, component.ID, string) (storage.Client, error) {
+	return nil, errors.New("timeout")
 }
 
 // nothing is an extension that stores nothing.
