@@ -70,6 +70,13 @@ func TestSkippedEventsAreNotRead(t *testing.T) {
 		t.Errorf("%d events are pending, want 2 (%v)", pending, err)
 	}
 	equal(t, "events", read(t, r), samples(V4, 3, 5))
+	push(t, w, 5, 7)
+	if pending, err := r.Skip(7); err != nil || pending != 0 {
+		t.Errorf("%d events are pending, want none (%v)", pending, err)
+	}
+	if _, err := r.Fingerprint(7); err != nil {
+		t.Errorf("fingerprint of all slots: %v", err)
+	}
 	if _, err := r.Fingerprint(8); !errors.Is(err, ErrInvalid) {
 		t.Errorf("fingerprint of a missing slot: %v", err)
 	}

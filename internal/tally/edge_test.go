@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -147,5 +148,18 @@ func TestHealthCountersCountCalls(t *testing.T) {
 	}
 	if agent.Saturations() != 1 || agent.ForeignReads() != 2 || agent.Restarts() != 3 {
 		t.Errorf("%d saturations, %d foreign reads, %d restarts", agent.Saturations(), agent.ForeignReads(), agent.Restarts())
+	}
+}
+
+// The last event of a counter can have the value 0.
+func TestImportedCounterHasEventsUnlessItIsZero(t *testing.T) {
+	s, err := ImportShape(nil, false)
+	must.OK(t, err)
+	for v, want := range map[[2]uint64]uint64{{5, 0}: 1, {0, 5}: 1, {5, 5}: 1, {0, 0}: 0} {
+		values := make([]Value, ringbuf.Types)
+		values[ringbuf.TypeTxRequests] = Value{Sum: v[0], Last: v[1]}
+		if got := s.Import(values, false).Requests(Transmit).Events; got != want {
+			t.Errorf("sum %d, last value %d: %d events, want %d", v[0], v[1], got, want)
+		}
 	}
 }

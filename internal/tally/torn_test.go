@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 const (
@@ -191,5 +192,24 @@ func TestOtherEventEndsAGap(t *testing.T) {
 	feed(t, agent, ringbuf.V4, typed(ringbuf.TypeMemoryRegistered, took, txSize, txReq))
 	if got := agent.TornGroups(); got != 1 {
 		t.Errorf("%d torn groups, want 1", got)
+	}
+}
+
+// An alert can then fire on the first one. Other layouts don't show them.
+func TestTornGroupsAreReportedFromZeroOnInTheirLayout(t *testing.T) {
+	for torn, layouts := range map[uint64][]ringbuf.Layout{0: {ringbuf.V4}, 1: ringbuf.Layouts()} {
+		agent := NewAgent(shapeOf(t, Config{}))
+		agent.health.torn = torn
+		var got []ringbuf.Layout
+		for _, l := range ringbuf.Layouts() {
+			agent.RingPoints(l, func(p *Point) {
+				if p.Metric == &semconv.RingTornGroups && p.Int == int64(torn) {
+					got = append(got, l)
+				}
+			})
+		}
+		if !slices.Equal(got, layouts) {
+			t.Errorf("%d torn groups are reported in layouts %v, want %v", torn, got, layouts)
+		}
 	}
 }

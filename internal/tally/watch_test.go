@@ -126,6 +126,7 @@ func TestTransferIsSlowIfItMeetsACondition(t *testing.T) {
 		"less fast":      {Slow{MinThroughput: 1 << 20}, Transfer{Bytes: MinSize, Duration: 1_000_001}, SlowThroughput},
 		"too small":      {Slow{MinThroughput: 1 << 20}, Transfer{Bytes: MinSize - 1, Duration: 1_000_001}, ""},
 		"both":           {Slow{Duration: 1, MinThroughput: math.MaxUint64}, Transfer{Bytes: MinSize, Duration: 1}, SlowDuration},
+		"fast in 0 µs":   {Slow{MinThroughput: 1e6 * MinSize}, Transfer{Bytes: MinSize}, ""},
 		"0 µs are 1 µs":  {Slow{MinThroughput: 1e6*MinSize + 1}, Transfer{Bytes: MinSize}, SlowThroughput},
 		"beyond 64 bits": {Slow{MinThroughput: math.MaxUint64}, Transfer{Bytes: math.MaxUint64, Duration: 1_000_001}, SlowThroughput},
 	} {

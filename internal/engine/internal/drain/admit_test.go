@@ -81,8 +81,7 @@ func TestOwnerKeepsWhatItNeeds(t *testing.T) {
 
 // A ring with a checkpoint is needed although its agent has exited.
 func TestRingWithACheckpointIsKept(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	b.push(3)
 	b.step()
 	if !b.owner.pages.Has(agentPath) {
@@ -163,8 +162,7 @@ func TestHoldersAndLayoutsAreNamed(t *testing.T) {
 
 // The owner would otherwise check the rings of a container that must wait all the time.
 func TestRingOfALimitedContainerIsDueLater(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
+	b := started(t, false)
 	h := Holder{Pod: "pod"}
 	w, _ := b.add("/hostile", 64, h)
 	b.stepIn(workIn)
@@ -178,8 +176,7 @@ func TestRingOfALimitedContainerIsDueLater(t *testing.T) {
 
 // The owner finds a file and counts a pod's agents without looking at each agent.
 func TestOwnerKnowsFilesAndHolders(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
+	b := started(t, false)
 	one, two, pod := files.ID{Dev: 1, Ino: 1}, files.ID{Dev: 1, Ino: 2}, Holder{Pod: "uid-1"}
 	a := b.agent()
 	for _, step := range []struct {

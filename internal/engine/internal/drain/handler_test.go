@@ -52,8 +52,7 @@ func TestHandlerReceivesWhatIsReadInOrder(t *testing.T) {
 
 	b.push(3)
 	b.takeTo(5)
-	b.step()
-	b.step()
+	b.steps(2)
 	got := lines()
 	if len(got) != 2 || !strings.HasPrefix(got[0], "missed: ") || got[1] != "1 events" {
 		t.Errorf("another consumer: %q", got)
@@ -82,8 +81,7 @@ func TestHandlerReceivesWhatIsReadInOrder(t *testing.T) {
 	expect("a restart at position 0", "opened agent v4 64", "closed: agent exited", "opened agent v4 64", "4 events")
 
 	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
-	b.step()
-	b.step()
+	b.steps(2)
 	expect("an exit", "closed: agent exited")
 	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 	expect("another process", "opened agent v4 64")
@@ -113,8 +111,6 @@ func TestHandlerReceivesWhatIsReadInOrder(t *testing.T) {
 	b.push(61)
 	b.step(Gone{ID: agentPath, Reader: b.reader})
 	lines()
-	for range 2 * unreadWait / time.Second {
-		b.step()
-	}
+	b.steps(int(2 * unreadWait / time.Second))
 	expect("unread events of an agent that has exited", "closed: agent exited")
 }

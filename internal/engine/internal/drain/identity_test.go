@@ -35,8 +35,7 @@ func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 		for _, saves := range []bool{false, true} {
 			for _, answers := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, saves %t, answers %t", name, saves, answers), func(t *testing.T) {
-					h := newHarness(t)
-					h.start(ringbuf.Consume, saves)
+					h := started(t, saves)
 					h.step()
 					before(h)
 					h.push(10)
@@ -45,9 +44,7 @@ func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 						messages = messages[:1]
 					}
 					h.step(messages...)
-					for range 5 {
-						h.step()
-					}
+					h.steps(5)
 					if got := h.counted(); got != 10 || h.agent().reader != nil || h.agent().exit.up != UpNo {
 						t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().exit.up)
 					}
@@ -61,23 +58,18 @@ func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 }
 
 func TestRingThatIsGoneStaysOpenUntilItsEventsAreStored(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	b.step()
 	b.hangs = true
 	b.push(10)
 	b.step(Gone{ID: agentPath, Reader: b.reader})
-	for range 3 {
-		b.step()
-	}
+	b.steps(3)
 	if b.agent().reader == nil {
 		t.Fatal("closed before its events were stored")
 	}
 	b.hangs = false
 	b.step(saved{batch: b.batch})
-	for range 3 {
-		b.step()
-	}
+	b.steps(3)
 	if b.agent().reader != nil {
 		t.Error("still open after its events were stored")
 	}
@@ -85,8 +77,7 @@ func TestRingThatIsGoneStaysOpenUntilItsEventsAreStored(t *testing.T) {
 
 // The events that are read with the message about the exit may be older than the exit.
 func TestAgentThatWritesAgainHasNotExited(t *testing.T) {
-	h := newHarness(t)
-	h.start(ringbuf.Consume, false)
+	h := started(t, false)
 	exited := []Message{Attended{ID: agentPath, Reader: h.reader, Known: true}}
 	for _, want := range []Up{UpNo, UpUnknown} {
 		h.push(1)
@@ -100,8 +91,7 @@ func TestAgentThatWritesAgainHasNotExited(t *testing.T) {
 // Two agents with one ID can't share their totals, because each would look like a restart of
 // the other.
 func TestAgentWithTheIDOfARunningOneIsRefused(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
+	b := started(t, false)
 	b.push(10)
 	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 	first := b.writer

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
@@ -83,12 +84,28 @@ func newHarnessOf(t *testing.T, capacity int) *harness {
 	return b
 }
 
+// started returns a harness with a process that consumes.
+func started(t *testing.T, saves bool) *harness {
+	t.Helper()
+	b := newHarness(t)
+	b.start(ringbuf.Consume, saves)
+	return b
+}
+
 // startAgent starts another process of the agent.
 func (b *harness) startAgent(capacity int) {
 	b.t.Helper()
 	w, err := ringbuf.NewWriter(b.mem, b.mem, ringbuf.V4, capacity)
 	must.OK(b.t, err)
 	b.writer = w
+}
+
+// eachStore runs a test without and with a store.
+func eachStore(t *testing.T, run func(t *testing.T, saves bool)) {
+	t.Helper()
+	for _, saves := range []bool{false, true} {
+		t.Run(fmt.Sprintf("saves %t", saves), func(t *testing.T) { run(t, saves) })
+	}
 }
 
 // start starts a new process.
@@ -120,6 +137,12 @@ func (b *harness) open(mode ringbuf.Mode) {
 
 // step advances the time by a second.
 func (b *harness) step(messages ...Message) { b.stepIn(time.Second, messages...) }
+
+func (b *harness) steps(n int) {
+	for range n {
+		b.step()
+	}
+}
 
 // stepIn is step after another time.
 func (b *harness) stepIn(d time.Duration, messages ...Message) {
@@ -229,12 +252,10 @@ func (b *harness) collect() (list []Snapshot) {
 // The store has the totals and the ring still has the events, but the next process can't
 // read a page of the ring to compare them.
 func TestFaultWhileResumingCountsNothingTwice(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	b.push(3)
 	b.hangs = true // the totals are stored, and the process crashes before it commits
-	b.step()
-	b.step()
+	b.steps(2)
 	if b.counted() != 3 || b.batch == nil {
 		t.Fatalf("%d events are counted, save %v", b.counted(), b.batch)
 	}
@@ -258,9 +279,9 @@ func TestFaultWhileResumingCountsNothingTwice(t *testing.T) {
 }
 
 func TestExitedAgentIsRetired(t *testing.T) {
-	for name, saves := range map[string]bool{"with a store": true, "without": false} {
-		for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
-			t.Run(mode.String()+" "+name, func(t *testing.T) {
+	for _, mode := range []ringbuf.Mode{ringbuf.Consume, ringbuf.Observe} {
+		eachStore(t, func(t *testing.T, saves bool) {
+			t.Run(mode.String(), func(t *testing.T) {
 				b := newHarness(t)
 				b.start(mode, saves)
 				b.push(3)
@@ -268,25 +289,20 @@ func TestExitedAgentIsRetired(t *testing.T) {
 				if list := b.collect(); len(list) != 1 || list[0].Up != UpNo {
 					t.Fatalf("collected %+v", list)
 				}
-				for range 70 {
-					b.step()
-				}
+				b.steps(70)
 				b.collect()
-				for range 2 {
-					b.step()
-				}
+				b.steps(2)
 				if !b.retired || len(b.collect()) > 0 {
 					t.Error("the agent is still reported")
 				}
 			})
-		}
+		})
 	}
 }
 
 // The clock of a virtual machine can be so coarse that two steps have the same time.
 func TestEventsAfterACollectionAtTheSameTimeAreNotDelivered(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
+	b := started(t, false)
 	b.push(3)
 	var number uint64
 	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c Collection) { number = c.number }})
@@ -296,9 +312,7 @@ func TestEventsAfterACollectionAtTheSameTimeAreNotDelivered(t *testing.T) {
 		t.Fatalf("%d events are counted, want 6", b.counted())
 	}
 	b.step(delivered{number})
-	for range 70 {
-		b.step()
-	}
+	b.steps(70)
 	if b.retired {
 		t.Error("the agent was retired, although its last three events weren't delivered")
 	}
@@ -311,26 +325,31 @@ func TestIdleAgentIsKeptWhenItsRingIsOpenedAgain(t *testing.T) {
 		"fault":   func(b *harness) { b.err = errors.New("no such page"); b.push(1); b.step() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newHarness(t)
-			b.start(ringbuf.Consume, false)
+			b := started(t, false)
 			b.push(3)
 			b.step()
 			b.collect()
-			for range 70 {
-				b.step()
-			}
+			b.steps(70)
 			closes(b)
 			b.step()
 			if b.retired {
 				t.Error("the agent is retired")
+			}
+			b.err = nil
+			b.steps(55)
+			b.collect()
+			b.startAgent(64)
+			b.open(ringbuf.Consume)
+			b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+			if b.steps(10); b.retired {
+				t.Error("the agent is retired right after its ring was opened again")
 			}
 		})
 	}
 }
 
 func TestOwnerWakesAtTheDeadlineOfACollection(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	b.hangs = true
 	b.push(3)
 	deadline := b.now.Add(time.Second + 20*time.Millisecond)
@@ -347,25 +366,21 @@ func TestOwnerWakesAtTheDeadlineOfACollection(t *testing.T) {
 
 // The next process counts later events. The next consumer may take seconds to accept the collection.
 func TestRingsAreNotReadAfterTheLastCollection(t *testing.T) {
-	for name, saves := range map[string]bool{"with a store": true, "without": false} {
-		t.Run(name, func(t *testing.T) {
-			b := newHarness(t)
-			b.start(ringbuf.Consume, saves)
-			b.push(3)
-			b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(Collection) {}})
-			b.push(5)
-			for range 3 {
-				if b.step(); !b.next.After(b.now) {
-					t.Fatal("the next step is due at once, so the loop never rests")
-				}
+	eachStore(t, func(t *testing.T, saves bool) {
+		b := started(t, saves)
+		b.push(3)
+		b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(Collection) {}})
+		b.push(5)
+		for range 3 {
+			if b.step(); !b.next.After(b.now) {
+				t.Fatal("the next step is due at once, so the loop never rests")
 			}
-			if b.counted() != 3 {
-				t.Errorf("%d events are counted, want 3; nobody would export the others", b.counted())
-			}
-		})
-	}
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
+		}
+		if b.counted() != 3 {
+			t.Errorf("%d events are counted, want 3; nobody would export the others", b.counted())
+		}
+	})
+	b := started(t, false)
 	b.err = errors.New("the disk fails")
 	b.push(1)
 	b.stepIn(0, &collect{deadline: b.now.Add(hungSave), last: true, done: func(Collection) {}})
@@ -378,21 +393,44 @@ func TestRingsAreNotReadAfterTheLastCollection(t *testing.T) {
 
 // During shutdown, a scheduled collection can come right before the last one.
 func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
-	for name, saves := range map[string]bool{"with a store": true, "without": false} {
-		t.Run(name, func(t *testing.T) {
-			b := newHarness(t)
-			b.start(ringbuf.Observe, saves)
-			b.push(3)
-			var fills []float64
-			done := func(c Collection) { fills = append(fills, c.Snapshots[0].Totals.Utilization()) }
-			deadline := b.now.Add(hungSave)
-			b.step(&collect{deadline: deadline, done: done}, &collect{deadline: deadline, done: done, last: true})
-			b.step()
-			if len(fills) != 2 || fills[0] == 0 || fills[1] != fills[0] {
-				t.Errorf("fills are %v", fills)
+	eachStore(t, func(t *testing.T, saves bool) {
+		b := newHarness(t)
+		b.start(ringbuf.Observe, saves)
+		b.push(3)
+		var fills []float64
+		done := func(c Collection) { fills = append(fills, c.Snapshots[0].Totals.Utilization()) }
+		deadline := b.now.Add(hungSave)
+		b.step(&collect{deadline: deadline, done: done}, &collect{deadline: deadline, done: done, last: true})
+		b.step()
+		if len(fills) != 2 || fills[0] == 0 || fills[1] != fills[0] {
+			t.Errorf("fills are %v", fills)
+		}
+	})
+}
+
+// The last agent of the first slice has a stream that has ended.
+func TestCollectionOfManyAgentsHasEachStreamOnce(t *testing.T) {
+	eachStore(t, func(t *testing.T, saves bool) {
+		b := started(t, saves)
+		for i := range 2 * maxSlice {
+			b.add(fmt.Sprint("/many-", i), 2, Holder{})
+		}
+		last := b.owner.order[maxSlice-1]
+		b.owner.succeed(last, b.now, b.now)
+		want, got := map[string]int{last.ID: 1}, make(map[string]int)
+		for _, a := range b.owner.agents {
+			want[a.ID]++
+		}
+		b.step(&collect{deadline: b.now.Add(time.Minute), done: func(c Collection) {
+			for _, s := range c.Snapshots {
+				got[s.ID]++
 			}
-		})
-	}
+		}})
+		b.steps(5)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("streams of each agent (-want +got)\n%s", d)
+		}
+	})
 }
 
 // The agents flush at different times, and each flush nearly fills a ring.
@@ -498,35 +536,32 @@ func TestWorkForAContainerIsLimited(t *testing.T) {
 }
 
 func TestExitedAgentGivesWayAtTheLimit(t *testing.T) {
-	for name, saves := range map[string]bool{"with a store": true, "without": false} {
-		t.Run(name, func(t *testing.T) {
-			b := newHarness(t)
-			b.start(ringbuf.Consume, saves)
-			b.push(3)
-			b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
-			b.collect()
-			if b.step(crowded{1}); b.retired {
-				t.Fatal("a running agent was retired")
-			}
-			b.push(1)
-			b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
-			if b.step(crowded{1}); b.retired {
-				t.Fatal("the agent was retired before its last events were delivered")
-			}
-			b.collect()
-			b.step()
-			b.push(1)
-			if b.step(Attended{ID: agentPath, Reader: b.reader, Known: true}, crowded{1}); b.retired {
-				t.Fatal("the agent was retired with an event of another one, which has also exited, in its ring")
-			}
-			b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
-			b.collect()
-			b.step()
-			if b.step(crowded{1}); !b.retired || b.count(notice.RingRetired) != 1 {
-				t.Errorf("retired %v, notices %v", b.retired, b.notices)
-			}
-		})
-	}
+	eachStore(t, func(t *testing.T, saves bool) {
+		b := started(t, saves)
+		b.push(3)
+		b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+		b.collect()
+		if b.step(crowded{1}); b.retired {
+			t.Fatal("a running agent was retired")
+		}
+		b.push(1)
+		b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+		if b.step(crowded{1}); b.retired {
+			t.Fatal("the agent was retired before its last events were delivered")
+		}
+		b.collect()
+		b.step()
+		b.push(1)
+		if b.step(Attended{ID: agentPath, Reader: b.reader, Known: true}, crowded{1}); b.retired {
+			t.Fatal("the agent was retired with an event of another one, which has also exited, in its ring")
+		}
+		b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+		b.collect()
+		b.step()
+		if b.step(crowded{1}); !b.retired || b.count(notice.RingRetired) != 1 {
+			t.Errorf("retired %v, notices %v", b.retired, b.notices)
+		}
+	})
 }
 
 // crowded is a message that there are too many rings.
@@ -540,25 +575,20 @@ func (m crowded) apply(o *owner, _ time.Time) {
 
 // Events that aren't committed would be counted again once the ring is opened again.
 func TestExitedAgentIsKeptUntilItsEventsAreStored(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	b.step()
 	b.hangs = true
 	b.push(3)
 	b.step()
 	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
 	b.collect()
-	for range 70 {
-		b.step()
-	}
+	b.steps(70)
 	if a := b.agent(); a == nil || a.delivered != a.news {
 		t.Fatal("the agent is retired, or its last events aren't delivered")
 	}
 	b.hangs = false
 	b.step(saved{batch: b.batch})
-	for range 3 {
-		b.step()
-	}
+	b.steps(3)
 	if !b.retired || b.reader.Uncommitted() > 0 {
 		t.Errorf("retired: %v, with %d events that aren't committed", b.retired, b.reader.Uncommitted())
 	}
@@ -571,9 +601,7 @@ func TestSilentAgentIsKeptUntilItsLastEventsAreCounted(t *testing.T) {
 	b.push(3)
 	b.step()
 	b.collect()
-	for range 70 {
-		b.step()
-	}
+	b.steps(70)
 	b.push(5)
 	b.fresh = true
 	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})

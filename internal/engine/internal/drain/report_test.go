@@ -72,18 +72,14 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 		}},
 		"other path after an exit": {do: func(b *harness) {
 			b.step(Gone{ID: agentPath, Reader: b.reader})
-			for range 3 {
-				b.step()
-			}
+			b.steps(3)
 			b.openOther(1)
 		}, want: []string{"INFO agent restarted with another ring"}},
 		"restart after an exit": {do: func(b *harness) {
 			b.push(10)
 			b.step()
 			b.step(Gone{ID: agentPath, Reader: b.reader})
-			for range 3 {
-				b.step()
-			}
+			b.steps(3)
 			b.startAgent(64)
 			b.push(5)
 			b.open(ringbuf.Consume)
@@ -112,15 +108,13 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 		}},
 		"restart while no process ran": {saves: true, do: func(b *harness) {
 			b.push(3)
-			b.step()
-			b.step()
+			b.steps(2)
 			b.startAgent(64)
 			b.start(ringbuf.Consume, true)
 		}, want: []string{"INFO agent restarted since the last checkpoint"}},
 		"other consumer while no process ran": {saves: true, do: func(b *harness) {
 			b.push(3)
-			b.step()
-			b.step()
+			b.steps(2)
 			b.push(3)
 			b.takeTo(5)
 			b.start(ringbuf.Consume, true)
@@ -150,8 +144,7 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 		"storage that fails": {saves: true, do: func(b *harness) {
 			b.hangs = true
 			b.push(3)
-			b.step()
-			b.step()
+			b.steps(2)
 			b.step(saved{batch: b.batch, err: disk})
 			b.collect() // although it isn't stored
 			b.step(saved{batch: b.batch})
@@ -159,17 +152,13 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 		"storage that hangs": {saves: true, do: func(b *harness) {
 			b.hangs = true
 			b.push(3)
-			for range 8 {
-				b.step()
-			}
+			b.steps(8)
 			b.collect()
 		}, want: []string{"ERROR checkpoint was not stored within 5s", unsaved}},
 		"agent that exited": {do: func(b *harness) {
 			b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
 			b.collect()
-			for range 61 {
-				b.step()
-			}
+			b.steps(61)
 		}, want: []string{"INFO agent exited and wrote nothing for 1m0s, so it is no longer reported"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,8 +191,7 @@ func (b *harness) storeWithOtherHistograms(id string) {
 }
 
 func TestNoticeOfAFullRingNamesSettings(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
+	b := started(t, false)
 	b.push(63)
 	b.step()
 	const want = "ring was full (63 events), so its agent has most likely lost events; set NIXL_TELEMETRY_BUFFER_SIZE=256 for the agent (now 64) " +

@@ -28,8 +28,7 @@ func TestMemoryIsKnownAfterTheReaderRestedAtTheEndOfTheRing(t *testing.T) {
 						b.start(ringbuf.Consume, saves)
 						for range before {
 							b.register(old)
-							b.step()
-							b.step()
+							b.steps(2)
 						}
 						if at, left := b.reader.Position(), b.reader.Uncommitted(); at != 0 || left != 0 {
 							t.Fatalf("the position is %d, and %d events aren't committed", at, left)

@@ -25,12 +25,9 @@ func TestRingIsSavedIfItIsAQuarterFullOrAfterASecond(t *testing.T) {
 		after  time.Duration // of the drain
 		want   int           // saves
 	}{{15, 0, 0}, {16, 0, 1}, {1, saveEvery - time.Millisecond, 0}, {1, saveEvery, 1}} {
-		b := newHarness(t)
-		b.start(ringbuf.Consume, true)
+		b := started(t, true)
 		b.push(1) // the first commit is followed by another save
-		for range 3 {
-			b.step()
-		}
+		b.steps(3)
 		b.push(c.events)
 		b.saves = 0
 		b.stepIn(30 * time.Millisecond)
@@ -52,8 +49,7 @@ func TestRingIsCommittedWithoutACheckpointOnlyBeforeItFillsUp(t *testing.T) {
 		"storage that fails": {16, nil, true},
 	} {
 		for events := c.least - 1; events <= c.least; events++ {
-			b := newHarness(t)
-			b.start(ringbuf.Consume, true)
+			b := started(t, true)
 			b.step()
 			b.hangs = true
 			b.push(1)
@@ -81,8 +77,7 @@ func TestRingIsCommittedWithoutACheckpointOnlyBeforeItFillsUp(t *testing.T) {
 
 // If only one of them were stored, a crash would count the events of the other one again.
 func TestStreamThatEndedIsSavedWithItsAgent(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	for i := range maxSlice {
 		b.add(fmt.Sprint("/busy-", i), 64, Holder{})
 	}
@@ -106,8 +101,7 @@ func TestStreamThatEndedIsSavedWithItsAgent(t *testing.T) {
 
 // Otherwise, totals that aren't stored would count as stored, and their agent could give way.
 func TestSaveThatFailedIsRepeated(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	b.step()
 	b.hangs = true
 	b.agent().dirty = true // as after a commit without a checkpoint
@@ -117,9 +111,7 @@ func TestSaveThatFailedIsRepeated(t *testing.T) {
 		t.Error("the totals count as stored")
 	}
 	b.hangs = false
-	for range 3 {
-		b.step()
-	}
+	b.steps(3)
 	if b.agent().unsaved() {
 		t.Error("the totals aren't stored")
 	}
@@ -127,8 +119,7 @@ func TestSaveThatFailedIsRepeated(t *testing.T) {
 
 // With more busy agents than a save has, and a slow store, each agent must be saved before its ring is full.
 func TestBusyAgentsAreSavedInTurn(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	const agents = 3 * maxSlice
 	var writers []*ringbuf.Writer
 	for i := range agents {
@@ -162,8 +153,7 @@ func TestBusyAgentsAreSavedInTurn(t *testing.T) {
 // of other agents.
 func TestBytesThatAContainerStoresAreLimited(t *testing.T) {
 	const page, many = 4 << 20, 1000
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	w, mem := b.add("/hostile", 64, Holder{Pod: "pod", Container: "hostile"})
 	_, err := w.PushBatch(make([]ringbuf.Event, 40))
 	must.OK(t, err)
@@ -184,8 +174,7 @@ func TestBytesThatAContainerStoresAreLimited(t *testing.T) {
 		t.Errorf("%d saves of %d bytes in a step", b.saves, page)
 	}
 	b.saving = nil
-	b.step()
-	b.step()
+	b.steps(2)
 	if held := b.owner.agents["/hostile"].held(); held > 0 {
 		t.Errorf("%d events aren't committed in the next second", held)
 	}
@@ -194,8 +183,7 @@ func TestBytesThatAContainerStoresAreLimited(t *testing.T) {
 // A page is written as a whole, so a save of many agents must not touch all pages.
 func TestSavesOfManyAgentsWriteEachPageOnce(t *testing.T) {
 	const agents = 16 * maxSlice
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	b.step()
 	for i := range agents {
 		id := fmt.Sprintf("/rings/agent-%d", i)
@@ -204,8 +192,7 @@ func TestSavesOfManyAgentsWriteEachPageOnce(t *testing.T) {
 		b.owner.enter(a)
 	}
 	b.saves, b.pages = 0, 0
-	b.step()
-	b.step()
+	b.steps(2)
 	if b.saves != agents/maxSlice || b.pages > 64+2*b.saves {
 		t.Errorf("%d saves have written %d pages, want %d saves and each of 64 pages about once", b.saves, b.pages, agents/maxSlice)
 	}
@@ -213,8 +200,7 @@ func TestSavesOfManyAgentsWriteEachPageOnce(t *testing.T) {
 
 // The agent can't use their slots yet.
 func TestFillIncludesEventsThatAreNotCommitted(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, true)
+	b := started(t, true)
 	b.hangs = true
 	b.push(1)
 	b.step()

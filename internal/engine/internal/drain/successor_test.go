@@ -5,7 +5,6 @@ package drain
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -51,38 +50,36 @@ func (b *harness) restartAgent(pid int) {
 }
 
 func TestStreamBeginsAtZeroWhenAnAttributeChanges(t *testing.T) {
-	for _, saves := range []bool{false, true} {
-		t.Run(fmt.Sprintf("with a store %v", saves), func(t *testing.T) {
-			b := newHarness(t)
-			b.restartAgent(1)
-			b.start(ringbuf.Consume, saves)
-			b.push(10)
-			first := b.collect()
-			b.push(5) // not exported before the restart
-			b.step()
-			b.restartAgent(2)
-			b.step()
-			if !b.reopen {
-				t.Fatal("the restart isn't detected")
-			}
-			b.open(ringbuf.Consume)
-			b.push(3)
-			list := b.collect()
-			if len(list) != 2 {
-				t.Fatalf("%d streams are exported, want the one that ended and the next one", len(list))
-			}
-			last, next := list[0], list[1]
-			if !last.Start.Equal(first[0].Start) || !last.Stream.Equals(&first[0].Stream) || last.Totals.Requests(tally.Transmit).Events != 15 {
-				t.Errorf("the stream ends as %+v, want that of %+v with 15 events", last, first[0])
-			}
-			if next.Start.Before(last.End) || next.Stream.Equals(&last.Stream) || next.Totals.Requests(tally.Transmit).Events != 3 {
-				t.Errorf("the next stream is %+v, want one with 3 events that begins at %v", next, last.End)
-			}
-			if again := b.collect(); len(again) != 1 || b.received() != 18 {
-				t.Errorf("%d streams after the last one was delivered, %d events received, want 1 and 18", len(again), b.received())
-			}
-		})
-	}
+	eachStore(t, func(t *testing.T, saves bool) {
+		b := newHarness(t)
+		b.restartAgent(1)
+		b.start(ringbuf.Consume, saves)
+		b.push(10)
+		first := b.collect()
+		b.push(5) // not exported before the restart
+		b.step()
+		b.restartAgent(2)
+		b.step()
+		if !b.reopen {
+			t.Fatal("the restart isn't detected")
+		}
+		b.open(ringbuf.Consume)
+		b.push(3)
+		list := b.collect()
+		if len(list) != 2 {
+			t.Fatalf("%d streams are exported, want the one that ended and the next one", len(list))
+		}
+		last, next := list[0], list[1]
+		if !last.Start.Equal(first[0].Start) || !last.Stream.Equals(&first[0].Stream) || last.Totals.Requests(tally.Transmit).Events != 15 {
+			t.Errorf("the stream ends as %+v, want that of %+v with 15 events", last, first[0])
+		}
+		if next.Start.Before(last.End) || next.Stream.Equals(&last.Stream) || next.Totals.Requests(tally.Transmit).Events != 3 {
+			t.Errorf("the next stream is %+v, want one with 3 events that begins at %v", next, last.End)
+		}
+		if again := b.collect(); len(again) != 1 || b.received() != 18 {
+			t.Errorf("%d streams after the last one was delivered, %d events received, want 1 and 18", len(again), b.received())
+		}
+	})
 }
 
 func TestTotalsContinueWhileTheAttributesStay(t *testing.T) {
@@ -200,8 +197,7 @@ func TestMemoryOfANewStreamIsKnown(t *testing.T) {
 
 // A backend that was down gets the totals of a limited number of streams.
 func TestStreamsThatWereNotExportedAreLimited(t *testing.T) {
-	b := newHarness(t)
-	b.start(ringbuf.Consume, false)
+	b := started(t, false)
 	for pid := range maxEnded + 2 {
 		b.restartAgent(pid)
 		b.step()
@@ -239,28 +235,25 @@ func TestTransfersOfASuccessorArePassedToTheHandler(t *testing.T) {
 
 // At a shutdown, nothing is known about the process of an agent that has just started.
 func TestAgentWithoutAttributesIsExportedOnlyIfItsTotalsWouldBeLost(t *testing.T) {
-	for name, saves := range map[string]bool{"with a store": true, "without": false} {
-		t.Run(name, func(t *testing.T) {
-			b := newHarness(t)
-			b.start(ringbuf.Consume, saves)
-			host := attribute.NewSet(attribute.String("host.name", "node"))
-			b.owner.cfg.Stream = func(*Snapshot) attribute.Set { return host }
-			b.push(3)
-			b.step(Attributed{Agent: Agent{ID: agentPath, Unattributed: true}, Reader: b.reader})
-			var list []Snapshot
-			b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(c Collection) { list = c.Snapshots }})
-			switch {
-			case !saves && (len(list) != 1 || !list[0].Stream.Equals(&host)):
-				t.Errorf("exported %+v, want the agent with the attributes of its host", list)
-			case saves && len(list) > 0:
-				t.Errorf("exported %+v, although the next process knows more", list)
-			case saves:
-				if stored := b.storedEvents(); stored != 3 {
-					t.Errorf("%d events are stored, want 3", stored)
-				}
+	eachStore(t, func(t *testing.T, saves bool) {
+		b := started(t, saves)
+		host := attribute.NewSet(attribute.String("host.name", "node"))
+		b.owner.cfg.Stream = func(*Snapshot) attribute.Set { return host }
+		b.push(3)
+		b.step(Attributed{Agent: Agent{ID: agentPath, Unattributed: true}, Reader: b.reader})
+		var list []Snapshot
+		b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(c Collection) { list = c.Snapshots }})
+		switch {
+		case !saves && (len(list) != 1 || !list[0].Stream.Equals(&host)):
+			t.Errorf("exported %+v, want the agent with the attributes of its host", list)
+		case saves && len(list) > 0:
+			t.Errorf("exported %+v, although the next process knows more", list)
+		case saves:
+			if stored := b.storedEvents(); stored != 3 {
+				t.Errorf("%d events are stored, want 3", stored)
 			}
-		})
-	}
+		}
+	})
 }
 
 // storedEvents returns the number of events that the totals of the stored checkpoint include.
