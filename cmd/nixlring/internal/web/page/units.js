@@ -17,7 +17,8 @@ function scaled(v, step, units) {
 export const throughput = (v) => scaled(v, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"]);
 export const memory = (v) => scaled(v, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
 export const duration = (v) => v === null || v < 1 ? scaled(v === null ? null : v * 1e6, 1000, ["µs", "ms", "s"]) : scaled(v, 1000, ["s", "ks"]);
-export const percent = (v) => Math.round(100 * v) + "\u2009%";
+// Rounded down: only a full ring has 100%.
+export const percent = (v) => Math.floor(100 * v + 1e-9) + "\u2009%";
 export const rate = (v) => v === 0 ? "0" : v < 9.95 ? v.toFixed(1) : Math.round(v).toLocaleString("en-US");
 export const bare = (s) => s.replace(/\.0+(?=\u2009)|(\.\d*?)0+(?=\u2009)/, "$1"); // 2.50 ms becomes 2.5 ms
 export function age(seconds) {
