@@ -198,8 +198,8 @@ func TestScanIntervalsGrowUnlessNIXLIsMapped(t *testing.T) {
 		runs, wait time.Duration
 	}{
 		"young":          {"", 0, time.Second},
-		"old":            {"", time.Hour, time.Minute},
-		"old, uses NIXL": {library, time.Hour, 5 * time.Second},
+		"old":            {"", time.Hour + time.Minute/2, time.Minute}, // between two examinations
+		"old, uses NIXL": {library, time.Hour + time.Minute/2, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
@@ -345,6 +345,14 @@ func TestProcessThatExitsDuringExaminationIsSkipped(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestExaminationOfAnExitedProcessSaysSo(t *testing.T) {
+	h := newHost(t)
+	s := New(Config{Proc: h.Proc})
+	if _, err := s.reader.examine(state{Process: Process{PID: 100}}); !errors.Is(err, ErrExited) {
+		t.Errorf("error %v, want ErrExited", err)
 	}
 }
 

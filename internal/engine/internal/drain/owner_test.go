@@ -391,6 +391,26 @@ func TestRingsAreNotReadAfterTheLastCollection(t *testing.T) {
 	}
 }
 
+func TestOwnerRestsWhileARingIsClosed(t *testing.T) {
+	for name, closing := range map[string]func(b *harness){
+		"to be opened again": func(b *harness) {
+			b.err = errors.New("the disk fails")
+			b.push(1)
+		},
+		"because its container was removed": func(b *harness) { b.stepIn(0, Gone{ID: agentPath, Reader: b.reader}) },
+	} {
+		b := newHarness(t)
+		b.start(ringbuf.Consume, false)
+		closing(b)
+		for range 5 {
+			b.step()
+		}
+		if a := b.owner.agents[agentPath]; a.reader != nil || !b.next.After(b.now) {
+			t.Errorf("%s: the ring is closed: %v; the next step is due in %v", name, a.reader == nil, b.next.Sub(b.now))
+		}
+	}
+}
+
 // During shutdown, a scheduled collection can come right before the last one.
 func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
 	eachStore(t, func(t *testing.T, saves bool) {
