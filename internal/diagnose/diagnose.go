@@ -66,7 +66,7 @@ func (h *history) findings(i int) []Finding {
 	list, bound := append(list, h.slowdowns(i, list)...), h.postBound(i)
 	for n := range list { // posting may explain why an agent is slow
 		f := &list[n]
-		if !f.job && slices.ContainsFunc(bound, func(b Finding) bool { return b.first().ID == f.first().ID }) {
+		if slices.ContainsFunc(bound, func(b Finding) bool { return b.first().ID == f.first().ID }) {
 			f.Not, f.Next = "It needn't be the network: most of the time is spent on posting.", bound[0].Next
 		}
 	}

@@ -86,6 +86,11 @@ func short() []shortWatch {
 				busy(second, a)
 			}
 		}},
+		{"a spare agent among those that complete just enough", 4, func(i, second int, a *diagnose.Agent) {
+			if i != 2 {
+				transfers(a, 0, 4*second, 1)
+			}
+		}},
 		{"all stopped before", 4, func(_, _ int, a *diagnose.Agent) { stopped(a) }},
 		{"all have never done", 4, func(int, int, *diagnose.Agent) {}},
 		{"reads of one agent are slow", 5, func(i, second int, a *diagnose.Agent) {
@@ -118,6 +123,16 @@ func short() []shortWatch {
 		{"all became slow before", 4, func(_, second int, a *diagnose.Agent) {
 			transfers(a, 0, 100+20*second, 8)
 			a.Remembered[0] = diagnose.Moved{Bytes: 100 << 22, Transfers: 100, Seconds: 0.1}
+		}},
+		{"all had smaller transfers before", 4, func(_, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100+20*second, 8)
+			a.Remembered[0] = diagnose.Moved{Bytes: 100 << 20, Transfers: 100, Seconds: 0.01}
+		}},
+		{"an agent that posts slowly restarts with more and smaller transfers", 1, func(_, second int, a *diagnose.Agent) {
+			if transfers(a, 0, 100*second, 1); second >= 5 {
+				a.Moved[0].Bytes = uint64(100*second) << 20
+			}
+			a.Post = a.Moved[0].Seconds * 0.9
 		}},
 		{"a loop of crashes", 2, func(i, second int, a *diagnose.Agent) {
 			if busy(second, a); i == 1 {
