@@ -41,10 +41,11 @@ func empty() *Pages {
 }
 
 func TestEntryIsRestored(t *testing.T) {
+	attributes := attribute.NewSet(attribute.String("service.name", "ü"), attribute.Int64("process.pid", 1<<60), attribute.Int("rank", 0))
 	want := &Entry{
 		ID: "/run/nixl/ü" + Separator + "17", Ended: 3 << 60, Name: "ü",
 		Mark:       Mark{Layout: ringbuf.V3, Dev: 1 << 40, Ino: 2 << 40, Capacity: 4096, From: 5, To: 6, Fingerprint: 7 << 24, Start: 8 << 50},
-		Attributes: AttributesOf(attribute.NewSet(attribute.String("service.name", "ü"), attribute.Int64("process.pid", 1<<60), attribute.Int("rank", 0))),
+		Attributes: AttributesOf(attributes),
 		Totals:     &tally.State{Shape: 1 << 63, OtherErrors: tally.Sum{Hi: 1, Lo: 1 << 63}},
 	}
 	p := empty()
@@ -53,7 +54,7 @@ func TestEntryIsRestored(t *testing.T) {
 	must.OK(t, errors.Join(errs...))
 	got, err := p.Take(want.ID, time.Time{})
 	must.OK(t, err)
-	if d := cmp.Diff(fmt.Sprintf("%+v %+v", *want.Totals, want.AttributeSet()), fmt.Sprintf("%+v %+v", *got.Totals, got.AttributeSet())); d != "" {
+	if d := cmp.Diff(fmt.Sprintf("%+v %+v", *want.Totals, attributes), fmt.Sprintf("%+v %+v", *got.Totals, got.AttributeSet())); d != "" {
 		t.Errorf("totals and attributes (-want +got):\n%s", d)
 	}
 	want.Totals, got.Totals = nil, nil

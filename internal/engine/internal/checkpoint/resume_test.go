@@ -254,6 +254,31 @@ func TestPositionsDecideHowARingIsResumed(t *testing.T) {
 	}
 }
 
+// The position moves after the ring was opened, and before it is resumed.
+func TestForeignReadBeforeAResumeIsReported(t *testing.T) {
+	for _, c := range []struct {
+		opened, read uint64 // position when the ring is opened, and then
+		ino          uint64 // of the checkpoint's file
+		want         Outcome
+	}{
+		{3, 5, 0, ReadByOther}, // that of the totals
+		{2, 3, 0, ReadByOther}, // that of the last commit
+		{3, 4, 0, ReadByOther},
+		{3, 5, 1, Restarted},
+	} {
+		p := newPlain(8)
+		p.start(t, 8)
+		binary.LittleEndian.PutUint64(p.memory[0:], 6)
+		binary.LittleEndian.PutUint64(p.memory[8:], c.opened)
+		r := p.open(t)
+		binary.LittleEndian.PutUint64(p.memory[8:], c.read)
+		m := Mark{Layout: ringbuf.V4, Capacity: 8, Ino: c.ino, From: 3, To: 5}
+		if got, err := m.Resume(r); got != c.want || err != nil {
+			t.Errorf("%+v: outcome %v, error %v", c, got, err)
+		}
+	}
+}
+
 // The checkpoint's totals already include the restart.
 func TestCheckpointWithoutARingIsResumed(t *testing.T) {
 	a := newAgent(t)
