@@ -146,8 +146,12 @@ func TestHealthCountersCountCalls(t *testing.T) {
 	for range 3 {
 		agent.Restarted()
 	}
-	if agent.Saturations() != 1 || agent.ForeignReads() != 2 || agent.Restarts() != 3 {
-		t.Errorf("%d saturations, %d foreign reads, %d restarts", agent.Saturations(), agent.ForeignReads(), agent.Restarts())
+	for range 4 {
+		agent.Missed()
+	}
+	got := []uint64{agent.Saturations(), agent.ForeignReads(), agent.Restarts(), agent.Misses()}
+	if want := []uint64{1, 2, 3, 4}; !slices.Equal(got, want) {
+		t.Errorf("saturations, foreign reads, restarts and misses are %v, want %v", got, want)
 	}
 }
 
