@@ -387,7 +387,8 @@ func TestPointsFollowAClockThatIsSetBack(t *testing.T) {
 	collect := func(ahead time.Duration) []number {
 		push(t, ring, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1))
 		w.ahead.Store(int64(ahead))
-		return metrictest.Find(t, w.metrics(t), semconv.MemoryRegistered.Name).Data.(metricdata.Sum[int64]).DataPoints
+		sum, _ := metrictest.Find(t, w.metrics(t), semconv.MemoryRegistered.Name).Data.(metricdata.Sum[int64])
+		return sum.DataPoints
 	}
 	first, last := collect(time.Hour)[0], collect(0)[0]
 	if last.Value != 2 || !last.Time.After(first.Time) {

@@ -60,8 +60,15 @@ func TestLackOfPermissionIsReportedWithTheUser(t *testing.T) {
 	t.Run("as nobody", func(t *testing.T) {
 		becomeNobody(t)
 		for _, args := range [][]string{
-			{"ls", "."}, {"inspect", "ring-0"}, {"inspect", storetest.Real}, {"read", "ring-0"}, {"simulate", ".", "--name", "ring"},
-			{"ls", "closed"}, {"top", "closed", "--once"}, {"replay", "closed/x", "."}, {"record", "x", "."},
+			{"ls", "."},
+			{"inspect", "ring-0"},
+			{"inspect", storetest.Real},
+			{"read", "ring-0"},
+			{"simulate", ".", "--name", "ring"},
+			{"ls", "closed"},
+			{"top", "closed", "--once"},
+			{"replay", "closed/x", "."},
+			{"record", "x", "."},
 		} {
 			r := runWith(t.Context(), world{now: time.Now, proc: "none"}, args...)
 			fmt.Fprintf(normalizer{&got}, "$ nixlring %s\n%s%s[exit code %d]\n", strings.Join(args, " "), r.out, r.err, r.code)

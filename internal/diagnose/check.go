@@ -31,6 +31,17 @@ const (
 	isUndecided = "had no consumer that could be found"
 )
 
+// compared returns the agents that have enough peers with transfers of a similar size.
+func (h *history) compared(i int) map[*track]bool {
+	compared := make(map[*track]bool)
+	for _, peers := range h.bands(i) {
+		for _, p := range peers {
+			compared[p.track] = compared[p.track] || len(peers) >= MinPeers
+		}
+	}
+	return compared
+}
+
 // checks returns what was looked for, and why that doesn't cover all agents, given the findings. A check that wasn't made
 // finds nothing, which doesn't mean that all is well. still says that nothing moves.
 func (h *history) checks(found []Finding) (list []Check, still string) {
@@ -40,18 +51,13 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	isPeerless := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
 	isPastless := fmt.Sprintf("had fewer than %d speeds at this size and load before", h.windows.Steps)
 	stopped := 0
-	known, compared := make(map[string]bool), make(map[*track]bool)
+	known, compared := make(map[string]bool), h.compared(last)
 	for _, f := range found {
 		for _, a := range f.Agents {
 			known[a.ID] = known[a.ID] || slices.Contains([]Kind{Stalled, Failing, SomeFail, Idle}, f.Kind)
 		}
 		if f.Kind == JobStalled {
 			still, stopped = cmp.Or(still, noTransfer(" of "+f.Agents[0].Job.String(), len(f.Agents))), stopped+len(f.Agents)
-		}
-	}
-	for _, peers := range h.bands(last) {
-		for _, p := range peers {
-			compared[p.track] = compared[p.track] || len(peers) >= MinPeers
 		}
 	}
 	running, moving, lacks := 0, 0, make(map[string]int) // numbers of agents, also by what they lack
