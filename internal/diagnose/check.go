@@ -90,28 +90,28 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 			return fmt.Sprintf("%d of %d agents %s", n, running, reason)
 		}
 	}
-	none, idle := "", ""
-	if running == 0 {
-		none = "no agent is running"
-	}
-	if moving == 0 && len(h.agents) > 0 {
-		still = noTransfer("", stopped)
-	}
-	if lacks[isIdle] == running {
-		idle = cmp.Or(none, still)
-	}
-	few := cmp.Or(idle, some(isFew))
 	early := func(needs time.Duration) string {
 		if h.at[last].Sub(h.at[0]) >= needs {
 			return ""
 		}
 		return "watched for less than " + units.Age(needs)
 	}
+	none, idle, soon := "", "", early(h.windows.Silent)
+	if running == 0 {
+		none = "no agent is running"
+	}
+	if moving == 0 && len(h.agents) > 0 && soon == "" {
+		still = noTransfer("", stopped)
+	}
+	if lacks[isIdle] == running {
+		idle = cmp.Or(none, still)
+	}
+	few := cmp.Or(idle, some(isFew))
 	past := h.windows.Gap + time.Duration(h.windows.Steps-1)*h.windows.Step
 	return []Check{
 		{"speed compared with peers", []Kind{Straggler}, cmp.Or(few, some(isPeerless))},
 		{"speed compared with the past", []Kind{Slower, JobSlower}, cmp.Or(few, early(past), some(isPastless))},
-		{"progress", []Kind{Stalled, JobStalled, Idle}, cmp.Or(none, still, some(isIdle))},
+		{"progress", []Kind{Stalled, JobStalled, Idle}, cmp.Or(none, soon, still, some(isIdle))},
 		{"errors", []Kind{Failing, SomeFail}, cmp.Or(idle, some(isUntried))},
 		{"posting and queues", []Kind{PostBound, SmallBehindLarge}, few},
 		{"telemetry", []Kind{EventsLost, RingFull, NearlyFull, NoConsumer, EventsTaken}, cmp.Or(none, some(isUndecided))},

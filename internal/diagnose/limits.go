@@ -106,9 +106,10 @@ func Watch(length time.Duration) Windows {
 // are those of window. An agent is compared with its speeds from a minute ago on.
 func Live(window, length time.Duration) Windows {
 	const longest = 2 * time.Minute // of errors and losses, so that they don't stay for long
+	const silent = 5 * time.Second  // at least: an agent may pause
 	w := Watch(min(length, longest))
 	w.Window = min(w.Window, window)
-	w.Silent = min(w.Silent, 3*window) // a hung agent is shown soon
+	w.Silent = min(max(w.Silent, silent), 3*window) // a hung agent is shown soon
 	w.Past, w.Step, w.Gap = length, 30*time.Second, time.Minute
 	return w
 }

@@ -335,3 +335,35 @@ func TestProcessesOfAProgramAreOneFinding(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
+
+// A page that was just opened knows nothing about silence yet, whatever the rings remember.
+func TestSilenceIsNotJudgedInTheFirstSecondsOfAPage(t *testing.T) {
+	frames := watched(4, func(i, second int, a *diagnose.Agent) {
+		if transfers(a, 0, 100+20*second, 1); i == 2 || second == 0 {
+			stopped(a)
+		}
+	})
+	at := func(second int) (said string) {
+		length := time.Duration(second) * time.Second
+		r := diagnose.Now(frames[:second+1], diagnose.Live(10*time.Second, length))
+		for _, f := range r.Findings {
+			said += f.What + "\n"
+		}
+		for _, c := range r.Checks {
+			if c.Name == "progress" {
+				said += "progress: " + c.Reason + "\n"
+			}
+		}
+		return said + r.Still
+	}
+	want := "progress: watched for less than 5 s\n"
+	for _, second := range []int{0, 1, 4} {
+		if diff := cmp.Diff(want, at(second)); diff != "" {
+			t.Errorf("after %d s (-want +got):\n%s", second, diff)
+		}
+	}
+	want = "decode-2 completed no transfer for 5 s or more, although it did before.\nprogress: \n"
+	if diff := cmp.Diff(want, at(5)); diff != "" {
+		t.Errorf("after 5 s (-want +got):\n%s", diff)
+	}
+}

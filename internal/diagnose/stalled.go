@@ -156,6 +156,9 @@ func stall(t *track, w way, i int, quiet string, evidence ...string) Finding {
 // still returns the jobs whose agents complete no transfers, although some did before, which may have exited: they hang, or
 // have no work.
 func (h *history) still(i int) (list []Finding) {
+	if h.at[i].Sub(h.at[0]) < h.windows.Silent {
+		return nil
+	}
 	for _, job := range h.jobs {
 		var stopped []Identity
 		last, running, active := 0, false, false
@@ -175,9 +178,7 @@ func (h *history) still(i int) (list []Finding) {
 			quiet += " or more"
 		}
 		f := newFinding(JobStalled, stopped, fmt.Sprintf("no transfer for %s, like its peers", quiet), "N"+noTransfer(" of "+job[0].Job.String(), len(stopped))[1:]+".")
-		if last > 0 {
-			f.Since = h.at[last]
-		}
+		f.Since = h.at[last]
 		list = append(list, f)
 	}
 	return list
