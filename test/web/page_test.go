@@ -204,10 +204,15 @@ func checkOrder(t *testing.T, page *browser.Page) {
 	check("Notes other: 8 agents, 0 is sim-4", 0)
 }
 
-// checkAgent opens the page of the first agent, and goes back.
+// checkAgent opens the page of the first agent, with a finger or a key, and goes back.
 func checkAgent(t *testing.T, page *browser.Page, size string, height float64) {
 	t.Helper()
-	page.Click(t, "#agents tbody tr a")
+	if size == "phone" {
+		page.Click(t, "#agents tbody tr a")
+	} else {
+		page.Eval(t, `(document.activeElement.blur(), true)`, new(bool))
+		page.Press(t, "", "\r")
+	}
 	must.Eventually(t, func() string {
 		var text string
 		page.Eval(t, `document.getElementById("agent").innerText`, &text)

@@ -77,9 +77,14 @@ func (p *Page) Click(tb testing.TB, selector string) {
 	p.run(tb, chromedp.Click(selector, chromedp.ByQuery))
 }
 
-// Press presses a key on the first element that a CSS selector matches.
+// Press presses a key on the first element that a CSS selector matches, or where the focus is if
+// the selector is empty.
 func (p *Page) Press(tb testing.TB, selector, key string) {
 	tb.Helper()
+	if selector == "" {
+		p.run(tb, chromedp.KeyEvent(key))
+		return
+	}
 	p.run(tb, chromedp.SendKeys(selector, key, chromedp.ByQuery))
 }
 

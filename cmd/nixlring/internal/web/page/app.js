@@ -406,5 +406,7 @@ showOrder();
 head($("slowest"), slowColumns);
 $("filter").addEventListener("input", showTable);
 $("more").addEventListener("click", () => { allRows = !allRows; showTable(); });
+// Enter opens the first row, unless something else has the focus.
+addEventListener("keydown", (e) => { if (e.key === "Enter" && e.target === document.body && !$("fleet").hidden) $("agents").tBodies[0].querySelector("a")?.click(); });
 addEventListener("hashchange", () => { scrollTo(0, 0); show(); showCharts(); });
 follow();
