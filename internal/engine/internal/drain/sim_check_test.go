@@ -265,9 +265,8 @@ func (p *process) checkNotice(n notice.Notice) {
 	case notice.RingLapped:
 		ok = false
 	case notice.RingBroken:
-		// A simulated CPU may take longer than the reader waits for stores that are out of order. If an agent
-		// restarts twice, the reader may see a position of a larger ring, then the header of one with the old size.
-		ok = w.plan.breaks || w.plan.reorders && w.plan.layouts || w.begun[path] > w.known[path]+1
+		// A simulated CPU may take longer than the reader waits for stores that are out of order.
+		ok = w.plan.breaks || w.plan.reorders && w.plan.layouts
 		p.reopens[path] = w.now
 	case notice.RingFull:
 		// After another consumer has moved the position back, a ring looks fuller than it is.

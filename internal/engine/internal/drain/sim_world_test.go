@@ -198,11 +198,19 @@ func (w *world) fail(format string, args ...any) {
 	w.errs = append(w.errs, fmt.Sprintf(format, args...))
 }
 
+// unseen reports whether an agent has started since the Collector opened its ring.
+func (w *world) unseen(a *simAgent) bool {
+	p := w.process
+	return p != nil && p.open[a.file] != nil && w.begun[a.path] > p.opened[a.file]
+}
+
 // race lets an agent run during a call of a reader. It excludes that a file shrinks while its
 // events are counted, because the missing part of an event is zero then; that a full ring is reset at
 // position 0; that an agent fills a young ring; and that an agent has only begun to start while its
 // ring is resumed at position 0. See ARCHITECTURE.md, "Known gaps". It also excludes that an agent
-// starts completely and overwrites slots while they are read, because a start takes longer.
+// starts completely and overwrites slots while they are read, because a start takes longer, and that
+// two agents start between two looks, the second one during a look: a reader that took the positions
+// before it would take the slots of the first one for those of the second one.
 func (w *world) race() {
 	if !w.plan.races || w.IntN(w.plan.often) > 0 {
 		return
@@ -220,7 +228,7 @@ func (w *world) race() {
 	if i := slices.IndexFunc(w.agents, (*simAgent).reordered); i >= 0 && w.IntN(4) > 0 {
 		a = w.agents[i] // its stores are out of order for nanoseconds only
 	}
-	if w.plan.restarts && len(a.steps) == 0 && a.file.broken == 0 && w.IntN(20) == 0 {
+	if w.plan.restarts && len(a.steps) == 0 && a.file.broken == 0 && w.IntN(20) == 0 && !w.unseen(a) {
 		w.restart(a)
 	}
 	switch {
@@ -285,7 +293,7 @@ func (w *world) rush(a *simAgent) {
 	if w.halfway() || a.starting || a.paused > 0 || a.file.broken > 0 || a.file != w.files[a.path] {
 		return
 	}
-	if w.plan.restarts && (!w.racing || !w.mayCommitFromZero(a)) && w.IntN(2) == 0 && a.file.slots == a.slots && a.file.lay.layout == a.lay.layout {
+	if w.plan.restarts && (!w.racing || !w.mayCommitFromZero(a) && !w.unseen(a)) && w.IntN(2) == 0 && a.file.slots == a.slots && a.file.lay.layout == a.lay.layout {
 		n := min(a.pushed, int(a.slots)-1)
 		if p := w.process; p != nil && p.open[a.file] != nil && w.IntN(2) == 0 {
 			n = int(p.open[a.file].Position())
