@@ -31,7 +31,7 @@ func newWeb(w world) *cobra.Command {
 what is wrong, as nixlring why explains it; then the agents, those with problems
 first; and then speeds, transfer times and sizes, errors, and the fill of the
 rings, from when the page was opened, for up to 30 minutes. Each agent has a
-page with its slowest transfers.
+page with its slowest transfers; Enter opens that of the first row.
 
 `+sourceHelp+`
 
