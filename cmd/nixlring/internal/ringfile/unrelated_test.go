@@ -1,6 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package ringfile
 
 import (
