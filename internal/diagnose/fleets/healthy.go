@@ -14,7 +14,7 @@ import (
 
 // Healthy returns fleets without a problem.
 func Healthy() []Fleet {
-	list := slices.Concat(mixed(), changing(), loaded(), everyday(), nights(), weekends())
+	list := slices.Concat(mixed(), changing(), loaded(), everyday(), everydaySecond(), everydayThird())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found + 5*time.Minute
@@ -285,8 +285,8 @@ func everyday() []Fleet {
 	}
 }
 
-// nights returns healthy fleets that were written down before the rules had seen them.
-func nights() []Fleet {
+// everydaySecond returns further healthy fleets, written before the rules and tools had seen them.
+func everydaySecond() []Fleet {
 	fine := always(usual())
 	return []Fleet{
 		{Name: "a prefill pool that is scaled to zero for an hour", Length: 3 * time.Hour, Members: append(
@@ -352,8 +352,8 @@ func nights() []Fleet {
 	}
 }
 
-// weekends returns more of them.
-func weekends() []Fleet {
+// everydayThird returns further healthy fleets, written after those of everydaySecond, in the same way.
+func everydayThird() []Fleet {
 	fine := always(usual())
 	large, small := at(16*mib, 45*gb, 1), at(512*kib, 30*gb, 1)
 	return []Fleet{
