@@ -108,7 +108,7 @@ func plainFleet(second uint64) []diagnose.Agent {
 }
 
 // The golden file has keys that are pressed one after the other, and what the screen shows then.
-func TestKeysSelectAndSortAgents(t *testing.T) {
+func TestKeysSortAndFilterAgents(t *testing.T) {
 	for name, keys := range map[string]string{
 		"sort":   "right left left left left h l",
 		"filter": "/ D E x backspace q backspace enter ! esc ! esc / z esc ? x j",
