@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
@@ -65,9 +64,6 @@ func New(name string, opts ...Option) (*Agent, error) {
 	if s := a.series; s != nil {
 		// A collection can call back at once, so all that it reads must be set before.
 		a.registration = meter.Observe(a.observe, s.up, s.usage, s.lastSizeGauge, s.lastMemoryGauge, s.lastDurationGauge, s.lastPostGauge)
-		if err := meter.Err(); err != nil { // the agent goes on without them
-			otel.Handle(fmt.Errorf("report metrics of an agent: %w", err))
-		}
 	}
 	return a, nil
 }
@@ -75,7 +71,7 @@ func New(name string, opts ...Option) (*Agent, error) {
 // observe is the agent's callback. A closed agent observes nothing, also in a collection
 // that began before its callback was unregistered.
 func (a *Agent) observe(_ context.Context, o metric.Observer) error {
-	if !a.closed.Load() {
+	if a.open() {
 		a.series.observe(o)
 	}
 	return nil

@@ -59,8 +59,11 @@ func openBuffer(a *Agent, cfg *config) (*buffer, error) {
 	return b, nil
 }
 
-// stage stages all of the events, or drops all of them.
+// stage stages all of the events, or drops all of them. A nil buffer ignores them.
 func (b *buffer) stage(events ...ringbuf.Event) {
+	if b == nil {
+		return
+	}
 	if len(b.sinks) > 0 { // a ring has no times
 		now := uint64(time.Now().UnixMicro())
 		for i := range events {
@@ -125,7 +128,10 @@ func (b *buffer) flush(last bool) (fresh bool, err error) {
 		errs = append(errs, b.ring.push(events))
 	}
 	if len(b.sinks) > 0 {
-		b.fill(events)
+		b.batch = slices.Grow(b.batch[:0], len(events))
+		for i := range events {
+			b.batch = append(b.batch, sink.NewEvent(b.agent.name, ringbuf.V4, &events[i], time.UnixMicro(int64(events[i].TimestampMicros))))
+		}
 		var lost uint64
 		for _, s := range b.sinks {
 			if err := s.Write(b.batch); err != nil {
@@ -138,20 +144,6 @@ func (b *buffer) flush(last bool) (fresh bool, err error) {
 	err = errors.Join(errs...)
 	fresh, b.failing = err != nil && !b.failing, err != nil
 	return fresh, err
-}
-
-func (b *buffer) fill(events []ringbuf.Event) {
-	b.batch = slices.Grow(b.batch[:0], len(events))
-	for i := range events {
-		e := &events[i]
-		b.batch = append(b.batch, sink.Event{
-			Agent:    b.agent.name,
-			Time:     time.UnixMicro(int64(e.TimestampMicros)),
-			Category: e.Category,
-			Name:     e.EventName(),
-			Value:    e.Value,
-		})
-	}
 }
 
 // close flushes once more and closes the ring.

@@ -59,11 +59,9 @@
 //
 // # Cost
 //
-// A transfer through a MeterProvider costs what the SDK's two counters and four
-// histograms cost. To a ring, it costs less than one of these histograms. No call
-// allocates, except in a sampled span. bridge/README.md in the repository has the
-// figures, and shows how to install this package.
-//
-// An agent takes 6 KB, in addition to the SDK's series. A ring or sinks add two buffers for
-// staged events: 0.5 MB with NIXL's default of 4096 slots.
+// A transfer through a MeterProvider costs what the SDK's two counters and four histograms
+// cost; to a ring, less than one of these histograms. No call allocates, except in a sampled
+// span. An agent takes 6 KB, in addition to the SDK's series. A ring or sinks add two buffers
+// for staged events: 0.5 MB with NIXL's default of 4096 slots. bridge/README.md in the
+// repository has the figures, and shows how to install this package.
 package agent

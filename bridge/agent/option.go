@@ -18,13 +18,7 @@ import (
 )
 
 // Option configures an [Agent].
-type Option interface {
-	apply(*config)
-}
-
-type optionFunc func(*config)
-
-func (f optionFunc) apply(c *config) { f(c) }
+type Option func(*config)
 
 type config struct {
 	provider metric.MeterProvider // nil for the global one
@@ -39,7 +33,7 @@ type config struct {
 // WithMeterProvider sets the MeterProvider through which the agent reports. The
 // default, also for nil, is the global one. It can't be combined with [WithRing].
 func WithMeterProvider(p metric.MeterProvider) Option {
-	return optionFunc(func(c *config) { c.provider = p })
+	return func(c *config) { c.provider = p }
 }
 
 // WithRing makes the agent report through a ring, as NIXL agents do, instead of
@@ -56,7 +50,7 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // nixl.telemetry.events.dropped. The events of a transfer are dropped together. See
 // [Agent.RingTelemetry].
 func WithRing(dir string) Option {
-	return optionFunc(func(c *config) { c.ring, c.dir = true, dir })
+	return func(c *config) { c.ring, c.dir = true, dir }
 }
 
 // WithCapacity sets the number of slots of the ring: a power of two from 2 to
@@ -64,20 +58,20 @@ func WithRing(dir string) Option {
 // ring and the sinks within a run interval. The default is
 // NIXL_TELEMETRY_BUFFER_SIZE, or else 4096.
 func WithCapacity(slots int) Option {
-	return optionFunc(func(c *config) { c.capacity = slots })
+	return func(c *config) { c.capacity = slots }
 }
 
 // WithRunInterval sets the time between two flushes to the ring and the sinks, at
 // least 1 ms. The default is NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
 func WithRunInterval(d time.Duration) Option {
-	return optionFunc(func(c *config) { c.runInterval = d })
+	return func(c *config) { c.runInterval = d }
 }
 
 // WithSinks also passes each event to sinks, at the end of each run interval.
 // Sinks must not be nil and must not call the agent's Flush, Close or
 // RingTelemetry. Close them after the agent.
 func WithSinks(sinks ...sink.Sink) Option {
-	return optionFunc(func(c *config) { c.sinks = append(c.sinks, sinks...) })
+	return func(c *config) { c.sinks = append(c.sinks, sinks...) }
 }
 
 var (
@@ -89,9 +83,7 @@ var (
 func newConfig(opts []Option) (config, error) {
 	var c config
 	for _, o := range opts {
-		if o != nil {
-			o.apply(&c)
-		}
+		o(&c)
 	}
 	switch {
 	case slices.Contains(c.sinks, nil):

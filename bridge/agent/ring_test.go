@@ -205,7 +205,11 @@ func TestInvalidRingIsRejected(t *testing.T) {
 			if c.env[0] != "" {
 				t.Setenv(c.env[0], c.env[1])
 			}
-			a, err := agent.New(c.agent, agent.WithRing(c.dir), c.opt)
+			opts := []agent.Option{agent.WithRing(c.dir)}
+			if c.opt != nil {
+				opts = append(opts, c.opt)
+			}
+			a, err := agent.New(c.agent, opts...)
 			if err == nil {
 				t.Fatal("no error", a.Close())
 			}

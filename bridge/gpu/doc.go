@@ -23,8 +23,7 @@
 //
 // To include the utilization in the summaries of package bridge/ringkernel, use:
 //
-//	gpus, err := gpu.New()
-//	...
+//	gpus := gpu.New()
 //	rt := ringkernel.NewRuntime(ringkernel.WithGPUUtilization(gpus.Utilization))
 //
 // # Building

@@ -5,8 +5,6 @@ package gpu
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -18,20 +16,14 @@ import (
 )
 
 // Option configures a [Monitor].
-type Option interface {
-	apply(*config)
-}
-
-type optionFunc func(*config)
-
-func (f optionFunc) apply(c *config) { f(c) }
+type Option func(*config)
 
 type config struct{ provider metric.MeterProvider }
 
 // WithMeterProvider sets the MeterProvider that the metrics go to. The default is the
 // global one.
 func WithMeterProvider(provider metric.MeterProvider) Option {
-	return optionFunc(func(c *config) { c.provider = provider })
+	return func(c *config) { c.provider = provider }
 }
 
 // Monitor reports metrics of the machine's GPUs. It is safe for concurrent use. A nil
@@ -63,28 +55,24 @@ type source interface {
 	close()
 }
 
-// New finds the GPUs and creates the instruments. It returns an error if the provider
-// rejects an instrument, but not if there is no GPU.
-func New(opts ...Option) (*Monitor, error) { return newMonitor(newSource(), opts...) }
+// New finds the GPUs and creates the instruments. It isn't an error if there is no GPU. If the
+// MeterProvider rejects an instrument, OpenTelemetry's error handler gets the error, and the
+// other ones still work.
+func New(opts ...Option) *Monitor { return newMonitor(newSource(), opts...) }
 
-func newMonitor(s source, opts ...Option) (*Monitor, error) {
+func newMonitor(s source, opts ...Option) *Monitor {
 	var c config
 	for _, o := range opts {
-		if o != nil {
-			o.apply(&c)
-		}
+		o(&c)
 	}
 	m := &Monitor{source: s}
-	if err := m.connect(c.provider); err != nil {
-		return nil, errors.Join(fmt.Errorf("report GPU metrics: %w", err), m.Close())
-	}
-	return m, nil
+	m.connect(scope.NewMeter(c.provider))
+	return m
 }
 
 // connect creates the instruments and registers their callback. The descriptions are
 // those of the semantic conventions.
-func (m *Monitor) connect(provider metric.MeterProvider) error {
-	meter := scope.NewMeter(provider)
+func (m *Monitor) connect(meter scope.Meter) {
 	gauge := func(name, unit, description string) metric.Float64Observable {
 		return meter.ObservableFloatGauge(semconv.Metric{Name: name, Unit: unit, Description: description})
 	}
@@ -119,7 +107,6 @@ func (m *Monitor) connect(provider metric.MeterProvider) error {
 		}
 		return nil
 	}, usage, limit, memory, utilization, temperature, power, energy)
-	return meter.Err()
 }
 
 // Samples returns the current values of all GPUs. It returns nil without a GPU or a

@@ -69,14 +69,6 @@ func (w *world) telemetry(t *testing.T, id string) ringkernel.Telemetry {
 	return s
 }
 
-// setState sets a state that the kernel can change to.
-func setState(t *testing.T, k *ringkernel.Kernel, s ringkernel.State) {
-	t.Helper()
-	if err := k.SetState(s); err != nil {
-		t.Error(err)
-	}
-}
-
 // codeError names its own error type.
 type codeError struct{ code string }
 
@@ -86,7 +78,7 @@ func (e codeError) ErrorType() string { return e.code }
 // use records something for every metric.
 func use(t *testing.T, k *ringkernel.Kernel) {
 	t.Helper()
-	setState(t, k, ringkernel.StateActive)
+	k.SetState(ringkernel.StateActive)
 	k.ObserveQueue(ringkernel.InputQueue, func() (int, int) { return 2, 8 })
 	k.Received(t.Context())
 	k.Received(t.Context())

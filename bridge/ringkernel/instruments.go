@@ -5,10 +5,8 @@ package ringkernel
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -27,8 +25,7 @@ type instruments struct {
 }
 
 // connect creates the instruments and registers their callback.
-func (r *Runtime) connect(provider metric.MeterProvider) {
-	m := scope.NewMeter(provider)
+func (r *Runtime) connect(m scope.Meter) {
 	in := &r.instruments
 	in.received, in.sent = m.ObservableCounter(semconv.KernelMessagesReceived), m.ObservableCounter(semconv.KernelMessagesSent)
 	in.processed, in.dropped = m.ObservableCounter(semconv.KernelMessagesProcessed), m.ObservableCounter(semconv.KernelMessagesDropped)
@@ -39,9 +36,6 @@ func (r *Runtime) connect(provider metric.MeterProvider) {
 	in.duration = m.Histogram(semconv.KernelMessageDuration)
 	r.registration = m.Observe(r.observe, in.received, in.sent, in.processed, in.dropped,
 		in.status, in.queueSize, in.queueCapacity, in.uptime, in.lastMessage)
-	if err := m.Err(); err != nil { // the Runtime goes on without them
-		otel.Handle(fmt.Errorf("report metrics of ring kernels: %w", err))
-	}
 }
 
 // observe is the callback of the instruments. It never returns an error, because the

@@ -25,14 +25,21 @@ func TestEachCallUpdatesOnlyItsOwnFields(t *testing.T) {
 		call func(context.Context, *kernel)
 		want ringkernel.Telemetry
 	}{
-		"none":            {func(context.Context, *kernel) {}, ringkernel.Telemetry{}},
-		"receive":         {func(ctx context.Context, k *kernel) { k.Received(ctx) }, ringkernel.Telemetry{MessagesReceived: 1, LastMessageTime: later}},
-		"send":            {func(ctx context.Context, k *kernel) { k.Sent(ctx) }, ringkernel.Telemetry{MessagesSent: 1}},
-		"drop input":      {func(ctx context.Context, k *kernel) { k.Dropped(ctx, in) }, ringkernel.Telemetry{MessagesDropped: 1, InputDropped: 1}},
-		"drop output":     {func(ctx context.Context, k *kernel) { k.Dropped(ctx, out) }, ringkernel.Telemetry{MessagesDropped: 1, OutputDropped: 1}},
-		"errors":          {func(ctx context.Context, k *kernel) { k.Error(ctx, first); k.Error(ctx, last) }, ringkernel.Telemetry{Errors: 2, LastError: last}},
-		"nil error":       {func(ctx context.Context, k *kernel) { k.Error(ctx, nil) }, ringkernel.Telemetry{}},
-		"state":           {func(_ context.Context, k *kernel) { setState(t, k, ringkernel.StateLaunched) }, ringkernel.Telemetry{State: ringkernel.StateLaunched}},
+		"none":          {func(context.Context, *kernel) {}, ringkernel.Telemetry{}},
+		"receive":       {func(ctx context.Context, k *kernel) { k.Received(ctx) }, ringkernel.Telemetry{MessagesReceived: 1, LastMessageTime: later}},
+		"send":          {func(ctx context.Context, k *kernel) { k.Sent(ctx) }, ringkernel.Telemetry{MessagesSent: 1}},
+		"drop input":    {func(ctx context.Context, k *kernel) { k.Dropped(ctx, in) }, ringkernel.Telemetry{MessagesDropped: 1, InputDropped: 1}},
+		"drop output":   {func(ctx context.Context, k *kernel) { k.Dropped(ctx, out) }, ringkernel.Telemetry{MessagesDropped: 1, OutputDropped: 1}},
+		"errors":        {func(ctx context.Context, k *kernel) { k.Error(ctx, first); k.Error(ctx, last) }, ringkernel.Telemetry{Errors: 2, LastError: last}},
+		"nil error":     {func(ctx context.Context, k *kernel) { k.Error(ctx, nil) }, ringkernel.Telemetry{}},
+		"state":         {func(_ context.Context, k *kernel) { k.SetState(ringkernel.StateLaunched) }, ringkernel.Telemetry{State: ringkernel.StateLaunched}},
+		"invalid state": {func(_ context.Context, k *kernel) { k.SetState(ringkernel.StateTerminated + 1) }, ringkernel.Telemetry{}},
+		"no longer terminated": {
+			func(_ context.Context, k *kernel) {
+				k.SetState(ringkernel.StateTerminated)
+				k.SetState(ringkernel.StateActive)
+			}, ringkernel.Telemetry{State: ringkernel.StateActive},
+		},
 		"queue function":  {func(_ context.Context, k *kernel) { k.ObserveQueue(out, func() (int, int) { return 1, 16 }) }, ringkernel.Telemetry{OutputSize: 1, OutputCapacity: 16}},
 		"negative result": {func(_ context.Context, k *kernel) { k.ObserveQueue(out, func() (int, int) { return -1, -2 }) }, ringkernel.Telemetry{}},
 		"nil function": {
@@ -137,8 +144,8 @@ func TestNilRuntimeDoesNothing(t *testing.T) {
 	k.Dropped(t.Context(), ringkernel.InputQueue)
 	k.Error(t.Context(), errors.New("no"))
 	k.ObserveQueue(ringkernel.OutputQueue, func() (int, int) { return 1, 1 })
-	setState(t, k, ringkernel.StateTerminated)
-	setState(t, k, ringkernel.StateCreated)
+	k.SetState(ringkernel.StateTerminated)
+	k.SetState(ringkernel.StateCreated)
 	rt.Reset()
 	rt.Reset("k")
 	rt.Unregister("k")

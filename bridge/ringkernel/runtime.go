@@ -13,6 +13,8 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 )
 
 // Runtime records the telemetry of the kernels that are registered with it, in
@@ -36,13 +38,12 @@ type Runtime struct {
 // NewRuntime returns a Runtime without kernels. If the MeterProvider rejects an
 // instrument, OpenTelemetry's error handler gets the error, and snapshots still work.
 func NewRuntime(opts ...Option) *Runtime {
-	c := newConfig(opts)
-	r := &Runtime{
-		start:          time.Now(),
-		gpuUtilization: c.gpuUtilization,
-		kernels:        make(map[string]*Kernel),
+	var c config
+	for _, o := range opts {
+		o(&c)
 	}
-	r.connect(c.provider)
+	r := &Runtime{start: time.Now(), gpuUtilization: c.gpuUtilization, kernels: make(map[string]*Kernel)}
+	r.connect(scope.NewMeter(c.provider))
 	return r
 }
 
@@ -131,37 +132,22 @@ func (r *Runtime) all() []*Kernel {
 }
 
 // Option configures a [Runtime].
-type Option interface {
-	apply(*config)
-}
-
-type optionFunc func(*config)
-
-func (f optionFunc) apply(c *config) { f(c) }
+type Option func(*config)
 
 type config struct {
 	provider       metric.MeterProvider
 	gpuUtilization func() (float64, bool)
 }
 
-func newConfig(opts []Option) (c config) {
-	for _, o := range opts {
-		if o != nil {
-			o.apply(&c)
-		}
-	}
-	return c
-}
-
 // WithMeterProvider sets the MeterProvider that the metrics go to. The default is the
 // global one.
 func WithMeterProvider(p metric.MeterProvider) Option {
-	return optionFunc(func(c *config) { c.provider = p })
+	return func(c *config) { c.provider = p }
 }
 
 // WithGPUUtilization sets the function that returns the GPU utilization for a
 // [Summary], from 0 to 1. It returns ok = false if there is no GPU. It must be safe
 // for concurrent use.
 func WithGPUUtilization(utilization func() (ratio float64, ok bool)) Option {
-	return optionFunc(func(c *config) { c.gpuUtilization = utilization })
+	return func(c *config) { c.gpuUtilization = utilization }
 }

@@ -110,8 +110,8 @@ func TestSummaryAsText(t *testing.T) {
 		utilization := 0.25
 		w := newWorld(t, ringkernel.WithGPUUtilization(func() (float64, bool) { return utilization, utilization > 0 }))
 		k := w.Register("worker_0")
-		setState(t, k, ringkernel.StateActive)
-		setState(t, w.Register("worker_1"), ringkernel.StateLaunched)
+		k.SetState(ringkernel.StateActive)
+		w.Register("worker_1").SetState(ringkernel.StateLaunched)
 		for range 26 {
 			k.Processed(t.Context(), 2*time.Millisecond)
 		}

@@ -146,11 +146,15 @@ func analyze(path string) (*Report, error) {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
 	r, t := &Report{Path: path, Layers: []Group{}, Slowest: []Row{}, Failures: []Row{}}, newTotals() // never null in JSON
 	var start, end time.Time
-	each := func(row Row) {
-		t.add(&row)
-		r.keep(row)
+	each := func(row *Row) {
+		t.add(row)
+		r.keep(*row)
 		if began := row.Time.Add(-row.Duration); start.IsZero() || began.Before(start) {
 			start = began
 		}
@@ -158,7 +162,7 @@ func analyze(path string) (*Report, error) {
 			end = row.Time
 		}
 	}
-	if err := readRows(f, each, r.skip); err != nil {
+	if err := readRows(f, info.Size(), each, r.skip); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	base := strings.TrimSuffix(path, ".csv")

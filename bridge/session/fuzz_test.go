@@ -29,12 +29,13 @@ func FuzzReadRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, at uint16) {
 		ignore := func(SkippedRow) {}
 		var rows []Row
-		if err := readRows(bytes.NewReader(content), func(r Row) { rows = append(rows, r) }, ignore); err != nil {
+		if err := readRows(bytes.NewReader(content), int64(len(content)), func(r *Row) { rows = append(rows, *r) }, ignore); err != nil {
 			return
 		}
 		n := 0
-		err := readRows(bytes.NewReader(content[:min(int(at), len(content))]), func(r Row) {
-			if n >= len(rows) || r != rows[n] {
+		part := content[:min(int(at), len(content))]
+		err := readRows(bytes.NewReader(part), int64(len(part)), func(r *Row) {
+			if n >= len(rows) || *r != rows[n] {
 				t.Fatalf("row %d of the part is %+v", n, r)
 			}
 			n++

@@ -40,7 +40,7 @@ func ticking(step time.Duration) func() time.Time {
 }
 
 func withClock(now func() time.Time) Option {
-	return optionFunc(func(c *config) { c.clock = now })
+	return func(c *config) { c.clock = now }
 }
 
 // openTest opens a session without metrics, whose clock advances by a millisecond for each
@@ -84,7 +84,7 @@ func write(t testing.TB, path, content string) {
 func rowsOf(t testing.TB, content string) []Row {
 	t.Helper()
 	var rows []Row
-	err := readRows(strings.NewReader(content), func(r Row) { rows = append(rows, r) },
+	err := readRows(strings.NewReader(content), int64(len(content)), func(r *Row) { rows = append(rows, *r) },
 		func(s SkippedRow) { t.Fatalf("a row is skipped: %+v", s) })
 	must.OK(t, err)
 	return rows

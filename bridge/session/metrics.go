@@ -23,14 +23,11 @@ type instruments struct {
 	experts   metric.Int64Counter
 	tokens    metric.Int64Counter
 
-	prompt, generated []metric.AddOption
+	prompt, generated scope.Point
 }
 
-// newInstruments creates the instruments. The session works without those that the
-// provider rejects.
-func newInstruments(p metric.MeterProvider) (*instruments, error) {
-	m := scope.NewMeter(p)
-	in := &instruments{
+func newInstruments(m scope.Meter) *instruments {
+	return &instruments{
 		duration:  m.Histogram(semconv.PacketDuration),
 		packets:   m.Counter(semconv.Packets),
 		memory:    m.Histogram(semconv.PacketMemory),
@@ -38,10 +35,9 @@ func newInstruments(p metric.MeterProvider) (*instruments, error) {
 		experts:   m.Counter(semconv.ExpertSelections),
 		tokens:    m.Counter(semconv.Tokens),
 
-		prompt:    addTo(attribute.String(semconv.TokenType, semconv.TokenPrompt)),
-		generated: addTo(attribute.String(semconv.TokenType, semconv.TokenGenerated)),
+		prompt:    scope.NewPoint(attribute.String(semconv.TokenType, semconv.TokenPrompt)),
+		generated: scope.NewPoint(attribute.String(semconv.TokenType, semconv.TokenGenerated)),
 	}
-	return in, m.Err()
 }
 
 // pointLimit limits the number of kinds of packets whose points are stored. Packets
@@ -55,15 +51,13 @@ type kind struct {
 }
 
 // points holds what packets of one kind have in common: names that are valid in the CSV
-// and in OTLP, and the options that select their data points. It is created once,
-// because creating the options costs more than using them.
+// and in OTLP, and their data points. It is created once, because creating the attributes costs
+// more than using them.
 type points struct {
 	device, operation, worker string
 
-	duration, memory []metric.RecordOption
-	packets          []metric.AddOption
-	expert           []metric.AddOption // nil if the packets have no expert
-	fallback         []metric.AddOption // nil if the packets ran on the requested device
+	duration, packets, memory scope.Point
+	expert, fallback          scope.Point // of counters; empty if the packets don't count
 }
 
 // pointsOf returns the points of a packet. It is not safe for concurrent use.
@@ -88,52 +82,40 @@ func newPoints(k kind) *points {
 	if n.worker == "" {
 		n.worker = worker(n.operation, n.device, k.layer)
 	}
-	with := func(attrs ...attribute.KeyValue) metric.MeasurementOption {
-		return metric.WithAttributeSet(attribute.NewSet(attrs...))
-	}
 	device := attribute.String(semconv.DeviceName, n.device)
 	operation := attribute.String(semconv.Operation, n.operation)
-	layer := attribute.Int(semconv.Layer, k.layer)
-
 	durations := []attribute.KeyValue{device, operation}
 	packets := []attribute.KeyValue{device, attribute.String(semconv.Worker, n.worker)}
 	if k.errorType != "" {
 		errorType := attribute.String(semconv.ErrorType, clean(k.errorType))
 		durations, packets = append(durations, errorType), append(packets, errorType)
 	}
-	n.duration = []metric.RecordOption{with(durations...)}
-	n.packets = []metric.AddOption{with(packets...)}
-	n.memory = []metric.RecordOption{with(device)}
+	n.duration, n.packets, n.memory = scope.NewPoint(durations...), scope.NewPoint(packets...), scope.NewPoint(device)
 
-	selection := []attribute.KeyValue{operation, layer}
+	selection := []attribute.KeyValue{operation, attribute.Int(semconv.Layer, k.layer)}
 	if k.expert != "" {
 		selection = append(selection, attribute.String(semconv.Expert, clean(k.expert)))
 	}
 	if k.expert != "" || isExpert(n.operation) {
-		n.expert = []metric.AddOption{with(selection...)}
+		n.expert = scope.NewPoint(selection...)
 	}
 	if k.target != "" && k.target != auto && k.target != k.device {
-		n.fallback = []metric.AddOption{with(device, attribute.String(semconv.DeviceRequestedName, clean(k.target)))}
+		n.fallback = scope.NewPoint(device, attribute.String(semconv.DeviceRequestedName, clean(k.target)))
 	}
 	return n
 }
 
 // record measures one packet.
 func (in *instruments) record(ctx context.Context, to *points, p *Packet) {
-	in.duration.Record(ctx, p.Duration.Seconds(), to.duration...)
-	in.packets.Add(ctx, 1, to.packets...)
+	in.duration.Record(ctx, p.Duration.Seconds(), to.duration.Record...)
+	in.packets.Add(ctx, 1, to.packets.Add...)
 	if p.Memory > 0 {
-		in.memory.Record(ctx, float64(p.Memory), to.memory...)
+		in.memory.Record(ctx, float64(p.Memory), to.memory.Record...)
 	}
-	if to.expert != nil {
-		in.experts.Add(ctx, 1, to.expert...)
+	if to.expert.Add != nil {
+		in.experts.Add(ctx, 1, to.expert.Add...)
 	}
-	if to.fallback != nil {
-		in.fallbacks.Add(ctx, 1, to.fallback...)
+	if to.fallback.Add != nil {
+		in.fallbacks.Add(ctx, 1, to.fallback.Add...)
 	}
-}
-
-// addTo returns the option that selects a counter's data point.
-func addTo(attr attribute.KeyValue) []metric.AddOption {
-	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(attr))}
 }

@@ -28,82 +28,59 @@ type SkippedRow struct {
 // the file. It reads files of this package and of Python's csv module, with LF or CRLF,
 // with and without a byte order mark. A row at the end of the file that doesn't end with
 // a newline is incomplete, because a part of the error's text may be missing.
-func readRows(r io.Reader, each func(Row), skip func(SkippedRow)) error {
-	end := &lastByte{Reader: r}
-	c := csv.NewReader(end)
-	c.FieldsPerRecord = -1 // checked by parseRow
-	c.ReuseRecord = true
-	if err := readHeader(c); err != nil {
+func readRows(file io.ReaderAt, size int64, each func(*Row), skip func(SkippedRow)) error {
+	var last [1]byte
+	if n, err := file.ReadAt(last[:], max(size-1, 0)); n == 0 && !errors.Is(err, io.EOF) {
 		return err
 	}
-	var row Row
-	last := SkippedRow{} // the row before the current one; without a reason, it is valid
-	report := func() {
-		switch {
-		case last.Reason != "":
-			skip(last)
-		case last.Line > 0:
-			each(row)
-		}
+	c := csv.NewReader(io.NewSectionReader(file, 0, size)) // what a running session adds isn't read
+	c.FieldsPerRecord = -1                                 // checked by parseRow
+	c.ReuseRecord = true
+	incomplete := func() bool { return c.InputOffset() == size && last[0] != '\n' }
+	if err := readHeader(c, incomplete); err != nil {
+		return err
 	}
 	for {
 		fields, err := c.Read()
-		if errors.Is(err, io.EOF) {
-			if end.byte != '\n' && last.Line > 0 {
-				last.Reason = "incomplete"
-			}
-			report()
-			return nil
-		}
-		report()
 		var invalid *csv.ParseError
 		switch {
+		case errors.Is(err, io.EOF):
+			return nil
 		case errors.Is(err, csv.ErrQuote) && errors.As(err, &invalid):
-			last = SkippedRow{invalid.StartLine, "incomplete: a quoted field doesn't end"}
+			skip(SkippedRow{invalid.StartLine, "incomplete: a quoted field doesn't end"})
+			continue
 		case errors.As(err, &invalid):
-			last = SkippedRow{invalid.StartLine, invalid.Err.Error()}
+			skip(SkippedRow{invalid.StartLine, invalid.Err.Error()})
+			continue
 		case err != nil:
 			return err
-		default:
-			last.Line, _ = c.FieldPos(0)
-			last.Reason = ""
-			if row, err = parseRow(fields); err != nil {
-				last.Reason = err.Error()
-			}
+		}
+		row, err := parseRow(fields)
+		if incomplete() {
+			err = errors.New("incomplete")
+		}
+		if err == nil {
+			each(&row)
+		} else {
+			line, _ := c.FieldPos(0)
+			skip(SkippedRow{line, err.Error()})
 		}
 	}
 }
 
 // readHeader reads the first line. The file of a session that has just started, or crashed,
 // may end within it.
-func readHeader(c *csv.Reader) error {
+func readHeader(c *csv.Reader, incomplete func() bool) error {
 	fields, err := c.Read()
 	header := strings.TrimPrefix(strings.Join(fields, ","), "\uFEFF")
 	switch {
-	case errors.Is(err, io.EOF), err == nil && header+"\n" == headerLine:
+	case errors.Is(err, io.EOF), err == nil && header+"\n" == headerLine,
+		err == nil && strings.HasPrefix(headerLine, header) && incomplete():
 		return nil
-	case err == nil && strings.HasPrefix(headerLine, header):
-		if _, err := c.Read(); errors.Is(err, io.EOF) {
-			return nil
-		}
 	case err != nil && !errors.As(err, new(*csv.ParseError)):
 		return err
 	}
 	return fmt.Errorf("%w: the first line is not its header", ErrFormat)
-}
-
-// lastByte stores the last byte that was read.
-type lastByte struct {
-	io.Reader
-	byte byte
-}
-
-func (l *lastByte) Read(p []byte) (int, error) {
-	n, err := l.Reader.Read(p)
-	if n > 0 {
-		l.byte = p[n-1]
-	}
-	return n, err
 }
 
 // parseRow parses the fields of a row.
@@ -111,54 +88,34 @@ func parseRow(fields []string) (Row, error) {
 	if len(fields) != len(columns) {
 		return Row{}, fmt.Errorf("got %d fields, want %d", len(fields), len(columns))
 	}
-	p := fieldParser{fields: fields}
-	r := Row{
-		Time:      time.UnixMicro(int64(math.Round(p.number(0, -maxTime, maxTime) * 1e6))),
+	var invalid error // the first one
+	require := func(i int, valid bool) {
+		if !valid && invalid == nil {
+			invalid = fmt.Errorf("invalid %s %q", columns[i], fields[i])
+		}
+	}
+	number := func(i int, smallest, largest float64) float64 {
+		v, err := strconv.ParseFloat(fields[i], 64)
+		require(i, err == nil && smallest <= v && v <= largest) // false for NaN
+		return v
+	}
+	integer := func(i int) int64 {
+		v, err := strconv.ParseInt(fields[i], 10, 64)
+		require(i, err == nil)
+		return v
+	}
+	row := Row{
+		Time:      time.UnixMicro(int64(math.Round(number(0, -maxTime, maxTime) * 1e6))),
 		Device:    fields[1],
 		Worker:    fields[2],
-		Duration:  time.Duration(math.Round(p.number(3, 0, milliseconds(maxDuration)) * 1e6)),
-		PacketID:  p.integer(4),
-		Layer:     int(p.integer(5)),
+		Duration:  time.Duration(math.Round(number(3, 0, milliseconds(maxDuration)) * 1e6)),
+		PacketID:  integer(4),
+		Layer:     int(integer(5)),
 		Operation: fields[6],
-		Success:   p.truth(7),
-		MemoryMB:  p.number(8, 0, maxMemory),
+		Success:   fields[7] == "True",
+		MemoryMB:  number(8, 0, maxMemory),
 		Error:     fields[9],
 	}
-	return r, p.err
-}
-
-// fieldParser parses fields and stores the first error.
-type fieldParser struct {
-	fields []string
-	err    error
-}
-
-func (p *fieldParser) number(i int, smallest, largest float64) float64 {
-	v, err := strconv.ParseFloat(p.fields[i], 64)
-	if err != nil || !(smallest <= v && v <= largest) { // also false for NaN
-		p.fail(i)
-		return 0
-	}
-	return v
-}
-
-func (p *fieldParser) integer(i int) int64 {
-	v, err := strconv.ParseInt(p.fields[i], 10, 64)
-	if err != nil {
-		p.fail(i)
-	}
-	return v
-}
-
-func (p *fieldParser) truth(i int) bool {
-	if p.fields[i] != "True" && p.fields[i] != "False" {
-		p.fail(i)
-	}
-	return p.fields[i] == "True"
-}
-
-func (p *fieldParser) fail(i int) {
-	if p.err == nil {
-		p.err = fmt.Errorf("invalid %s %q", columns[i], p.fields[i])
-	}
+	require(7, row.Success || fields[7] == "False")
+	return row, invalid
 }

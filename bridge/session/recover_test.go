@@ -126,7 +126,7 @@ func TestCSVTruncatedAtAnyByteIsReadUpToTheLastCompleteRow(t *testing.T) {
 				boundary = boundary || at == e
 			}
 			got, skipped := 0, 0
-			err := readRows(strings.NewReader(content[:at]), func(Row) { got++ }, func(SkippedRow) { skipped++ })
+			err := readRows(strings.NewReader(content[:at]), int64(at), func(*Row) { got++ }, func(SkippedRow) { skipped++ })
 			must.OK(t, err)
 			incomplete := 0
 			if !boundary && at >= ends[0] {

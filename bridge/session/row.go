@@ -6,6 +6,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -98,10 +99,14 @@ type rowLog struct {
 	err    error  // the error of the first lost row
 }
 
-// openRowLog creates the file, which must not exist, and writes its header.
-func openRowLog(path string) (*rowLog, error) {
+// openRowLog creates the CSV and writes its header. Close creates the summary. Neither file
+// must exist yet.
+func openRowLog(files paths) (*rowLog, error) {
+	if _, err := os.Lstat(files.json); err == nil {
+		return nil, &fs.PathError{Op: "open", Path: files.json, Err: fs.ErrExist}
+	}
 	// Appending continues at the end after a part of a row was removed.
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
+	f, err := os.OpenFile(files.csv, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +114,7 @@ func openRowLog(path string) (*rowLog, error) {
 	l := &rowLog{file: f}
 	if err := l.write([]byte(headerLine)); err != nil {
 		// A file without a header is useless and would prevent the next attempt.
-		return nil, errors.Join(err, f.Close(), os.Remove(path))
+		return nil, errors.Join(err, f.Close(), os.Remove(files.csv))
 	}
 	return l, nil
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 )
 
 // paths are the name and the files of a session.
@@ -49,30 +51,27 @@ type Session struct {
 //
 // The session is never nil, so a pipeline can log the error and continue. A session
 // whose files can't be created still records metrics, while each Record and
-// Close return the error.
+// Close return the error. If the MeterProvider rejects an instrument, OpenTelemetry's error
+// handler gets the error.
 func Open(dir string, opts ...Option) (*Session, error) {
-	c := newConfig(opts)
-	if dir == "" {
-		dir = DefaultDir
+	c := config{clock: time.Now}
+	for _, o := range opts {
+		o(&c)
 	}
-	start := c.clock()
-	s := &Session{clock: c.clock, start: start, totals: newTotals(), points: make(map[kind]*points)}
-
-	var metricsErr, filesErr error
-	s.rows, filesErr = s.openNamed(dir, c)
-	if filesErr != nil {
-		s.err = fmt.Errorf("open session %q: %w", s.files.name, filesErr)
+	s := &Session{
+		clock: c.clock, start: c.clock(), metrics: newInstruments(scope.NewMeter(c.provider)),
+		totals: newTotals(), points: make(map[kind]*points),
 	}
-	if s.metrics, metricsErr = newInstruments(c.provider); metricsErr != nil {
-		metricsErr = fmt.Errorf("open session %q: %w", s.files.name, metricsErr)
+	if s.rows, s.err = s.openNamed(cmp.Or(dir, DefaultDir), c.name); s.err != nil {
+		s.err = fmt.Errorf("open session %q: %w", s.files.name, s.err)
 	}
-	return s, errors.Join(s.err, metricsErr)
+	return s, s.err
 }
 
-// openNamed creates the directory, and opens the files under the configured name or, without
+// openNamed creates the directory, and opens the files under the given name or, without
 // one, under the first free name for the session's start.
-func (s *Session) openNamed(dir string, c config) (*rowLog, error) {
-	base := cmp.Or(c.name, s.start.Local().Format("session_2006-01-02_15-04-05"))
+func (s *Session) openNamed(dir, name string) (*rowLog, error) {
+	base := cmp.Or(name, s.start.Local().Format("session_2006-01-02_15-04-05"))
 	s.files.name = base
 	if base != filepath.Base(base) || base == "." || base == ".." {
 		return nil, errors.New("the name is not a valid file name; choose one without path separators")
@@ -80,24 +79,15 @@ func (s *Session) openNamed(dir string, c config) (*rowLog, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	for i, name := 2, base; ; i++ {
-		s.files = paths{name, filepath.Join(dir, name+".csv"), filepath.Join(dir, name+".json")}
-		rows, err := s.openFiles()
-		if c.name != "" || !errors.Is(err, fs.ErrExist) {
-			return rows, err
+	for i := 2; ; i++ {
+		path := filepath.Join(dir, s.files.name)
+		s.files.csv, s.files.json = path+".csv", path+".json"
+		rows, err := openRowLog(s.files)
+		if name != "" || !errors.Is(err, fs.ErrExist) {
+			return rows, exists(err)
 		}
-		name = fmt.Sprintf("%s_%d", base, i)
+		s.files.name = fmt.Sprintf("%s_%d", base, i)
 	}
-}
-
-// openFiles creates the CSV. Close creates the summary, which must not exist
-// yet.
-func (s *Session) openFiles() (*rowLog, error) {
-	if _, err := os.Lstat(s.files.json); err == nil {
-		return nil, exists(&fs.PathError{Op: "open", Path: s.files.json, Err: fs.ErrExist})
-	}
-	rows, err := openRowLog(s.files.csv)
-	return rows, exists(err)
 }
 
 // exists adds to fs.ErrExist what to do.
@@ -166,7 +156,7 @@ const bytesPerMB = 1 << 20
 // after [Session.Close].
 func (s *Session) AddPromptTokens(ctx context.Context, n int64) {
 	if s != nil && s.count(&s.totals.promptTokens, n) {
-		s.metrics.tokens.Add(ctx, n, s.metrics.prompt...)
+		s.metrics.tokens.Add(ctx, n, s.metrics.prompt.Add...)
 	}
 }
 
@@ -174,7 +164,7 @@ func (s *Session) AddPromptTokens(ctx context.Context, n int64) {
 // after [Session.Close].
 func (s *Session) AddGeneratedTokens(ctx context.Context, n int64) {
 	if s != nil && s.count(&s.totals.generatedTokens, n) {
-		s.metrics.tokens.Add(ctx, n, s.metrics.generated...)
+		s.metrics.tokens.Add(ctx, n, s.metrics.generated.Add...)
 	}
 }
 
@@ -251,13 +241,7 @@ func (s *Session) Close() error {
 const DefaultDir = "telemetry"
 
 // Option configures a [Session].
-type Option interface {
-	apply(*config)
-}
-
-type optionFunc func(*config)
-
-func (f optionFunc) apply(c *config) { f(c) }
+type Option func(*config)
 
 type config struct {
 	name     string
@@ -265,25 +249,15 @@ type config struct {
 	clock    func() time.Time // for tests; time.Now by default
 }
 
-func newConfig(opts []Option) config {
-	c := config{clock: time.Now}
-	for _, o := range opts {
-		if o != nil {
-			o.apply(&c)
-		}
-	}
-	return c
-}
-
 // WithName names the session and its files. The name must not contain a path
 // separator. The default is the local time, as in session_2025-11-17_00-04-29; the
 // next session within the same second has the suffix _2.
 func WithName(name string) Option {
-	return optionFunc(func(c *config) { c.name = name })
+	return func(c *config) { c.name = name }
 }
 
 // WithMeterProvider sets the MeterProvider that the metrics go to. The default
 // is the global one.
 func WithMeterProvider(p metric.MeterProvider) Option {
-	return optionFunc(func(c *config) { c.provider = p })
+	return func(c *config) { c.provider = p }
 }

@@ -60,10 +60,10 @@ func TestSessionsOfOneSecondHaveDifferentNames(t *testing.T) {
 	}
 }
 
-// A clock that is set back, nil options and errors whose methods panic are mistakes of others.
+// A clock that is set back and errors whose methods panic are mistakes of others.
 func TestMistakesOfOthersDoNotPanic(t *testing.T) {
 	now := epoch
-	s := openTest(t, t.TempDir(), nil, WithMeterProvider(nil), withClock(func() time.Time { return now }))
+	s := openTest(t, t.TempDir(), WithMeterProvider(nil), withClock(func() time.Time { return now }))
 	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Duration: time.Millisecond})
 	now = epoch.Add(-time.Hour)
 	recordAll(t, s, Packet{Operation: "lm_head", Device: CPU, Duration: time.Millisecond, Err: (*fs.PathError)(nil)})

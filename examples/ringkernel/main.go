@@ -104,15 +104,9 @@ type kernel struct {
 func start(rt *ringkernel.Runtime, id string, work func(*message) error, next *kernel) *kernel {
 	k := &kernel{telemetry: rt.Register(id), work: work, in: make(chan message, 64), next: next}
 	k.telemetry.ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) { return len(k.in), cap(k.in) })
-	k.become(ringkernel.StateActive)
+	k.telemetry.SetState(ringkernel.StateActive)
 	k.done.Go(k.run)
 	return k
-}
-
-func (k *kernel) become(s ringkernel.State) {
-	if err := k.telemetry.SetState(s); err != nil {
-		log.Print(err)
-	}
 }
 
 func (k *kernel) run() {
@@ -144,10 +138,10 @@ func (k *kernel) offer(ctx context.Context, m message) {
 
 // terminate processes the remaining messages and stops the kernel.
 func (k *kernel) terminate() {
-	k.become(ringkernel.StateTerminating)
+	k.telemetry.SetState(ringkernel.StateTerminating)
 	close(k.in)
 	k.done.Wait()
-	k.become(ringkernel.StateTerminated)
+	k.telemetry.SetState(ringkernel.StateTerminated)
 }
 
 // line returns a line of samples. One in 100 can't be parsed.
