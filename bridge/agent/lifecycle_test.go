@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
@@ -125,16 +124,15 @@ func TestAgentsAreCreatedAndClosedDuringCollections(t *testing.T) {
 // end with the agent.
 func TestLastExportIsCompleteInAnyOrderOfShutdown(t *testing.T) {
 	run := func(agentFirst bool) map[string]float64 {
-		e := &metrictest.Exporter{Of: metricdata.CumulativeTemporality}
-		provider := e.Provider(sdkmetric.NewPeriodicReader)
-		a := newAgent(t, "a", agent.WithMeterProvider(provider))
+		b := newBackend()
+		a := b.agent(t)
 		do(a)
 		if agentFirst {
 			closeAgent(t, a)
 		}
-		must.OK(t, provider.Shutdown(t.Context()))
+		values := b.all(t)
+		must.OK(t, b.provider.Shutdown(t.Context()))
 		closeAgent(t, a)
-		values := metrictest.Values(e.Metrics)
 		maps.DeleteFunc(values, func(key string, _ float64) bool { return endsWithAgent(key) })
 		return values
 	}

@@ -74,12 +74,6 @@ func WithSinks(sinks ...sink.Sink) Option {
 	return func(c *config) { c.sinks = append(c.sinks, sinks...) }
 }
 
-var (
-	errNilSink = errors.New("a sink is nil")
-	errTwice   = errors.New("WithRing and WithMeterProvider can't be combined, because a backend would count every event twice; " +
-		"use WithRing if a Collector or bridge/rings reads the ring, otherwise WithMeterProvider")
-)
-
 func newConfig(opts []Option) (config, error) {
 	var c config
 	for _, o := range opts {
@@ -87,9 +81,10 @@ func newConfig(opts []Option) (config, error) {
 	}
 	switch {
 	case slices.Contains(c.sinks, nil):
-		return c, errNilSink
+		return c, errors.New("a sink is nil")
 	case c.ring && c.provider != nil:
-		return c, errTwice
+		return c, errors.New("WithRing and WithMeterProvider can't be combined, because a backend would count every event twice; " +
+			"use WithRing if a Collector or bridge/rings reads the ring, otherwise WithMeterProvider")
 	}
 	if c.ring || len(c.sinks) > 0 {
 		return c, c.setRingDefaults()

@@ -35,7 +35,6 @@ type Kernel struct {
 
 	runtime *Runtime
 	id      string
-	number  int // in the order of registration
 
 	// Created once, because that takes longer than the rest of the work for a point.
 	point  metric.MeasurementOption
@@ -67,9 +66,9 @@ func (a *arrivals) count() int64 { return a.Load() & math.MaxInt64 }
 // expire makes the next message read the clock.
 func (a *arrivals) expire() { a.Or(math.MinInt64) }
 
-func newKernel(r *Runtime, id string, number int) *Kernel {
+func newKernel(r *Runtime, id string) *Kernel {
 	point := metric.WithAttributeSet(attribute.NewSet(attribute.String(semconv.KernelID, text.Valid(id))))
-	k := &Kernel{runtime: r, id: id, number: number, point: point, record: []metric.RecordOption{point}}
+	k := &Kernel{runtime: r, id: id, point: point, record: []metric.RecordOption{point}}
 	k.expiry = time.AfterFunc(clockInterval, k.received.expire)
 	k.reset(time.Now())
 	return k

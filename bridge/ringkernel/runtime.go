@@ -4,9 +4,7 @@
 package ringkernel
 
 import (
-	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,7 +30,7 @@ type Runtime struct {
 	// it, or while a queue function runs.
 	mu      sync.RWMutex
 	kernels map[string]*Kernel // by ID
-	created int                // number of kernels so far
+	order   []*Kernel          // in the order of registration; elements never change
 }
 
 // NewRuntime returns a Runtime without kernels. If the MeterProvider rejects an
@@ -79,9 +77,8 @@ func (r *Runtime) Register(id string) *Kernel {
 	defer r.mu.Unlock()
 	k := r.kernels[id]
 	if k == nil {
-		r.created++
-		k = newKernel(r, id, r.created)
-		r.kernels[id] = k
+		k = newKernel(r, id)
+		r.kernels[id], r.order = k, append(r.order, k)
 	}
 	return k
 }
@@ -115,6 +112,7 @@ func (r *Runtime) Unregister(id string) {
 	r.mu.Lock()
 	if r.kernels[id] == k {
 		delete(r.kernels, id)
+		r.order = slices.DeleteFunc(slices.Clone(r.order), func(o *Kernel) bool { return o == k })
 	}
 	r.mu.Unlock()
 	k.expiry.Stop() // it keeps the kernel in memory
@@ -128,7 +126,7 @@ func (r *Runtime) Unregister(id string) {
 func (r *Runtime) all() []*Kernel {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(r.kernels), func(a, b *Kernel) int { return cmp.Compare(a.number, b.number) })
+	return r.order
 }
 
 // Option configures a [Runtime].

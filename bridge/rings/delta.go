@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -53,18 +52,32 @@ func (d *deltas) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error)
 	return scopes, nil
 }
 
-// convert returns data with the temporality that the reader asks for.
+// convert returns data with the temporality that the reader asks for. A delta begins where the
+// one before ended.
 func (d *deltas) convert(previous, data metricdata.Aggregation) metricdata.Aggregation {
 	switch now := data.(type) {
 	case metricdata.Sum[int64]:
 		if now.IsMonotonic && d.temporality(sdkmetric.InstrumentKindObservableCounter) == metricdata.DeltaTemporality {
 			before, _ := previous.(metricdata.Sum[int64])
-			return deltaSum(before, now)
+			now.Temporality, now.DataPoints = metricdata.DeltaTemporality, added(before.DataPoints, now.DataPoints,
+				func(p *metricdata.DataPoint[int64]) series {
+					return series{p.Attributes.Equivalent(), p.StartTime.UnixNano()}
+				},
+				func(p, old *metricdata.DataPoint[int64]) { p.StartTime, p.Value = old.Time, p.Value-old.Value })
+			return now
 		}
 	case metricdata.Histogram[float64]:
 		if d.temporality(sdkmetric.InstrumentKindHistogram) == metricdata.DeltaTemporality {
 			before, _ := previous.(metricdata.Histogram[float64])
-			return deltaHistogram(before, now)
+			now.Temporality, now.DataPoints = metricdata.DeltaTemporality, added(before.DataPoints, now.DataPoints,
+				func(p *metricdata.HistogramDataPoint[float64]) series {
+					return series{p.Attributes.Equivalent(), p.StartTime.UnixNano()}
+				},
+				subtract)
+			for i := range now.DataPoints { // the minimum and maximum of a delta are unknown
+				now.DataPoints[i].Min, now.DataPoints[i].Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
+			}
+			return now
 		}
 	}
 	return data
@@ -76,49 +89,29 @@ type series struct {
 	start      int64
 }
 
-func seriesOf(set attribute.Set, start time.Time) series {
-	return series{set.Equivalent(), start.UnixNano()}
-}
-
-// deltaSum returns what was added to each point since previous, or all of it if the point is
-// new or started again. A delta begins where the one before ended.
-func deltaSum(previous, now metricdata.Sum[int64]) metricdata.Sum[int64] {
-	before := make(map[series]metricdata.DataPoint[int64])
-	for _, p := range previous.DataPoints {
-		before[seriesOf(p.Attributes, p.StartTime)] = p
+// added returns what was added to each point since previous, or all of it if the point is
+// new or started again.
+func added[P any](previous, now []P, of func(*P) series, subtract func(p, old *P)) []P {
+	before := make(map[series]*P)
+	for i := range previous {
+		before[of(&previous[i])] = &previous[i]
 	}
-	now.Temporality, now.DataPoints = metricdata.DeltaTemporality, slices.Clone(now.DataPoints)
-	for i := range now.DataPoints {
-		p := &now.DataPoints[i]
-		if old, ok := before[seriesOf(p.Attributes, p.StartTime)]; ok {
-			p.StartTime, p.Value = old.Time, p.Value-old.Value
+	now = slices.Clone(now)
+	for i := range now {
+		if old := before[of(&now[i])]; old != nil {
+			subtract(&now[i], old)
 		}
 	}
 	return now
 }
 
-// deltaHistogram is like deltaSum. The minimum and maximum of a delta are unknown.
-func deltaHistogram(previous, now metricdata.Histogram[float64]) metricdata.Histogram[float64] {
-	before := make(map[series]metricdata.HistogramDataPoint[float64])
-	for _, p := range previous.DataPoints {
-		before[seriesOf(p.Attributes, p.StartTime)] = p
+func subtract(p, old *metricdata.HistogramDataPoint[float64]) {
+	if p.StartTime = old.Time; !slices.Equal(p.Bounds, old.Bounds) { // it started at zero again
+		return
 	}
-	now.Temporality, now.DataPoints = metricdata.DeltaTemporality, slices.Clone(now.DataPoints)
-	for i := range now.DataPoints {
-		p := &now.DataPoints[i]
-		p.Min, p.Max = metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
-		old, ok := before[seriesOf(p.Attributes, p.StartTime)]
-		if !ok {
-			continue
-		}
-		if p.StartTime = old.Time; !slices.Equal(p.Bounds, old.Bounds) { // it started at zero again
-			continue
-		}
-		p.Count, p.Sum = p.Count-old.Count, p.Sum-old.Sum
-		p.BucketCounts = slices.Clone(p.BucketCounts)
-		for b, n := range old.BucketCounts {
-			p.BucketCounts[b] -= n
-		}
+	p.Count, p.Sum = p.Count-old.Count, p.Sum-old.Sum
+	p.BucketCounts = slices.Clone(p.BucketCounts)
+	for b, n := range old.BucketCounts {
+		p.BucketCounts[b] -= n
 	}
-	return now
 }

@@ -402,11 +402,11 @@ func TestPointsFollowAClockThatIsSetBack(t *testing.T) {
 // A program whose rings can't be read may log the error and go on.
 func TestNilProducerReadsNothing(t *testing.T) {
 	var p *Producer
-	e := &metrictest.Exporter{Of: metricdata.DeltaTemporality}
-	provider := e.Provider(p.Reader)
+	var e deltaExporter
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(p.Reader(&e)))
 	must.OK(t, errors.Join(provider.ForceFlush(t.Context()), provider.Shutdown(t.Context()), p.Err(), p.Close()))
-	if len(e.Metrics) > 0 {
-		t.Errorf("exported %v", e.Metrics)
+	if len(e.metrics) > 0 {
+		t.Errorf("exported %v", e.metrics)
 	}
 }
 

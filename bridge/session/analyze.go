@@ -170,21 +170,19 @@ func analyze(path string) (*Report, error) {
 	delete(t.layers, -1) // the embedding
 	r.Devices, r.Workers, r.Operations = byTime(t.devices), byTime(t.workers), byTime(t.operations)
 	for _, layer := range slices.Sorted(maps.Keys(t.layers)) {
-		g := t.layers.of(layer)
-		g.Name = strconv.Itoa(layer)
-		r.Layers = append(r.Layers, g)
+		r.Layers = append(r.Layers, t.layers[layer].named(strconv.Itoa(layer)))
 	}
 	return r, nil
 }
 
 func byTime(gs groups[string]) []Group {
 	all := make([]Group, 0, len(gs))
-	for name := range gs {
-		g := gs.of(name)
-		g.Name = name
-		all = append(all, g)
+	for name, g := range gs {
+		all = append(all, g.named(name))
 	}
-	slices.SortFunc(all, func(x, y Group) int { return cmp.Or(cmp.Compare(y.Time, x.Time), cmp.Compare(x.Name, y.Name)) })
+	slices.SortFunc(all, func(x, y Group) int {
+		return cmp.Or(cmp.Compare(y.TotalTimeMS, x.TotalTimeMS), cmp.Compare(x.Name, y.Name))
+	})
 	return all
 }
 

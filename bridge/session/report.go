@@ -47,12 +47,15 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 func (r *Report) groups(b *bytes.Buffer, heading string, all []Group) {
 	var total float64 // of all devices, so of all packets
 	for _, d := range r.Devices {
-		total += milliseconds(d.Time)
+		total += d.TotalTimeMS
 	}
 	table(b, heading+"\tpackets\tfailed\ttime ms\tof time\tavg ms\tmin ms\tmax ms", len(all), func(i int) string {
-		g := all[i]
-		return fmt.Sprintf("%s\t%d\t%d\t%.3f\t%s\t%.3f\t%.3f\t%.3f", units.Printable(g.Name), g.Packets, g.Failed, milliseconds(g.Time),
-			percent(ratio(milliseconds(g.Time), total)), g.averageMS(), milliseconds(g.Min), milliseconds(g.Max))
+		g, shortest := all[i], 0.0
+		if g.MinTimeMS != nil {
+			shortest = *g.MinTimeMS
+		}
+		return fmt.Sprintf("%s\t%d\t%d\t%.3f\t%s\t%.3f\t%.3f\t%.3f", units.Printable(g.Name), g.Count-g.FailedCount, g.FailedCount,
+			g.TotalTimeMS, percent(ratio(g.TotalTimeMS, total)), g.AvgTimeMS, shortest, g.MaxTimeMS)
 	})
 }
 

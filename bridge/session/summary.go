@@ -50,15 +50,16 @@ type Summary struct {
 	// ContentionEvents is the count of [Session.AddContentionEvents].
 	ContentionEvents int64 `json:"cpu_igpu_contention_events"`
 
-	Operations map[string]OperationSummary `json:"operation_breakdown"`
+	Operations map[string]Group `json:"operation_breakdown"`
 
 	CSVLog      string `json:"csv_log"`      // path of the CSV
 	JSONSummary string `json:"json_summary"` // path of this summary
 }
 
-// OperationSummary holds the totals of one operation. Only Count and FailedCount
-// include failed packets.
-type OperationSummary struct {
+// Group holds the totals of the packets of one operation, device, worker or layer. Only Count
+// and FailedCount include failed packets.
+type Group struct {
+	Name        string   `json:"name,omitempty"` // for a layer, its index; empty in a Summary
 	Count       int64    `json:"count"`
 	TotalTimeMS float64  `json:"total_time_ms"`
 	AvgTimeMS   float64  `json:"avg_time_ms"`
@@ -72,8 +73,14 @@ type OperationSummary struct {
 // summary returns the summary of the session in the given files.
 func (t *totals) summary(files paths, start, end time.Time) Summary {
 	took := max(end.Sub(start), 0)
-	all, packets := &t.all, t.all.Packets+t.all.Failed
-	cpu, igpu := t.devices.of(CPU), t.devices.of(IGPU)
+	packets := float64(t.all.packets + t.all.failed)
+	device := func(name string) Group {
+		if g := t.devices[name]; g != nil {
+			return g.named("")
+		}
+		return Group{}
+	}
+	cpu, igpu := device(CPU), device(IGPU)
 	s := Summary{
 		SessionName: files.name,
 		StartTime:   seconds(start),
@@ -85,51 +92,32 @@ func (t *totals) summary(files paths, start, end time.Time) Summary {
 		TotalTokens:     t.promptTokens + t.generatedTokens,
 		TokensPerSecond: ratio(float64(t.generatedTokens), took.Seconds()),
 
-		TotalPackets:  packets,
-		CPUPackets:    all.CPU,
-		IGPUPackets:   all.IGPU,
-		FailedPackets: all.Failed,
-		SuccessRate:   ratio(float64(all.Packets), float64(packets)),
+		TotalPackets:  t.all.packets + t.all.failed,
+		CPUPackets:    cpu.CPUCount,
+		IGPUPackets:   igpu.IGPUCount,
+		FailedPackets: t.all.failed,
+		SuccessRate:   ratio(float64(t.all.packets), packets),
 
-		TotalCPUTimeMS:  milliseconds(cpu.Time),
-		TotalIGPUTimeMS: milliseconds(igpu.Time),
-		AvgCPUTimeMS:    cpu.averageMS(),
-		AvgIGPUTimeMS:   igpu.averageMS(),
+		TotalCPUTimeMS:  cpu.TotalTimeMS,
+		TotalIGPUTimeMS: igpu.TotalTimeMS,
+		AvgCPUTimeMS:    cpu.AvgTimeMS,
+		AvgIGPUTimeMS:   igpu.AvgTimeMS,
 
-		CPUUtilization:  ratio(float64(all.CPU), float64(packets)),
-		IGPUUtilization: ratio(float64(all.IGPU), float64(packets)),
+		CPUUtilization:  ratio(float64(cpu.CPUCount), packets),
+		IGPUUtilization: ratio(float64(igpu.IGPUCount), packets),
 
 		ExpertSelections: make(map[string]int64, len(t.experts)),
 		ContentionEvents: t.contention,
-		Operations:       make(map[string]OperationSummary, len(t.operations)),
+		Operations:       make(map[string]Group, len(t.operations)),
 
 		CSVLog:      files.csv,
 		JSONSummary: files.json,
 	}
 	for sel, g := range t.experts {
-		s.ExpertSelections[sel.name()] = g.Packets + g.Failed
+		s.ExpertSelections[sel.name()] = g.packets + g.failed
 	}
 	for name, g := range t.operations {
-		s.Operations[name] = g.summary()
-	}
-	return s
-}
-
-func (g *Group) averageMS() float64 { return ratio(milliseconds(g.Time), float64(g.Packets)) }
-
-func (g *Group) summary() OperationSummary {
-	s := OperationSummary{
-		Count:       g.Packets + g.Failed,
-		TotalTimeMS: milliseconds(g.Time),
-		AvgTimeMS:   g.averageMS(),
-		MaxTimeMS:   milliseconds(g.Max),
-		CPUCount:    g.CPU,
-		IGPUCount:   g.IGPU,
-		FailedCount: g.Failed,
-	}
-	if g.Packets > 0 {
-		shortest := milliseconds(g.Min)
-		s.MinTimeMS = &shortest
+		s.Operations[name] = g.named("")
 	}
 	return s
 }

@@ -102,7 +102,7 @@ func TestSummaryIsValidJSONWithAveragesOverSuccesses(t *testing.T) {
 		}
 	}
 	shortest := 2.0
-	want := map[string]OperationSummary{
+	want := map[string]Group{
 		"lm_head": {Count: 1, FailedCount: 1},
 		"expert<ffn>": {
 			Count: 3, FailedCount: 1, IGPUCount: 2,
@@ -120,5 +120,5 @@ func TestSummaryWithPythonsInfinityIsRead(t *testing.T) {
 	if s.SessionName != `NaN or "Infinity"` {
 		t.Errorf("the name became %s", s.SessionName)
 	}
-	equal(t, map[string]OperationSummary{"lm_head": {Count: 1, FailedCount: 1}}, s.Operations)
+	equal(t, map[string]Group{"lm_head": {Count: 1, FailedCount: 1}}, s.Operations)
 }

@@ -14,41 +14,54 @@ const groupLimit = 4096
 // overflowName is the name of the group that combines all groups beyond the limit.
 const overflowName = "_OTHER"
 
-// Group adds up the packets of one device, worker, layer or operation.
-type Group struct {
-	Name    string `json:"name"`    // for a layer, its index
-	Packets int64  `json:"packets"` // successful packets
-	Failed  int64  `json:"failed"`
+// group adds up the packets of one device, worker, layer or operation.
+type group struct {
+	packets, failed int64 // successful and failed ones
 
 	// These only include successful packets.
-	CPU  int64         `json:"cpu"`  // packets of this device
-	IGPU int64         `json:"igpu"` // likewise
-	Time time.Duration `json:"time_ns"`
-	Min  time.Duration `json:"min_ns"` // of a packet
-	Max  time.Duration `json:"max_ns"`
+	cpu, igpu               int64
+	time, shortest, longest time.Duration
 }
 
-func (g *Group) add(r *Row) {
+func (g *group) add(r *Row) {
 	if !r.Success {
-		g.Failed++
+		g.failed++
 		return
 	}
-	if g.Packets == 0 || r.Duration < g.Min {
-		g.Min = r.Duration
+	if g.packets == 0 || r.Duration < g.shortest {
+		g.shortest = r.Duration
 	}
-	g.Packets++
-	g.Max = max(g.Max, r.Duration)
-	g.Time += r.Duration
+	g.packets++
+	g.longest = max(g.longest, r.Duration)
+	g.time += r.Duration
 	switch r.Device {
 	case CPU:
-		g.CPU++
+		g.cpu++
 	case IGPU:
-		g.IGPU++
+		g.igpu++
 	}
+}
+
+// named returns the totals under a name.
+func (g *group) named(name string) Group {
+	out := Group{
+		Name:        name,
+		Count:       g.packets + g.failed,
+		TotalTimeMS: milliseconds(g.time),
+		AvgTimeMS:   ratio(milliseconds(g.time), float64(g.packets)),
+		MaxTimeMS:   milliseconds(g.longest),
+		CPUCount:    g.cpu,
+		IGPUCount:   g.igpu,
+		FailedCount: g.failed,
+	}
+	if g.packets > 0 {
+		out.MinTimeMS = new(milliseconds(g.shortest))
+	}
+	return out
 }
 
 // groups holds the groups of one kind.
-type groups[K comparable] map[K]*Group
+type groups[K comparable] map[K]*group
 
 // add adds a row to the group with a key or, beyond the limit, to that of other.
 func (gs groups[K]) add(key, other K, r *Row) {
@@ -57,24 +70,16 @@ func (gs groups[K]) add(key, other K, r *Row) {
 		key, g = other, gs[other]
 	}
 	if g == nil {
-		g = new(Group)
+		g = new(group)
 		gs[key] = g
 	}
 	g.add(r)
 }
 
-// of returns the group with a key, or an empty one.
-func (gs groups[K]) of(key K) Group {
-	if g := gs[key]; g != nil {
-		return *g
-	}
-	return Group{}
-}
-
 // totals adds up packets: those that a session records, or those of the rows in its CSV. It
 // is not safe for concurrent use.
 type totals struct {
-	all                          Group
+	all                          group
 	devices, workers, operations groups[string]
 	layers                       groups[int]
 	experts                      groups[selection]

@@ -2,16 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metrictest contains test helpers for the packages under bridge: access to
-// collected and exported metrics, and to reported errors.
+// collected metrics and to reported errors.
 package metrictest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -121,37 +119,3 @@ func Handled(t testing.TB) func() []string {
 		return slices.Clone(errs)
 	}
 }
-
-// Exporter keeps the metrics of the last export.
-type Exporter struct {
-	Of      metricdata.Temporality // of all instruments
-	Metrics []metricdata.Metrics
-}
-
-// Provider returns a MeterProvider that exports to e on ForceFlush and at its Shutdown.
-func (e *Exporter) Provider(reader func(sdkmetric.Exporter, ...sdkmetric.PeriodicReaderOption) *sdkmetric.PeriodicReader) *sdkmetric.MeterProvider {
-	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader(e, sdkmetric.WithInterval(time.Hour))))
-}
-
-// Temporality implements [sdkmetric.Exporter].
-func (e *Exporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality { return e.Of }
-
-// Aggregation implements [sdkmetric.Exporter].
-func (*Exporter) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Aggregation {
-	return sdkmetric.DefaultAggregationSelector(kind)
-}
-
-// Export implements [sdkmetric.Exporter].
-func (e *Exporter) Export(_ context.Context, rm *metricdata.ResourceMetrics) error {
-	e.Metrics = nil
-	for _, sm := range rm.ScopeMetrics {
-		e.Metrics = append(e.Metrics, sm.Metrics...)
-	}
-	return nil
-}
-
-// ForceFlush implements [sdkmetric.Exporter].
-func (*Exporter) ForceFlush(context.Context) error { return nil }
-
-// Shutdown implements [sdkmetric.Exporter].
-func (*Exporter) Shutdown(context.Context) error { return nil }
