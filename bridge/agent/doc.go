@@ -20,9 +20,6 @@
 //	a.MemoryRegistered(ctx, 1<<30)
 //	a.Transfer(ctx, agent.Transmit, bytes, postTime, totalTime)
 //
-// Without the option, the agent uses the global MeterProvider, so a library needs no
-// configuration. A nil *Agent does nothing; to turn telemetry off, leave it nil.
-//
 // # Metrics
 //
 //	call                        metrics
@@ -34,9 +31,8 @@
 //	Agent.EventsDropped         nixl.telemetry.events.dropped
 //
 // The metrics are instruments of the SDK. Views, temporality, cardinality limits,
-// aggregations and exemplars of the MeterProvider apply to them. nixl.agent.up is 1
-// while the agent is open. It ends with [Agent.Close], as nixl.memory.usage and the
-// last values of transfers and memory do; the other series stay in the SDK.
+// aggregations and exemplars of the MeterProvider apply to them. [Agent.Close] defines which
+// series end with the agent.
 //
 // The receiver reports each agent with its own resource. A MeterProvider has only
 // one resource, so each data point carries the agent's name as the attribute

@@ -27,11 +27,6 @@
 //		k.Sent(ctx)
 //	}
 //
-// The metrics go to the global MeterProvider, or to the one passed to
-// [WithMeterProvider].
-//
-// The kernel stays in [StateCreated] until the program calls [Kernel.SetState].
-//
 // # What is counted
 //
 // Each call updates the metrics in its row and no others. Every data point has the
@@ -63,22 +58,14 @@
 // # Snapshots
 //
 // A program can read its own telemetry: [Runtime.Telemetry] returns a snapshot of one
-// kernel, [Runtime.Summary] a snapshot of all kernels. [Runtime.Reset] restarts snapshots at
-// 0, but not counters, because they never decrease. A Summary is also readable text:
-// fmt.Print(rt.Summary()). Code that can't keep a *Kernel records with [Runtime.Kernel],
-// which finds it by its ID.
+// kernel, [Runtime.Summary] a snapshot of all kernels, which fmt.Print prints as text.
+// [Runtime.Reset] restarts snapshots at 0, but not counters, because they never decrease.
 //
 // # Exemplars
 //
 // If the context of [Kernel.Processed] or [Kernel.Error] has a sampled span, the
 // measurement gets an exemplar with the span's trace ID. The other metrics are observable
 // instruments, which have no exemplars.
-//
-// # End of a kernel
-//
-// [Runtime.Unregister] and [Runtime.Close] end the series of kernels. Counts since the last
-// export are lost, so call them after it. The SDK keeps the series of ringkernel.errors and
-// ringkernel.message.duration.
 //
 // # Limits
 //

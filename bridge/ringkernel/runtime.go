@@ -85,7 +85,8 @@ func (r *Runtime) Register(id string) *Kernel {
 
 var errNoID = errors.New("register ring kernel: the ID is empty, so nothing is recorded; give each kernel an ID")
 
-// Kernel returns the kernel with an ID, or nil if none is registered.
+// Kernel returns the kernel with an ID, for code that can't keep a *Kernel, or nil if none is
+// registered.
 func (r *Runtime) Kernel(id string) *Kernel {
 	if r == nil {
 		return nil

@@ -21,9 +21,6 @@
 //	})
 //	s.AddGeneratedTokens(ctx, 1)
 //
-// The metrics go to the global MeterProvider, or to the one passed to
-// [WithMeterProvider]. A nil *Session does nothing; to turn telemetry off, leave it nil.
-//
 // [Analyze] reads a session of this package or of the compatible Python program.
 // [Recover] rebuilds the summary of a session whose program crashed. The
 // corresponding commands are nixlring session analyze and nixlring session

@@ -28,7 +28,7 @@ type paths struct {
 // Session records the packets of one run of a pipeline. It is safe for concurrent
 // use.
 //
-// A nil *Session is valid: its methods do nothing and return no error.
+// A nil *Session does nothing and returns no error; to turn telemetry off, leave it nil.
 type Session struct {
 	files   paths
 	clock   func() time.Time
@@ -46,8 +46,7 @@ type Session struct {
 }
 
 // Open starts a session in a directory and creates the directory if necessary. An
-// empty dir means [DefaultDir]. If a file of a session with a given name exists, Open
-// returns [fs.ErrExist]: it never overwrites files.
+// empty dir means [DefaultDir].
 //
 // The session is never nil, so a pipeline can log the error and continue. A session
 // whose files can't be created still records metrics, while each Record and
@@ -250,8 +249,7 @@ type config struct {
 }
 
 // WithName names the session and its files. The name must not contain a path
-// separator. The default is the local time, as in session_2025-11-17_00-04-29; the
-// next session within the same second has the suffix _2.
+// separator. The package documentation describes the default name.
 func WithName(name string) Option {
 	return func(c *config) { c.name = name }
 }
