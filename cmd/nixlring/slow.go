@@ -20,6 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/units"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // slowFlags is the command line of nixlring slow.
@@ -150,7 +151,11 @@ func (f *slowFlags) print(out io.Writer, frame *diagnose.Frame) (err error) {
 				err = json.NewEncoder(out).Encode(slowTransfer{a.Name, units.Text(a.Path), t, t.Speed()})
 				continue
 			}
-			err = f.line(out, t.Time.Format("2006-01-02 15:04:05.000000"), t.Direction(), units.Bytes(t.Bytes), units.Duration(t.Took),
+			direction := semconv.Transmit
+			if t.Receive {
+				direction = semconv.Receive
+			}
+			err = f.line(out, t.Time.Format("2006-01-02 15:04:05.000000"), direction, units.Bytes(t.Bytes), units.Duration(t.Took),
 				units.Duration(t.Post), units.Throughput(t.Speed()), t.Cause, units.Printable(a.Name))
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // Frame is the state of all agents at one time.
@@ -138,14 +136,6 @@ type Transfer struct {
 	Took    float64   `json:"transfer_seconds"`
 	Post    float64   `json:"post_seconds"`
 	Cause   string    `json:"cause,omitempty"` // slow_transfer or min_throughput, as in the receiver's logs
-}
-
-// Direction returns transmit or receive.
-func (t *Transfer) Direction() string {
-	if t.Receive {
-		return semconv.Receive
-	}
-	return semconv.Transmit
 }
 
 // Speed returns the transfer's bytes per second, as in the metric: rounded down, and a time of 0 µs counts as 1 µs.

@@ -43,6 +43,31 @@ func stopped(a *diagnose.Agent) {
 	a.Before = 100
 }
 
+// takeOver is an agent that hangs, whose peers then complete half as many transfers more as it did, or a few less.
+func takeOver(less int) func(i, second int, a *diagnose.Agent) {
+	return func(i, second int, a *diagnose.Agent) {
+		switch after := max(0, second-5); i {
+		case 0:
+			transfers(a, 0, 20*(second-after), 1)
+		case 1:
+			transfers(a, 0, 20*second+10*after-less*after/5, 1)
+		default:
+			transfers(a, 0, 20*second, 1)
+		}
+	}
+}
+
+// spread returns agents whose speeds vary. The first is slower than the others by three standard deviations and some bytes
+// per second.
+func spread(more uint64) func(i, second int, a *diagnose.Agent) {
+	return func(i, second int, a *diagnose.Agent) {
+		n, speeds := uint64(second), [...]uint64{55_522_000 - more, 90_000_000, 90_000_000, 100_000_000, 110_000_000, 110_000_000}
+		if a.Moved[0] = (diagnose.Moved{Bytes: n * speeds[i], Transfers: 20 * n, Seconds: float64(n)}); i == 0 {
+			a.Moved[0].Transfers = 10 * n
+		}
+	}
+}
+
 // shortWatch is ten seconds of agents.
 type shortWatch struct {
 	name   string
@@ -105,6 +130,8 @@ func short() []shortWatch {
 				transfers(a, 1, 20*min(second, 5), 1)
 			}
 		}},
+		{"a peer takes over half of the load of an agent that hangs", 4, takeOver(0)},
+		{"a peer takes over almost half of the load", 4, takeOver(1)},
 		{"reads of one agent hung before", 5, func(i, second int, a *diagnose.Agent) {
 			transfers(a, 0, 100*second, 1)
 			for d := range a.Remembered {
@@ -128,6 +155,22 @@ func short() []shortWatch {
 			transfers(a, 0, 100+20*second, 8)
 			a.Remembered[0] = diagnose.Moved{Bytes: 100 << 20, Transfers: 100, Seconds: 0.01}
 		}},
+		{"all had transfers of half the size before", 4, func(_, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100+20*second, 8)
+			a.Remembered[0] = diagnose.Moved{Bytes: 100 << 21, Transfers: 100, Seconds: 0.1}
+		}},
+		{"all had transfers of twice the size before", 4, func(_, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100+20*second, 8)
+			a.Remembered[0] = diagnose.Moved{Bytes: 100 << 23, Transfers: 100, Seconds: 0.1}
+		}},
+		{"the transfers of one agent are empty", 5, func(i, second int, a *diagnose.Agent) {
+			if a.Moved[0] = (diagnose.Moved{Bytes: 1000 * uint64(second), Transfers: 100 * uint64(second), Seconds: float64(second)}); i == 3 {
+				a.Moved[0].Bytes, a.Moved[0].Seconds = 0, 2*float64(second)
+			}
+		}},
+		{"an agent completed one transfer before", 2, func(i, _ int, a *diagnose.Agent) { a.Before = uint64(i) }},
+		{"one agent is three standard deviations slower, as the median deviation of 10 MB/s shows", 6, spread(0)},
+		{"one agent is a little slower than that", 6, spread(1)},
 		{"an agent that posts slowly restarts with more and smaller transfers", 1, func(_, second int, a *diagnose.Agent) {
 			if transfers(a, 0, 100*second, 1); second >= 5 {
 				a.Moved[0].Bytes = uint64(100*second) << 20
@@ -310,6 +353,20 @@ func short() []shortWatch {
 			transfers(a, 1, 50*second, 1)
 			a.Post = a.Both().Seconds * 0.7
 		}},
+	}
+}
+
+// Whether an agent restarts again and again is known after ten minutes, unless it may have exited.
+func TestAgentsThatMayHaveExitedAreNotJudged(t *testing.T) {
+	frames := watched(3, func(i, second int, a *diagnose.Agent) {
+		a.Up = []diagnose.Up{diagnose.Yes, diagnose.Unknown, diagnose.No}[i]
+	})
+	for i, f := range frames {
+		f.Time = time.Unix(int64(60*i), 0)
+	}
+	r := diagnose.Now(frames, diagnose.Rules())
+	if got := r.Checks[len(r.Checks)-1]; got.Name != "exits and restarts" || got.Reason != "1 of 2 agents may have exited" {
+		t.Errorf("%+v", got)
 	}
 }
 

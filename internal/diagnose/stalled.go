@@ -35,8 +35,10 @@ func (h *history) stalls(i int) (list []Finding) {
 
 func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 	silent, watched := h.windows.Silent, units.Age(h.at[i].Sub(h.at[0]))
-	var before, idle []Finding                // of agents that hung before the watch, or are idle
-	active, busy, begun, lost := 0, 0, i, 0.0 // begun is the first frame of a stall; lost are transfers of stalled agents before
+	var before, idle []Finding // of agents that hung before the watch, or are idle
+	var active, busy int
+	var lost float64 // transfers of stalled agents before
+	begun := i       // the first frame of a stall
 	for _, t := range job {
 		long := h.during(t, i, h.windows.Long)
 		if t.up(i) == No || !h.full(t, i, silent) || long.foreign > 0 {
