@@ -200,7 +200,7 @@ func processes(w world) (list []diagnose.Process) {
 	for _, p := range found {
 		list = append(list, diagnose.Process{
 			PID: p.PID, Command: cmp.Or(p.Executable, "a process"),
-			Telemetry: len(p.Dirs)+len(p.Stores) > 0, Enable: p.Env[process.EnvEnable],
+			Telemetry: len(p.Dirs) > 0, Enable: p.Env[process.EnvEnable],
 		})
 	}
 	return list

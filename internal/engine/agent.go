@@ -30,6 +30,8 @@ const (
 
 // What finds agents.
 type (
+	// State is the state of an [Engine], for telemetry and health checks.
+	State = discover.State
 	// Processes finds the telemetry directories of all processes.
 	Processes = discover.Processes
 	// Kubelet finds the emptyDir volumes of pods.

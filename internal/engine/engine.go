@@ -6,7 +6,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -26,8 +25,8 @@ type Engine struct {
 	cfg      Config
 	shape    *tally.Shape
 	reporter *notice.Reporter
-	loop     *drain.Loop                  // nil before Start
-	sources  map[string]*discover.Watcher // directories, processes and kubelet
+	loop     *drain.Loop         // nil before Start
+	sources  []*discover.Watcher // directories, kubelet and processes
 
 	refreshed atomic.Bool // by the first collection
 }
@@ -39,7 +38,7 @@ func New(cfg Config) (*Engine, error) {
 	if err := errors.Join(cfg.Check(), errShape); err != nil {
 		return nil, err
 	}
-	return &Engine{cfg: cfg, shape: shape, sources: make(map[string]*discover.Watcher)}, nil
+	return &Engine{cfg: cfg, shape: shape}, nil
 }
 
 // Watch sets what receives transfers and errors; see [Handler]. It must come before [Engine.Start].
@@ -65,21 +64,21 @@ func (e *Engine) Start(storage Storage) error {
 	})
 	common := discover.Config{
 		Include: e.cfg.Include, Exclude: e.cfg.Exclude, Observe: e.cfg.Observe,
-		AllowedUIDs: e.cfg.AllowedUIDs, Resource: e.cfg.Resource, Now: e.cfg.Now,
+		AllowedUIDs: e.cfg.AllowedUIDs, Resource: e.cfg.Resource, Now: e.cfg.Now, Searched: e.cfg.Telemetry.Searched,
 	}
 	if e.cfg.Stores {
-		common.Stores = &discover.StoreConfig{
-			Claims: discover.NewStoreClaims(e.cfg.MaxRings), StaleAfter: e.cfg.StaleAfter, Histograms: e.cfg.Tally.Duration.Kind != tally.NoHistogram, Stream: e.cfg.Stream,
+		common.Stores = &discover.Stores{
+			Limit: e.cfg.MaxRings, StaleAfter: e.cfg.StaleAfter, Histograms: e.cfg.Tally.Duration.Kind != tally.NoHistogram, Stream: e.cfg.Stream,
 		}
 	}
 	if len(e.cfg.Directories) > 0 {
-		e.watch("directories", common, discover.Configured(e.cfg.Directories, e.cfg.PodUID, e.cfg.IdentifyBy))
+		e.watch(common, discover.Configured(e.cfg.Directories, e.cfg.PodUID, e.cfg.IdentifyBy))
 	}
 	if k := e.cfg.Kubelet; k != nil {
-		e.watch("kubelet", common, k.Finder(e.cfg.IdentifyBy))
+		e.watch(common, k.Finder(e.cfg.IdentifyBy))
 	}
 	if p := e.cfg.Processes; p != nil {
-		e.watch("processes", common, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...))
+		e.watch(common, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...))
 	}
 	for _, s := range e.sources {
 		s.Start()
@@ -88,12 +87,9 @@ func (e *Engine) Start(storage Storage) error {
 }
 
 // watch adds a source.
-func (e *Engine) watch(name string, cfg discover.Config, f discover.Finder) {
+func (e *Engine) watch(cfg discover.Config, f discover.Finder) {
 	cfg.Finder = f
-	if searched := e.cfg.Telemetry.Searched; searched != nil && f.Interval > 0 {
-		cfg.Searched = func(took time.Duration) { searched(name, took) }
-	}
-	e.sources[name] = discover.NewWatcher(cfg, e.loop.Send, e.reporter)
+	e.sources = append(e.sources, discover.NewWatcher(cfg, e.loop.Send, e.reporter))
 }
 
 // Collect drains all rings, reads all stores, and returns the totals of all agents, by ID;
@@ -189,7 +185,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 	errs := make([]error, 2+len(e.sources))
 	errs[0] = e.loop.Stop(ctx)
 	var ends sync.WaitGroup
-	for i, s := range slices.Collect(maps.Values(e.sources)) {
+	for i, s := range e.sources {
 		ends.Go(func() { errs[2+i] = s.Stop(ctx) })
 	}
 	ends.Go(func() { errs[1] = e.loop.StopSaving(ctx) })
@@ -198,42 +194,11 @@ func (e *Engine) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// State is the state of discovery.
-type State struct {
-	Open    int                         // rings and stores
-	Refused map[string]discover.Refusal // by path
-	Missing []error                     // directories that can't be read
-
-	// Directories is the number of discovered directories by source: processes and
-	// kubelet, if they are configured.
-	Directories map[string]int
-}
-
-// State returns the state of discovery. It never blocks.
+// State returns the state of all sources together. It never blocks.
 func (e *Engine) State() State {
-	s := State{Refused: make(map[string]discover.Refusal), Directories: make(map[string]int)}
-	for name, source := range e.sources {
-		one := source.State()
-		s.Open += one.Open
-		if name != "directories" {
-			s.Directories[name] = one.Directories
-		}
-		maps.Copy(s.Refused, one.Refused)
-		s.Missing = append(s.Missing, one.Missing...)
+	s := discover.NewState()
+	for _, source := range e.sources {
+		s.Add(source.State())
 	}
 	return s
-}
-
-// Err returns an error if a directory can't be read, or if no ring or store can be
-// opened although there are some.
-func (s State) Err() error {
-	var errs []error
-	for _, err := range s.Missing {
-		errs = append(errs, fmt.Errorf("telemetry directory can't be read: %w", err))
-	}
-	if s.Open == 0 && len(s.Refused) > 0 {
-		first := slices.Min(slices.Collect(maps.Keys(s.Refused)))
-		errs = append(errs, fmt.Errorf("none of %d rings can be opened; the first: %w", len(s.Refused), s.Refused[first].Err))
-	}
-	return errors.Join(errs...)
 }

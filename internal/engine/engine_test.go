@@ -115,7 +115,7 @@ func TestLastCollectionCancelsSlowSearch(t *testing.T) {
 	h, err := New(Config{Directories: []string{dir}})
 	must.OK(t, err)
 	must.OK(t, h.Start(nil))
-	must.OK(t, h.sources["directories"].Stop(t.Context()))
+	must.OK(t, h.sources[0].Stop(t.Context()))
 	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
 	must.OK(t, err)
 	defer w.Close()
@@ -134,7 +134,7 @@ func TestLastCollectionCancelsSlowSearch(t *testing.T) {
 		return all, err
 	}}}, func(m drain.Message) { t.Errorf("%+v is sent after the search was canceled", m) }, h.reporter)
 	slow.Start()
-	h.sources["directories"] = slow
+	h.sources[0] = slow
 	if _, err := h.Collect(t.Context(), true); err != nil {
 		t.Error(err)
 	}

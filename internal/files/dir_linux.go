@@ -8,7 +8,6 @@ package files
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -97,12 +96,6 @@ func newDir(fd int, path string, err error) (*Dir, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return &Dir{file: os.NewFile(uintptr(fd), path)}, nil
-}
-
-// Rewind makes the next call of ReadDir begin with the first entry.
-func (f *Dir) Rewind() error {
-	_, err := f.file.Seek(0, io.SeekStart)
-	return err
 }
 
 // ReadDir is like [os.File.ReadDir].

@@ -30,9 +30,6 @@ func (*Dir) Open(name string) (*Dir, error) { return nil, unsupported("open", na
 // OpenBelow returns [errors.ErrUnsupported].
 func (*Dir) OpenBelow(path string) (*Dir, error) { return nil, unsupported("open", path) }
 
-// Rewind returns [errors.ErrUnsupported].
-func (*Dir) Rewind() error { return errors.ErrUnsupported }
-
 // ReadDir returns [errors.ErrUnsupported].
 func (*Dir) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.ErrUnsupported }
 

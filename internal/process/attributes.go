@@ -22,20 +22,6 @@ const (
 	MaxAttributeBytes = 4 << 10
 )
 
-// filter decides which attributes a process may set in OTEL_RESOURCE_ATTRIBUTES.
-type filter struct {
-	patterns []string        // of keys, as in [path.Match]
-	reserved map[string]bool // labels of attributes that have another source
-}
-
-func newFilter(patterns, reserved []string) filter {
-	f := filter{patterns: patterns, reserved: make(map[string]bool)}
-	for _, key := range reserved {
-		f.reserved[Label(key)] = true
-	}
-	return f
-}
-
 // prometheusLabels are labels that have a meaning for Prometheus.
 var prometheusLabels = []string{"le", "quantile", "job", "instance"}
 
@@ -63,9 +49,9 @@ var ownLabels = sync.OnceValue(func() map[string]bool {
 })
 
 // attributes returns the attributes in the values of OTEL_RESOURCE_ATTRIBUTES and
-// OTEL_SERVICE_NAME, within the limits. It skips invalid pairs, and keys that [filter.allows]
+// OTEL_SERVICE_NAME, within the limits. It skips invalid pairs, and keys that [Config.allows]
 // rejects. Of keys that are equal on a Prometheus page, it uses the last, as SDKs do.
-func (f filter) attributes(list, service string) map[string]string {
+func (c Config) attributes(list, service string) map[string]string {
 	set, labels, used := make(map[string]string), make(map[string]bool), 0
 	add := func(key, value string) {
 		size, l := len(key)+len(value), Label(key)
@@ -81,7 +67,7 @@ func (f filter) attributes(list, service string) map[string]string {
 		key, value, ok := strings.Cut(pair, "=")
 		key, err1 := url.PathUnescape(strings.TrimSpace(key))
 		value, err2 := url.PathUnescape(strings.TrimSpace(value))
-		if ok && err1 == nil && err2 == nil && f.allows(key) {
+		if ok && err1 == nil && err2 == nil && c.allows(key) {
 			add(key, value)
 		}
 	}
@@ -93,9 +79,9 @@ func (f filter) attributes(list, service string) map[string]string {
 // if these aren't known otherwise: the k8s_attributes processor doesn't overwrite existing
 // attributes. It may not set an attribute that would be a second label of the same name on
 // a Prometheus page either, because Prometheus rejects the whole page.
-func (f filter) allows(key string) bool {
+func (c Config) allows(key string) bool {
 	listed := false
-	for _, p := range f.patterns {
+	for _, p := range c.Attributes {
 		matches, err := path.Match(p, key)
 		listed = listed || matches && err == nil
 	}
@@ -103,7 +89,8 @@ func (f filter) allows(key string) bool {
 		return listed
 	}
 	l := Label(key)
-	return Labelable(key) && !IsOwn(key) && !f.reserved[l] && !strings.HasPrefix(l, "k8s_") && l != "host_id"
+	reserved := slices.ContainsFunc(c.Reserved, func(other string) bool { return Label(other) == l })
+	return Labelable(key) && !IsOwn(key) && !reserved && !strings.HasPrefix(l, "k8s_") && l != "host_id"
 }
 
 // Label returns the label that an attribute becomes on a Prometheus page, or "" if the key

@@ -55,11 +55,9 @@ func FuzzContainer(f *testing.F) {
 			if !podUIDs.MatchString(p.Pod) || !containerIDs.MatchString(p.Container) {
 				t.Errorf("pod %q, container %q", p.Pod, p.Container)
 			}
-			for _, dirs := range [][]string{p.Dirs, p.Stores} {
-				for _, dir := range dirs {
-					if !path.IsAbs(dir) || path.Clean(dir) != dir || len(dirs) > maxDirs {
-						t.Errorf("directory %q of %d", dir, len(dirs))
-					}
+			for _, dir := range p.Dirs {
+				if !path.IsAbs(dir) || path.Clean(dir) != dir || len(p.Dirs) > maxDirs {
+					t.Errorf("directory %q of %d", dir, len(p.Dirs))
 				}
 			}
 			if !utf8.ValidString(p.Executable) {

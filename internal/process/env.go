@@ -6,7 +6,6 @@ package process
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -78,9 +77,8 @@ func (e Env) RunInterval() (time.Duration, error) {
 	if !ok {
 		return DefaultRunInterval, nil
 	}
-	const most = math.MaxInt64 / int64(time.Millisecond)
-	ms, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || ms < 1 || ms > most {
+	ms, err := strconv.ParseUint(v, 10, 32)
+	if err != nil || ms == 0 {
 		return 0, fmt.Errorf("%s=%s: set whole milliseconds, for example %d", EnvRunInterval, v, DefaultRunInterval.Milliseconds())
 	}
 	return time.Duration(ms) * time.Millisecond, nil

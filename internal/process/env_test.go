@@ -47,8 +47,8 @@ func TestBufferSizeMustBeAPowerOfTwo(t *testing.T) {
 
 func TestRunIntervalMustBeWholeMilliseconds(t *testing.T) {
 	for value, want := range map[string]time.Duration{
-		"": 100 * time.Millisecond, "1": time.Millisecond, "60000": time.Minute, "9223372036854": 9223372036854 * time.Millisecond,
-		"0": 0, "-5": 0, "1.5": 0, "100ms": 0, "9223372036855": 0,
+		"": 100 * time.Millisecond, "1": time.Millisecond, "60000": time.Minute, "4294967295": 4294967295 * time.Millisecond,
+		"0": 0, "-5": 0, "1.5": 0, "100ms": 0, "4294967296": 0,
 	} {
 		got, err := env(map[string]string{process.EnvRunInterval: value}).RunInterval()
 		check(t, value, got, want, err, process.EnvRunInterval)

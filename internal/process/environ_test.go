@@ -104,7 +104,7 @@ func TestAttributesAreThoseThatAProcessMaySet(t *testing.T) {
 		{"set by the operator", "", "nixl.role=a,nixl_role=b,a=1", map[string]string{"a": "1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, newFilter([]string{"*"}, []string{"nixl.role"}).attributes(tt.attributes, tt.service)); diff != "" {
+			if diff := cmp.Diff(tt.want, Config{Attributes: []string{"*"}, Reserved: []string{"nixl.role"}}.attributes(tt.attributes, tt.service)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -122,7 +122,7 @@ func TestKeysOfOneLabelAreEqual(t *testing.T) {
 }
 
 func TestOnlyListedAttributesAreTaken(t *testing.T) {
-	got := newFilter([]string{"service.*", "deployment.*", "team"}, nil).attributes(
+	got := Config{Attributes: []string{"service.*", "deployment.*", "team"}}.attributes(
 		"service.version=1,deployment.environment.name=prod,team=a,teams=b,my.service.version=2,le=1", "decode")
 	want := map[string]string{"service.name": "decode", "service.version": "1", "deployment.environment.name": "prod", "team": "a"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -131,7 +131,7 @@ func TestOnlyListedAttributesAreTaken(t *testing.T) {
 }
 
 func TestAttributesAreLimited(t *testing.T) {
-	all := newFilter([]string{"*"}, nil)
+	all := Config{Attributes: []string{"*"}}
 	var many, large strings.Builder
 	for i := range 1_000_000 {
 		many.WriteString("k" + strconv.Itoa(i) + "=v,")

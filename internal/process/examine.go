@@ -22,13 +22,6 @@ const (
 	maxAncestors = 8
 )
 
-// reader examines processes. It is safe for concurrent use.
-type reader struct {
-	proc   string
-	wanted map[string]int // see Config.variables
-	filter filter
-}
-
 // state is what an examination finds.
 type state struct {
 	Process
@@ -36,17 +29,17 @@ type state struct {
 	intact  bool // the environment is known
 }
 
-func (s *state) usesNIXL() bool { return s.library || len(s.Dirs)+len(s.Stores) > 0 }
+func (s *state) usesNIXL() bool { return s.library || len(s.Dirs) > 0 }
 
 // awaitsRing reports whether a process is likely to create a ring or a store somewhere.
-func (s *state) awaitsRing() bool { return s.library && len(s.Dirs)+len(s.Stores) == 0 }
+func (s *state) awaitsRing() bool { return s.library && len(s.Dirs) == 0 }
 
 // examine examines a process. before is the state after an earlier examination, but with the
 // current pod and container. It reads everything relative to one open directory of /proc, which
 // belongs to the same process even if the PID is reused.
-func (s reader) examine(before state) (p state, err error) {
+func (c Config) examine(before state) (p state, err error) {
 	defer func() { err = exitedOr(err) }()
-	root, err := os.OpenRoot(pidDir(s.proc, before.PID))
+	root, err := os.OpenRoot(pidDir(c.Proc, before.PID))
 	if err != nil {
 		return p, err
 	}
@@ -63,18 +56,19 @@ func (s reader) examine(before state) (p state, err error) {
 	}
 	p.PID, p.Start, p.Pod, p.Container = before.PID, start, before.Pod, before.Container
 	p.Executable = strings.ToValidUTF8(path.Base(strings.TrimSuffix(exe, " (deleted)")), "\uFFFD")
-	if err := s.readEnviron(root, parent, before, &p); err != nil {
+	if err := c.readEnviron(root, parent, before, &p); err != nil {
 		return p, err
 	}
 	env := Env(func(name string) (string, bool) { v, ok := p.Env[name]; return v, ok })
 	// The files in a directory with a relative path are found when they are mapped.
-	if dir := env.Dir(); env.WritesRing() && path.IsAbs(dir) {
-		p.Dirs = addDir(nil, path.Clean(dir))
+	dir := env.StoreDir()
+	if env.WritesRing() {
+		dir = env.Dir()
 	}
-	if dir := env.StoreDir(); path.IsAbs(dir) {
-		p.Stores = addDir(nil, path.Clean(dir))
+	if path.IsAbs(dir) {
+		p.addDir(path.Clean(dir))
 	}
-	if err := s.readMappings(root, rootPath, before.Process, &p); err != nil {
+	if err := c.readMappings(root, rootPath, before.Process, &p); err != nil {
 		return p, err
 	}
 	if p.usesNIXL() {
@@ -87,8 +81,8 @@ func (s reader) examine(before state) (p state, err error) {
 // overwritten its environment, they are those from an earlier examination, or else those of
 // the nearest ancestor in the same mount namespace that has an intact environment, because a
 // child usually inherits it.
-func (s reader) readEnviron(root *os.Root, parent int, before state, p *state) error {
-	env, intact, err := s.environ(root)
+func (c Config) readEnviron(root *os.Root, parent int, before state, p *state) error {
+	env, intact, err := c.environ(root)
 	if err != nil {
 		return err
 	}
@@ -102,19 +96,19 @@ func (s reader) readEnviron(root *os.Root, parent int, before state, p *state) e
 		if intact || parent == 0 {
 			break
 		}
-		env, intact, parent = s.ancestor(parent, namespace)
+		env, intact, parent = c.ancestor(parent, namespace)
 	}
 	p.Env = env
 	if env[resourceAttributes] != "" || env[serviceName] != "" {
-		p.Attributes = s.filter.attributes(env[resourceAttributes], env[serviceName])
+		p.Attributes = c.attributes(env[resourceAttributes], env[serviceName])
 		delete(env, resourceAttributes) // it may be long, and there may be many processes
 	}
 	return err
 }
 
 // ancestor returns the environment and the parent of a process if it is in a mount namespace.
-func (s reader) ancestor(pid int, namespace string) (env map[string]string, intact bool, parent int) {
-	root, err := os.OpenRoot(pidDir(s.proc, pid))
+func (c Config) ancestor(pid int, namespace string) (env map[string]string, intact bool, parent int) {
+	root, err := os.OpenRoot(pidDir(c.Proc, pid))
 	if err != nil {
 		return nil, false, 0
 	}
@@ -125,26 +119,26 @@ func (s reader) ancestor(pid int, namespace string) (env map[string]string, inta
 	if !ok || there != namespace {
 		return nil, false, 0
 	}
-	env, intact, err = s.environ(root)
+	env, intact, err = c.environ(root)
 	if err != nil {
 		return nil, false, 0
 	}
 	return env, intact, parent
 }
 
-func (s reader) environ(root *os.Root) (env map[string]string, intact bool, err error) {
+func (c Config) environ(root *os.Root) (env map[string]string, intact bool, err error) {
 	f, err := root.Open("environ")
 	if err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
-	return readEnviron(f, s.wanted)
+	return readEnviron(f, c.variables())
 }
 
 // readMappings adds what the mappings of a process show. A ring whose file was removed can't be
 // opened. The process still has those that it had before, as long as a removed file in one of
 // their directories is mapped.
-func (s reader) readMappings(root *os.Root, rootPath string, before Process, p *state) error {
+func (c Config) readMappings(root *os.Root, rootPath string, before Process, p *state) error {
 	f, err := root.Open("maps")
 	if err != nil {
 		return err
@@ -155,10 +149,12 @@ func (s reader) readMappings(root *os.Root, rootPath string, before Process, p *
 	removed := false
 	for _, file := range found.rings {
 		dir := path.Dir(file)
-		if id, ok := s.ring(p.Process, file); ok {
-			p.Rings, p.Dirs = append(p.Rings, id), addDir(p.Dirs, dir)
+		if id, ok := c.ring(p.Process, file); ok {
+			p.Rings = append(p.Rings, id)
+			p.addDir(dir)
 		} else if strings.HasSuffix(file, " (deleted)") && slices.Contains(before.Dirs, dir) {
-			p.Dirs, removed = addDir(p.Dirs, dir), true
+			p.addDir(dir)
+			removed = true
 		}
 	}
 	for _, id := range before.Rings {
@@ -167,15 +163,15 @@ func (s reader) readMappings(root *os.Root, rootPath string, before Process, p *
 		}
 	}
 	for _, dir := range found.stores {
-		p.Stores = addDir(p.Stores, dir)
+		p.addDir(dir)
 	}
 	return err
 }
 
 // ring returns the ID of a file below the root of a process, and whether it is a ring. The
 // mapping itself shows another device on Btrfs and, with old kernels, on overlayfs.
-func (s reader) ring(p Process, file string) (files.ID, bool) {
-	dir, err := OpenDir(p, s.proc, path.Dir(file), ".")
+func (c Config) ring(p Process, file string) (files.ID, bool) {
+	dir, err := OpenDir(p, c.Proc, path.Dir(file), ".")
 	if err != nil {
 		return files.ID{}, false
 	}

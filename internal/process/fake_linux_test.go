@@ -88,7 +88,7 @@ func (h *host) mapping(path string) string {
 func scanUntilDone(s *Scanner, now time.Time, hanging ...int) ([]Process, error) {
 	for {
 		list, err := s.Scan(now, nil)
-		i := slices.IndexFunc(s.hanging, func(x *examination) bool { return !slices.Contains(hanging, x.record.PID) })
+		i := slices.IndexFunc(s.hanging, func(r *record) bool { return !slices.Contains(hanging, r.PID) })
 		switch {
 		case i >= 0:
 			<-s.hanging[i].done

@@ -102,13 +102,13 @@ func TestHangingProcessesOfOneContainerAreLimited(t *testing.T) {
 		t.Errorf("%d processes hang, want %d", len(waiting), maxHangingGroup)
 	}
 	for pid := first; pid <= last; pid++ {
-		if !slices.ContainsFunc(waiting, func(x *examination) bool { return x.record.PID == pid }) {
+		if !slices.ContainsFunc(waiting, func(r *record) bool { return r.PID == pid }) {
 			h.exit(pid)
 		}
 	}
-	for _, x := range waiting {
-		h.unblock(h.Path(x.record.PID, "environ"), "")
-		<-x.done
+	for _, r := range waiting {
+		h.unblock(h.Path(r.PID, "environ"), "")
+		<-r.done
 	}
 	if found := h.scan(s, 0); len(found) != 1 || len(s.hanging) > 0 {
 		t.Errorf("found = %+v, %d processes hang", found, len(s.hanging))
@@ -123,14 +123,14 @@ func TestHangingContainersDontDelayOthers(t *testing.T) {
 	h.setProcess(task{PID: 101, Env: enabled, Cgroup: "/hangs/7"})
 	s := New(Config{Proc: h.Proc})
 	for i := range 32 {
-		s.hanging = append(s.hanging, &examination{record: &record{group: fmt.Sprintf("0::/hangs/%d\n", i/4)}})
+		s.hanging = append(s.hanging, &record{group: fmt.Sprintf("0::/hangs/%d\n", i/4)})
 	}
 	found, err := s.Scan(h.now, nil)
 	if len(found) != 1 || found[0].PID != 100 || !errors.Is(err, errHangs) || !strings.Contains(err.Error(), "33 processes") {
 		t.Errorf("found = %+v, error = %v", found, err)
 	}
 	for i := len(s.hanging); i < maxHanging; i++ {
-		s.hanging = append(s.hanging, &examination{record: &record{group: strconv.Itoa(i)}})
+		s.hanging = append(s.hanging, &record{group: strconv.Itoa(i)})
 	}
 	if s.mayExamine("other") {
 		t.Error("any number of processes may hang")
@@ -147,14 +147,14 @@ func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 	if _, err := s.Scan(h.now, nil); err != nil {
 		t.Fatal(err)
 	}
-	x := s.hanging[0]
+	r := s.hanging[0]
 	exited := h.exit(100)
 	h.setProcess(task{PID: 100, Start: 2})
 	if found, _ := scanUntilDone(s, h.now, 100); len(found) != 0 {
 		t.Errorf("found = %+v", found)
 	}
 	h.unblock(filepath.Join(exited, "environ"), strings.Join(enabled, "\x00"))
-	<-x.done
+	<-r.done
 	if found := h.scan(s, 0); len(found) != 0 {
 		t.Errorf("found = %+v", found)
 	}
@@ -174,7 +174,7 @@ func TestContainersTakeTurns(t *testing.T) {
 	}
 	s := New(Config{Proc: h.Proc})
 	must.OK(t, s.list(h.now))
-	s.hanging = []*examination{{record: &record{group: "0::/hangs\n"}}}
+	s.hanging = []*record{{group: "0::/hangs\n"}}
 	var order []int
 	for _, r := range s.due(h.now, nil) {
 		order = append(order, r.PID)
@@ -316,8 +316,7 @@ func TestNumberOfDirectoriesIsLimited(t *testing.T) {
 		maps.WriteString(h.mapping("/stores/" + strconv.Itoa(i) + "/nixl.1.a.0.mmap"))
 	}
 	h.setProcess(task{PID: 100, Mappings: maps.String()})
-	found := h.scan(New(Config{Proc: h.Proc}), 0)
-	if len(found) != 1 || len(found[0].Dirs) != maxDirs || len(found[0].Stores) != maxDirs {
+	if found := h.scan(New(Config{Proc: h.Proc}), 0); len(found) != 1 || len(found[0].Dirs) != maxDirs {
 		t.Errorf("found = %+v", found)
 	}
 }

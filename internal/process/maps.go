@@ -28,7 +28,7 @@ const (
 type mappings struct {
 	library bool     // libnixl.so or one of its companion libraries is mapped
 	rings   []string // files that may be rings
-	stores  []string // directories of stores
+	stores  []string // directories of stores, each as often as it has one
 }
 
 // readMaps reads the format of /proc/PID/maps. root is the path of the process's root in its
@@ -64,8 +64,8 @@ func (s *mappings) add(line, root string) {
 		return
 	}
 	switch name := path.Base(file); {
-	case strings.HasPrefix(name, "nixl.") && strings.HasSuffix(name, ".mmap"):
-		s.stores = addDir(s.stores, path.Dir(file))
+	case strings.HasPrefix(name, "nixl.") && strings.HasSuffix(name, ".mmap") && len(s.stores) < maxDirs:
+		s.stores = append(s.stores, path.Dir(file))
 	case ringSizes[to-from] && len(s.rings) < maxRings:
 		s.rings = append(s.rings, file)
 	}

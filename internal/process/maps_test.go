@@ -36,7 +36,7 @@ func TestMappingsRelatedToNIXLAreFound(t *testing.T) {
 		"the root itself":      {maps: ringMap + "/a\n", root: "/a", want: mappings{rings: []string{"/"}}},
 		"spaces and a newline": {maps: ringMap + "   /tmp/ a  b\\012c (deleted)\n", want: mappings{rings: []string{"/tmp/ a  b\nc (deleted)"}}},
 		"long path":            {maps: ringMap + "/a" + long + "\n" + ringMap + "/ab" + long + "\n", want: mappings{rings: []string{"/a" + long}}},
-		"store":                {maps: ringMap + "/a/nixl.1.mmap\n" + ringMap + "/a/nixl.2.mmap\n", want: mappings{stores: []string{"/a"}}},
+		"store":                {maps: ringMap + "/a/nixl.1.mmap\n" + ringMap + "/a/nixl.2.mmap\n", want: mappings{stores: []string{"/a", "/a"}}},
 		"other names":          {maps: strings.ReplaceAll(ringMap+"/a/nixl.1\n"+ringMap+"/a/1.mmap\n", "1000 ", "1001 ")},
 		"another size":         {maps: "1000-2001 rw-s 00000000 00:1a 9 /a\n"},
 		"other mappings": {maps: "1000-2000 rw-p 00000000 00:00 9 /a\n1000-2000 r--s 00000000 00:00 9 /a\n1000-2000 rw-s 00001000 00:00 9 /a\n" +

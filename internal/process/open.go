@@ -16,7 +16,7 @@ import (
 )
 
 // OpenDir opens the directory name below dir in the root of a process. dir is one of the
-// process's [Process.Dirs] or [Process.Stores]. name must be a local path; "." is dir
+// process's [Process.Dirs]. name must be a local path; "." is dir
 // itself. Links in dir are resolved within the root, and no part of name may be a link.
 //
 // The process can block OpenDir indefinitely. The directory stays open if the process

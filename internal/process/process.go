@@ -17,7 +17,7 @@ type Config struct {
 	Env  []string // names of additional variables for [Process.Env]
 
 	// Attributes are patterns of the keys that are taken from OTEL_RESOURCE_ATTRIBUTES, as
-	// in [path.Match]. Reserved are keys that aren't, besides those that [filter.allows]
+	// in [path.Match]. Reserved are keys that aren't, besides those that [Config.allows]
 	// rejects.
 	Attributes, Reserved []string
 }
@@ -43,12 +43,9 @@ type Process struct {
 	// The container is included because the kernel reuses the names of namespaces. A
 	// path refers to the same file in all processes with equal MountNS.
 	MountNS string
-	// Dirs are the directories in which the process has rings or is expected to create
-	// them, as absolute paths in its root. Use [OpenDir] to open them.
+	// Dirs are the directories in which the process has rings or prometheus_mp stores, or is
+	// expected to create them, as absolute paths in its root. Use [OpenDir] to open them.
 	Dirs []string
-	// Stores are the directories of the process's prometheus_mp stores, as absolute
-	// paths in its root.
-	Stores []string
 	// Rings are the rings that the process has mapped for writing.
 	Rings []files.ID
 }
@@ -74,7 +71,7 @@ const (
 // Limits of what is kept of a process.
 const (
 	maxPath  = 1 << 10 // bytes of a directory's path
-	maxDirs  = 16      // of Dirs and of Stores
+	maxDirs  = 16      // of Dirs
 	maxRings = 256     // of Rings
 )
 
@@ -84,10 +81,9 @@ var ErrExited = errors.New("process has exited")
 // errHangs means that an examination took too long.
 var errHangs = errors.New("reading their memory or their file system takes too long")
 
-// addDir adds a directory to a list, unless the list contains it or is full.
-func addDir(list []string, dir string) []string {
-	if len(list) == maxDirs || slices.Contains(list, dir) {
-		return list
+// addDir adds a directory, unless there are too many.
+func (p *Process) addDir(dir string) {
+	if len(p.Dirs) < maxDirs && !slices.Contains(p.Dirs, dir) {
+		p.Dirs = append(p.Dirs, dir)
 	}
-	return append(list, dir)
 }

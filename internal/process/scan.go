@@ -17,11 +17,11 @@ import (
 
 // Scanner finds the processes of NIXL agents. It isn't safe for concurrent use.
 type Scanner struct {
-	reader
+	Config
 	maxScan time.Duration
 
 	records map[int]*record // by PID
-	hanging []*examination  // examinations that are still running
+	hanging []*record       // whose examinations are still running
 	last    time.Time       // time of the last scan
 	began   time.Time       // when it began, by the wall clock
 	unseen  map[string]time.Time
@@ -39,24 +39,18 @@ type record struct {
 	examined  time.Time     // when the mappings were last read, by the wall clock
 	due       time.Time     // next examination
 	wait      time.Duration // interval until the examination after that
-	hanging   bool          // an examination is still running
-}
 
-// examination runs on a goroutine of its own, because the process may block it.
-type examination struct {
-	record *record
-	began  time.Time
-	done   chan struct{}
-	state  state // valid after done is closed, as is err
-	err    error
+	// An examination runs on a goroutine of its own, because the process may block it.
+	began time.Time
+	done  chan struct{} // closed when it has ended; nil after that
+	found state         // valid after done is closed, as is fault
+	fault error
 }
 
 // New returns a Scanner. It reads nothing before Scan.
 func New(cfg Config) *Scanner {
-	return &Scanner{
-		reader:  reader{cmp.Or(cfg.Proc, "/proc"), cfg.variables(), newFilter(cfg.Attributes, cfg.Reserved)},
-		maxScan: maxScan,
-	}
+	cfg.Proc = cmp.Or(cfg.Proc, "/proc")
+	return &Scanner{Config: cfg, maxScan: maxScan}
 }
 
 // Scan returns all processes that use NIXL, ordered by PID. It examines those for which
@@ -95,11 +89,11 @@ func (s *Scanner) Seen(container string) time.Time {
 // list updates the records of all processes, except for this one, which has rings mapped, but
 // isn't an agent.
 func (s *Scanner) list(now time.Time) error {
-	files, err := os.ReadDir(s.proc)
+	files, err := os.ReadDir(s.Proc)
 	if err != nil {
 		return err
 	}
-	self, _ := os.Readlink(s.proc + "/self")
+	self, _ := os.Readlink(s.Proc + "/self")
 	before := s.records
 	s.records = make(map[int]*record)
 	for _, f := range files {
@@ -119,12 +113,12 @@ func (s *Scanner) list(now time.Time) error {
 // process that doesn't use NIXL has exited, and its PID was reused for the same program since the
 // last scan, only the next examination detects that.
 func (s *Scanner) visit(pid int, r *record, now time.Time) *record {
-	exe, err := os.Readlink(pidDir(s.proc, pid) + "/exe")
+	exe, err := os.Readlink(pidDir(s.Proc, pid) + "/exe")
 	denied := errors.Is(err, fs.ErrPermission)
 	switch {
 	case err != nil && !denied:
 		return nil
-	case r != nil && r.exe == exe && (!r.usesNIXL() || Runs(s.proc, r.Process)):
+	case r != nil && r.exe == exe && (!r.usesNIXL() || Runs(s.Proc, r.Process)):
 		return r
 	}
 	r = &record{exe: exe, due: now, wait: minInterval}
@@ -146,7 +140,7 @@ func (s *Scanner) due(now time.Time, again func(Process) bool) []*record {
 				r.due = now
 			}
 		}
-		if r.exe == "" || r.hanging || r.due.After(now) {
+		if r.exe == "" || r.done != nil || r.due.After(now) {
 			continue
 		}
 		if s.readCgroup(r) == nil { // else it has exited
@@ -156,7 +150,7 @@ func (s *Scanner) due(now time.Time, again func(Process) bool) []*record {
 	slices.SortFunc(due, func(a, b *record) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.PID, b.PID)) })
 	turns, turn := make(map[string]int), make(map[*record]int)
 	for _, x := range s.hanging {
-		turns[x.record.group] += len(due)
+		turns[x.group] += len(due)
 	}
 	for _, r := range due {
 		turn[r] = turns[r.group]
@@ -173,7 +167,7 @@ func (s *Scanner) readCgroup(r *record) error {
 	if r.group != "" {
 		return nil
 	}
-	b, err := os.ReadFile(pidDir(s.proc, r.PID) + "/cgroup")
+	b, err := os.ReadFile(pidDir(s.Proc, r.PID) + "/cgroup")
 	r.Pod, r.Container = parseCgroup(b)
 	r.group = cmp.Or(r.Container, string(b))
 	if _, user, ok := strings.Cut(string(b), "/user.slice/"); ok {
@@ -198,7 +192,7 @@ func (s *Scanner) examineAll(due []*record, now time.Time, most time.Duration) (
 			skipped++
 			continue
 		}
-		statm, err := readOnce(pidDir(s.proc, r.PID) + "/statm")
+		statm, err := readOnce(pidDir(s.Proc, r.PID) + "/statm")
 		size, _, _ := strings.Cut(string(statm), " ")
 		switch {
 		case err != nil:
@@ -232,7 +226,7 @@ func (s *Scanner) notSeen(r *record) {
 func (s *Scanner) mayExamine(group string) bool {
 	same := 0
 	for _, x := range s.hanging {
-		if x.record.group == group {
+		if x.group == group {
 			same++
 		}
 	}
@@ -242,29 +236,28 @@ func (s *Scanner) mayExamine(group string) bool {
 // examine examines a process. If that takes too long, it reports false, and finish uses the
 // result later.
 func (s *Scanner) examine(r *record) bool {
-	x := &examination{record: r, began: time.Now(), done: make(chan struct{})}
-	before := r.state
+	done := make(chan struct{})
+	r.began, r.done = time.Now(), done
 	go func() {
-		defer close(x.done)
-		x.state, x.err = s.reader.examine(before)
+		defer close(done)
+		r.found, r.fault = s.Config.examine(r.state)
 	}()
 	select {
-	case <-x.done:
-		s.apply(x)
+	case <-done:
+		s.apply(r)
 		return true
 	case <-time.After(examineTimeout):
-		r.hanging = true
-		s.hanging = append(s.hanging, x)
+		s.hanging = append(s.hanging, r)
 		return false
 	}
 }
 
 // finish applies the results of slow examinations that have ended since.
 func (s *Scanner) finish() {
-	s.hanging = slices.DeleteFunc(s.hanging, func(x *examination) bool {
+	s.hanging = slices.DeleteFunc(s.hanging, func(r *record) bool {
 		select {
-		case <-x.done:
-			s.apply(x)
+		case <-r.done:
+			s.apply(r)
 			return true
 		default:
 			return false
@@ -273,17 +266,16 @@ func (s *Scanner) finish() {
 }
 
 // apply updates the record of a process. After an error, the next examination may succeed.
-func (s *Scanner) apply(x *examination) {
-	r := x.record
-	r.hanging, r.err, r.examined = false, x.err, x.began
+func (s *Scanner) apply(r *record) {
+	r.done, r.err, r.examined = nil, r.fault, r.began
 	switch {
 	case s.records[r.PID] != r: // another process has the PID now
-	case errors.Is(x.err, ErrExited):
+	case errors.Is(r.err, ErrExited):
 		delete(s.records, r.PID)
-	case x.err != nil:
+	case r.err != nil:
 		r.size = ""
 	default:
-		r.state = x.state
+		r.state = r.found
 	}
 }
 
@@ -292,7 +284,7 @@ func (s *Scanner) hangError(n int) error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d processes can't be examined, such as process %d: %w", n, s.hanging[0].record.PID, errHangs)
+	return fmt.Errorf("%d processes can't be examined, such as process %d: %w", n, s.hanging[0].PID, errHangs)
 }
 
 // permissionError returns an error if this process lacks permissions. Some processes can't be

@@ -49,16 +49,16 @@ func TestAgentIsFoundByEnvironment(t *testing.T) {
 
 func TestDirectoriesComeFromEnvironment(t *testing.T) {
 	for name, tt := range map[string]struct {
-		env          []string
-		dirs, stores []string
+		env  []string
+		dirs []string
 	}{
 		"ring":         {env: []string{"NIXL_TELEMETRY_DIR=/dev/shm/"}, dirs: []string{"/dev/shm"}},
 		"no directory": {env: []string{"NIXL_TELEMETRY_EXPORTER=BUFFER"}, dirs: []string{"/tmp"}},
 		"not clean":    {env: []string{"NIXL_TELEMETRY_DIR=/rings/../x"}, dirs: []string{"/x"}},
 		"relative":     {env: []string{"NIXL_TELEMETRY_DIR=rings"}},
 		"store": {
-			env:    []string{"NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=/dev/shm/nixl"},
-			stores: []string{"/dev/shm/nixl"},
+			env:  []string{"NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=/dev/shm/nixl", "NIXL_TELEMETRY_DIR=/run"},
+			dirs: []string{"/dev/shm/nixl"},
 		},
 		"disabled":         {env: []string{"NIXL_TELEMETRY_ENABLE=n", "NIXL_TELEMETRY_DIR=/dev/shm"}},
 		"another exporter": {env: []string{"NIXL_TELEMETRY_EXPORTER=prometheus", "NIXL_TELEMETRY_DIR=/dev/shm"}},
@@ -66,12 +66,12 @@ func TestDirectoriesComeFromEnvironment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
 			h.setProcess(task{PID: 100, Env: append(tt.env, "NIXL_TELEMETRY_ENABLE=1")})
-			var dirs, stores []string
+			var dirs []string
 			for _, p := range h.scan(New(Config{Proc: h.Proc}), 0) {
-				dirs, stores = p.Dirs, p.Stores
+				dirs = p.Dirs
 			}
-			if !slices.Equal(dirs, tt.dirs) || !slices.Equal(stores, tt.stores) {
-				t.Errorf("rings in %v, stores in %v", dirs, stores)
+			if !slices.Equal(dirs, tt.dirs) {
+				t.Errorf("directories are %v, want %v", dirs, tt.dirs)
 			}
 		})
 	}
@@ -80,8 +80,8 @@ func TestDirectoriesComeFromEnvironment(t *testing.T) {
 // The kernel doesn't know variables that Python adds to os.environ.
 func TestAgentIsFoundByMappings(t *testing.T) {
 	type found struct {
-		Dirs, Stores []string
-		Rings        int
+		Dirs  []string
+		Rings int
 	}
 	for name, tt := range map[string]struct {
 		maps func(h *host) string
@@ -105,14 +105,14 @@ func TestAgentIsFoundByMappings(t *testing.T) {
 			ringtest.Edit(h.t, filepath.Join(h.root, "run/agent"), func(r *ringtest.Header) { r.Version = 5 })
 			return m
 		}, &found{Dirs: []string{"/run"}, Rings: 1}},
-		"store": {func(h *host) string { return h.mapping("/dev/shm/nixl.17.ab.0.mmap") }, &found{Stores: []string{"/dev/shm"}}},
+		"store": {func(h *host) string { return h.mapping("/dev/shm/nixl.17.ab.0.mmap") }, &found{Dirs: []string{"/dev/shm"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
 			h.setProcess(task{PID: 100, Mappings: tt.maps(h)})
 			var got *found
 			for _, p := range h.scan(New(Config{Proc: h.Proc}), 0) {
-				got = &found{p.Dirs, p.Stores, len(p.Rings)}
+				got = &found{p.Dirs, len(p.Rings)}
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
@@ -351,7 +351,7 @@ func TestProcessThatExitsDuringExaminationIsSkipped(t *testing.T) {
 func TestExaminationOfAnExitedProcessSaysSo(t *testing.T) {
 	h := newHost(t)
 	s := New(Config{Proc: h.Proc})
-	if _, err := s.reader.examine(state{Process: Process{PID: 100}}); !errors.Is(err, ErrExited) {
+	if _, err := s.Config.examine(state{Process: Process{PID: 100}}); !errors.Is(err, ErrExited) {
 		t.Errorf("error %v, want ErrExited", err)
 	}
 }

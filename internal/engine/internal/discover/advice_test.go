@@ -16,6 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -52,32 +53,47 @@ func TestUnreadableDirectoryHasItsOwnAdvice(t *testing.T) {
 	}
 }
 
-func TestIncludeThatMatchesNothingIsReportedOnce(t *testing.T) {
-	x := newFixture(t)
-	d := x.directory(func(c *options) { c.Include, c.Exclude = []string{"decode-.*"}, []string{"*.log"} })
-	x.round(d)
-	if list := x.noticesOf(notice.PatternsUnmatched); len(list) != 0 {
-		t.Errorf("in an empty directory: notices = %v", list)
-	}
-	x.ring("decode-0", ringbuf.V4, 16)
-	x.ring("decode-1", ringbuf.V4, 16)
-	for range 3 {
-		x.round(d)
-		x.advance(time.Hour)
-	}
-	list := x.noticesOf(notice.PatternsUnmatched)
-	if len(list) != 1 || !strings.Contains(list[0].Text, "include (decode-.*) matches none of the 2 files") {
-		t.Errorf("notices = %v", list)
-	}
-}
-
-func TestIncludeThatMatchesExcludedFilesIsNotReported(t *testing.T) {
-	x := newFixture(t)
-	touch(t, x.path("a.log"), "")
-	d := x.directory(func(c *options) { c.Include, c.Exclude = []string{"a*"}, []string{"*.log"} })
-	x.round(d)
-	if list := x.noticesOf(notice.PatternsUnmatched); len(list) != 0 {
-		t.Errorf("notices = %v", list)
+// Each configured directory may have its own advice. A discovery finds many directories.
+func TestPatternsThatSelectNothingAreReportedOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files, include, exclude []string
+		want                    string
+	}{
+		"include":              {[]string{"decode-0", "decode-1", "a.log"}, []string{"decode-.*"}, []string{"*.log"}, "include (decode-.*) matches none of the 3 files"},
+		"exclude":              {[]string{"a.log", "b.log", "c"}, []string{"a*", "b*"}, []string{"*.log"}, "exclude (*.log) matches all files in this directory that include (a*, b*) matches"},
+		"one file is selected": {[]string{"a.log", "b"}, nil, []string{"*.log"}, ""},
+		"no files":             {nil, []string{"decode-*"}, nil, ""},
+		"file of another kind": {[]string{storetest.Real}, []string{"decode-*"}, nil, ""},
+	} {
+		for source, lines := range map[string]int{"": 2, "processes": 1} {
+			x := newFixture(t)
+			cfg := Config{Include: tt.include, Exclude: tt.exclude, Now: x.clock}
+			cfg.Source = source
+			cfg.Find = func(time.Time) (map[string]Location, error) {
+				return Configured([]string{x.path("1"), x.path("2")}, "", nil).Find(x.now)
+			}
+			for _, dir := range []string{"1", "2"} {
+				must.OK(t, os.Mkdir(x.path(dir), 0o700))
+				for _, file := range tt.files {
+					x.ring(filepath.Join(dir, file), ringbuf.V4, 16)
+				}
+			}
+			w := NewWatcher(cfg, x.owner.send, notice.New(x.report, x.clock))
+			w.Start()
+			for range 3 {
+				w.Refresh()
+				x.advance(time.Hour)
+			}
+			x.owner.stop()
+			must.OK(t, w.Stop(t.Context()))
+			list := x.noticesOf(notice.PatternsUnmatched)
+			if tt.want == "" {
+				lines = 0
+			}
+			if len(list) != lines || lines > 0 && !strings.Contains(list[0].Text, tt.want) {
+				t.Errorf("%s, %q: notices = %v", name, source, list)
+			}
+		}
 	}
 }
 

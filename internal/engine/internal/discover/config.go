@@ -20,13 +20,13 @@ type Config struct {
 
 	Include     []string // doublestar patterns, relative to the directory; * if empty
 	Exclude     []string
-	Observe     bool         // open rings without locking or changing them
-	AllowedUIDs []uint32     // owners whose rings are opened; any if empty
-	Resource    Resource     // of all agents
-	Stores      *StoreConfig // how stores are read; nil if they are ignored
+	Observe     bool     // open rings without locking or changing them
+	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
+	Resource    Resource // of all agents
+	Stores      *Stores  // how stores are read; nil if they are ignored
 
-	Now      func() time.Time         // the clock; time.Now if nil
-	Searched func(took time.Duration) // receives the duration of each search; may be nil
+	Now      func() time.Time                        // the clock; time.Now if nil
+	Searched func(source string, took time.Duration) // receives the duration of each search for directories; may be nil
 }
 
 func (c Config) withDefaults() Config {

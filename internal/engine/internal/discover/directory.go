@@ -42,6 +42,10 @@ type Directory struct {
 	open  atomic.Int64  // open rings, and stores that are reported
 	paths *atomic.Int64 // records of all directories of the holder; see maxFiles
 
+	// patternsKnown is set once the patterns have selected a file, or it was reported that they don't. The
+	// directories of a discovery share it.
+	patternsKnown *atomic.Bool
+
 	mu      sync.Mutex // guards the fields below; never held during a call that may block
 	missing error
 	refused map[string]Refusal
@@ -55,22 +59,21 @@ type Directory struct {
 	done    bool                     // the goroutine ends
 
 	walks     uint64
-	walked    files.Info // the directory before the last walk; zero if it was missing
-	walkDue   time.Time  // when the next walk is due in any case
-	walkRest  time.Time  // no walk begins before that
-	opened    *files.Dir // nil unless cfg.Hold is set and it was found
-	openedAt  time.Time
-	folders   map[string]*folder // of the last walk, by name
-	skipped   bool               // the last walk has ignored files
-	unmatched bool               // it was reported that include selects no file
+	walked    files.Info            // the directory before the last walk; zero if it was missing
+	walkDue   time.Time             // when the next walk is due in any case
+	walkRest  time.Time             // no walk begins before that
+	opened    *files.Dir            // nil unless cfg.Hold is set and it was found
+	listed    time.Time             // when unchanged was cleared
+	unchanged map[string]files.Info // directories that were listed; a new file would change them
+	skipped   bool                  // the last walk has ignored files
 }
 
 // newDirectory returns a Directory. It passes messages to send. Nothing is opened before start.
 func newDirectory(cfg Config, at Location, send func(drain.Message), notices *notice.Reporter) *Directory {
 	d := &Directory{
-		cfg: cfg.withDefaults(), at: at, send: send, notices: notices, paths: new(atomic.Int64),
+		cfg: cfg.withDefaults(), at: at, send: send, notices: notices, paths: new(atomic.Int64), patternsKnown: new(atomic.Bool),
 		requests: mailbox.New[func()](), answers: mailbox.New[func()](), ended: make(chan struct{}),
-		refused: make(map[string]Refusal), records: make(map[string]*record), offered: make(map[*ringbuf.Reader]bool),
+		refused: make(map[string]Refusal), records: make(map[string]*record), offered: make(map[*ringbuf.Reader]bool), unchanged: make(map[string]files.Info),
 	}
 	d.started = d.cfg.Now()
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -140,7 +143,7 @@ const (
 	// all directories at the same time, because waking up costs more than a look.
 	lookInterval = 250 * time.Millisecond
 	// ProbeInterval is the interval at which a directory is walked and its rings are
-	// probed. A directory that has changed is walked sooner; see [walk.unchanged].
+	// probed. A directory that has changed is walked sooner.
 	ProbeInterval = 2 * time.Second
 	// maxWalking limits the share of the time that is spent on walks of a directory that
 	// changes all the time: one part in maxWalking.
@@ -155,7 +158,7 @@ func (d *Directory) run() {
 	defer close(d.ended)
 	look := time.NewTimer(0)
 	defer look.Stop()
-	for !d.done {
+	for !d.done && !(d.stopped && d.open.Load() == 0) { // what is open in a removed directory may still be in use
 		select {
 		case <-d.requests.Arrived():
 			d.do(d.runRequests)
@@ -232,8 +235,7 @@ func (d *Directory) refresh() {
 		d.walk()
 	}
 	d.probeAll() // of a stopped directory, a process may still have a ring or store open
-	d.probeStores()
-	d.endIfClosed()
+	d.updateStores()
 	now := d.cfg.Now()
 	d.walkDue = now.Add(ProbeInterval - rand.N(ProbeInterval/8)) //nolint:gosec // not for security
 	d.walkRest = now.Add(maxWalking * now.Sub(began))
@@ -243,7 +245,6 @@ func (d *Directory) refresh() {
 func (d *Directory) runRequests() {
 	run(d.answers.Take(nil))
 	run(d.requests.Take(nil))
-	d.endIfClosed()
 }
 
 func run(list []func()) {
@@ -252,9 +253,6 @@ func run(list []func()) {
 	}
 }
 
-// endIfClosed ends the goroutine of a directory that was removed, once nothing is open.
-func (d *Directory) endIfClosed() { d.done = d.done || d.stopped && d.open.Load() == 0 }
-
 // abandon stops the search because the directory was removed together with every
 // process that had it open.
 func (d *Directory) abandon() {
@@ -262,7 +260,7 @@ func (d *Directory) abandon() {
 		d.stopped = true
 		d.release()
 		for _, r := range d.records {
-			if r.attended = false; r.ring != nil {
+			if r.up = drain.UpUnknown; r.ring != nil {
 				d.send(drain.Gone{ID: r.ID, Reader: r.ring})
 			} else if r.store == nil {
 				d.setState(r, absent)
@@ -271,7 +269,7 @@ func (d *Directory) abandon() {
 		d.sweep(false)
 		d.setRefusal(d.at.Path, nil)
 		d.attribute() // no search will find more
-		d.probeStores()
+		d.updateStores()
 	})
 }
 
@@ -281,7 +279,11 @@ func (d *Directory) end() {
 	d.cancel()
 	d.release()
 	run(slices.Concat(d.answers.Close(), d.requests.Close()))
-	d.closeStores()
+	for _, r := range d.records {
+		if r.store != nil {
+			d.drop(r)
+		}
+	}
 	d.paths.Add(-int64(len(d.records)))
 	clear(d.records)
 }

@@ -291,7 +291,7 @@ func TestUnchangedDirectoryIsListedRarely(t *testing.T) {
 			if listed := count[drain.Opened](x.owner) == 1; listed != tc.listed {
 				t.Errorf("%s, nested: %v: listed: %v", name, nested, listed)
 			}
-			x.advance(reopenInterval)
+			x.advance(relistInterval)
 			x.round(d)
 			if n := count[drain.Opened](x.owner); n != 1 {
 				t.Errorf("%s, nested: %v: the new ring was opened %d times", name, nested, n)

@@ -52,17 +52,6 @@ func (by IdentifyBy) Check() error {
 // DefaultAttributes selects the attributes that describe an agent's service.
 var DefaultAttributes = []string{"service.*", "deployment.*"}
 
-// Mapped reports whether a process has a ring mapped.
-type Mapped uint8
-
-// Possible values of Mapped.
-const (
-	MaybeMapped Mapped = iota // that can't be known
-	IsMapped
-	NotMapped
-	Sought // the next search may find the process
-)
-
 // origin describes where a ring was found.
 type origin struct {
 	pod, container string
@@ -71,20 +60,13 @@ type origin struct {
 	// container runtime also has its own mount namespace.
 	namespace string
 	resource  []attribute.KeyValue
+	process   []attribute.KeyValue // changes when the agent restarts
 }
 
 // identify sets the ID and the attributes of an agent. The pod and the container from
 // the kernel or the kubelet replace those from the agent's environment.
 func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
-	var stable, process []attribute.KeyValue
-	for _, kv := range o.resource {
-		switch kv.Key {
-		case semconv.ProcessPID, semconv.ProcessExecutableName:
-			process = append(process, kv)
-		default:
-			stable = append(stable, kv)
-		}
-	}
+	stable, process := o.resource, o.process
 	if o.pod != "" {
 		stable = append(stable, attribute.String(semconv.K8SPodUID, o.pod))
 	}

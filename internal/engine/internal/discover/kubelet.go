@@ -49,7 +49,7 @@ const maxPods = 4096
 // Finder returns a Finder that finds the volumes.
 func (k Kubelet) Finder(by IdentifyBy) Finder {
 	return Finder{
-		Name: k.Pods, Interval: DefaultInterval, CloseExited: true,
+		Source: "kubelet", Name: k.Pods, Interval: DefaultInterval, CloseExited: true,
 		Find: func(time.Time) (map[string]Location, error) { return k.find(by) },
 	}
 }

@@ -35,9 +35,9 @@ func TestEmptyRingOfExitedAgentIsLookedAtOnce(t *testing.T) {
 	identified := 0
 	x.leftover("agent", 0)
 	d := x.directory(func(c *options) {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, drain.Up) {
 			identified++
-			return a, MaybeMapped
+			return a, drain.UpUnknown
 		}
 	})
 	for range 5 {
@@ -105,10 +105,10 @@ func TestCanceledSearchOpensNothingMore(t *testing.T) {
 	}
 	identified, gate := make(chan struct{}, 1000), make(chan struct{})
 	d := x.directory(func(c *options) {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, drain.Up) {
 			identified <- struct{}{}
 			<-gate
-			return a, MaybeMapped
+			return a, drain.UpUnknown
 		}
 	})
 	d.start()

@@ -32,7 +32,7 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 	if err != nil {
 		return err
 	}
-	attended, unknown := ring.Attended()
+	exited := upOf(ring) == drain.UpNo && ring.Idle()
 	agent, err := d.identify(r, ring)
 	if err == nil {
 		err = d.ctx.Err()
@@ -42,12 +42,11 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 	}
 	r.Agent = agent
 	d.setState(r, open)
-	r.ring, r.info, r.attended = ring, info, false
-	m := drain.Opened{Agent: r.Agent, Reader: ring, From: d, File: idOf(ring), Exited: unknown == nil && !attended && ring.Idle()}
+	r.ring, r.info, r.up = ring, info, drain.UpUnknown
 	d.offered[ring] = true
-	d.send(m)
+	d.send(drain.Opened{Agent: r.Agent, Reader: ring, From: d, File: idOf(ring), Exited: exited})
 	d.open.Add(1)
-	if !m.Exited {
+	if !exited {
 		d.reportDisk(f)
 	}
 	d.probe(r)
@@ -56,14 +55,13 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 
 // identify identifies the agent of a ring.
 func (d *Directory) identify(r *record, ring *ringbuf.Reader) (drain.Agent, error) {
-	if !r.seeking {
+	if !r.Unattributed {
 		r.sought = time.Now()
 	}
-	a, mapped := d.at.identify(r.Agent, ring, r.sought)
-	attended, err := ring.Attended()
-	r.seeking = mapped == Sought && !d.stopped && (attended || err != nil)
-	d.seeking = d.seeking || r.seeking
-	a.Unattributed = r.seeking
+	a, _ := d.at.identify(r.Agent, ring, r.sought)
+	a.Unattributed = a.Unattributed && !d.stopped && upOf(ring) != drain.UpNo
+	r.Unattributed = a.Unattributed
+	d.seeking = d.seeking || a.Unattributed
 	if a.ID == "" {
 		return a, errSeeking
 	}
@@ -80,12 +78,12 @@ func (d *Directory) attribute() {
 		switch {
 		case d.ctx.Err() != nil:
 			return
-		case r.seeking && r.ring == nil && r.state == refused:
+		case r.Unattributed && r.ring == nil && r.state == refused:
 			r.until = d.cfg.Now()
 			d.checkPath(r)
-		case r.seeking && r.ring != nil:
+		case r.Unattributed && r.ring != nil:
 			agent, err := d.identify(r, r.ring)
-			if err == nil && !r.seeking {
+			if err == nil && !r.Unattributed {
 				agent.ID = r.ID
 				r.Agent = agent
 				d.send(drain.Attributed{Agent: r.Agent, Reader: r.ring})
@@ -111,7 +109,7 @@ func (d *Directory) reportDisk(f *files.Dir) {
 // Close implements [drain.Source].
 func (d *Directory) Close(r *ringbuf.Reader) {
 	if r != nil {
-		d.answer(r, func() { d.returned(r.Path(), r, d.cfg.CloseExited) })
+		d.answer(r, func() { d.returned(r) })
 	}
 }
 
@@ -119,9 +117,7 @@ func (d *Directory) Close(r *ringbuf.Reader) {
 func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.answer(r, func() { d.reopen(a, r) }) }
 
 // Retire implements [drain.Source].
-func (d *Directory) Retire(a drain.Agent, r *ringbuf.Reader) {
-	d.answer(r, func() { d.returned(a.Path, r, true) })
-}
+func (d *Directory) Retire(_ drain.Agent, r *ringbuf.Reader) { d.Close(r) }
 
 // Answer implements [drain.Source].
 func (d *Directory) Answer(a drain.Agent, r *ringbuf.Reader, refused error) {
@@ -178,18 +174,12 @@ func (d *Directory) closeRing(ring *ringbuf.Reader) {
 }
 
 // returned closes a ring whose file isn't opened until it differs from what is known about it, or
-// the owner asks to reopen it. If the agent has exited, the next one may already have changed the
-// file.
-func (d *Directory) returned(path string, ring *ringbuf.Reader, exited bool) {
-	r := d.take(path, ring)
-	if r == nil || r.state != open {
-		return
-	}
-	d.setState(r, refused)
-	r.until = time.Time{}
-	r.forget()
-	if exited {
-		r.info = r.exitInfo
+// the owner asks to reopen it.
+func (d *Directory) returned(ring *ringbuf.Reader) {
+	if r := d.take(ring.Path(), ring); r != nil && r.state == open {
+		d.setState(r, refused)
+		r.until = time.Time{}
+		r.forget()
 	}
 }
 

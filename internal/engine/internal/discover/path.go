@@ -31,8 +31,10 @@ type record struct {
 	state state
 	ring  *ringbuf.Reader // the newest ring that the owner has; nil if none
 	store *store          // nil unless it is reported
-	info  files.Info      // the file when it was opened or refused
-	walk  uint64          // the last walk that reached the path
+	// info describes the file when it was opened or refused, and while its agent isn't known to have
+	// exited. An agent that starts later changes the file.
+	info files.Info
+	walk uint64 // the last walk that reached the path
 
 	// While the path is refused:
 	until time.Time // when it is tried again; zero if only after a change of the file
@@ -43,13 +45,8 @@ type record struct {
 
 	reported string // why it is refused, as reported last
 
-	sought  time.Time // a search for the agent's process must have begun after this
-	seeking bool      // there was no such search yet
-
-	attended bool // the owner knows that another process has the ring open
-	// exitInfo describes the file when a probe last found that no other process has
-	// it open. An agent that starts later changes the file.
-	exitInfo files.Info
+	sought time.Time // if the agent is unattributed, a search for its process must begin after this
+	up     drain.Up  // as the owner knows it
 }
 
 // isStore reports whether the file has the name of a store.
@@ -57,7 +54,7 @@ func (r *record) isStore() bool { return mpstore.IsName(r.Name) }
 
 // inUse reports whether a process is known to use the ring or the store of the path.
 func (r *record) inUse() bool {
-	return r.state == open && (r.store != nil || r.ring != nil && r.attended)
+	return r.state == open && (r.store != nil || r.ring != nil && r.up == drain.UpYes)
 }
 
 // path returns the path of a name.
@@ -117,8 +114,9 @@ func (d *Directory) check(f *files.Dir, r *record) {
 	case err != nil:
 		d.failed(r, err)
 	case r.store != nil || r.ring != nil && idOf(r.ring) == info.ID:
-		d.setState(r, open)
-		r.info = info
+		if d.setState(r, open); r.up != drain.UpNo {
+			r.info = info
+		}
 	case r.state != refused || !r.info.Same(info) || !r.until.IsZero() && !d.cfg.Now().Before(r.until):
 		d.tryOpen(f, r, info)
 	default:
@@ -177,26 +175,33 @@ func (d *Directory) probeAll() {
 // probe asks the kernel whether another process has a ring open, and sends the result to the owner, unless
 // that knows it. Where the kernel can't tell, the last search for processes decides.
 func (d *Directory) probe(r *record) {
-	attended, err := r.ring.Attended()
-	known := err == nil
-	if !known {
-		_, mapped := d.at.identify(r.Agent, r.ring, r.sought)
-		if mapped == Sought || mapped == NotMapped && r.state != open && !r.attended {
+	up := upOf(r.ring)
+	if up == drain.UpUnknown {
+		var a drain.Agent
+		a, up = d.at.identify(r.Agent, r.ring, r.sought)
+		if a.Unattributed || up == drain.UpNo && r.state != open && r.up != drain.UpYes {
 			return // a mapping of a file that was removed is recognized only if it was known before
 		}
-		attended, known = mapped == IsMapped, mapped != MaybeMapped
 	}
-	if known && attended && r.attended {
+	if up == drain.UpYes && r.up == up {
 		return
 	}
-	r.attended = known && attended
-	d.send(drain.Attended{ID: r.ID, Reader: r.ring, Open: attended, Known: known})
-	if !known || attended {
-		return
-	}
-	r.exitInfo = r.info
-	if d.cfg.CloseExited || d.stopped {
+	r.up = up
+	d.send(drain.Attended{ID: r.ID, Reader: r.ring, Open: up == drain.UpYes, Known: up != drain.UpUnknown})
+	if up == drain.UpNo && (d.cfg.CloseExited || d.stopped) {
 		d.send(drain.Gone{ID: r.ID, Reader: r.ring})
+	}
+}
+
+// upOf asks the kernel whether another process has a ring open.
+func upOf(r *ringbuf.Reader) drain.Up {
+	switch attended, err := r.Attended(); {
+	case err != nil:
+		return drain.UpUnknown
+	case attended:
+		return drain.UpYes
+	default:
+		return drain.UpNo
 	}
 }
 

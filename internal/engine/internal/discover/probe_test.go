@@ -64,27 +64,29 @@ func TestProbeDetectsExitAndRestart(t *testing.T) {
 func TestMappingsTellWhetherAnAgentHasExited(t *testing.T) {
 	for upper, dir := range ringtest.Overlays(t) {
 		for name, tt := range map[string]struct {
-			first   Mapped
-			removed bool
-			want    []string
+			sought, removed bool
+			want            []string
 		}{
-			"exits":                       {IsMapped, false, []string{"open", "exited", "exited"}},
-			"removed, exits":              {IsMapped, true, []string{"open", "exited"}},
-			"removed before it was known": {Sought, true, nil},
+			"exits":                       {false, false, []string{"open", "exited", "exited"}},
+			"removed, exits":              {false, true, []string{"open", "exited"}},
+			"removed before it was known": {true, true, nil},
 		} {
 			x := newFixture(t)
 			x.dir = filepath.Join(dir, name)
 			must.OK(t, os.Mkdir(x.dir, 0o700))
-			ring, mapped := x.ring("agent", ringbuf.V4, 8), tt.first
+			ring, up, sought := x.ring("agent", ringbuf.V4, 8), drain.UpYes, tt.sought
 			d := x.directory(func(o *options) {
-				o.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, Mapped) { return a, mapped }
+				o.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, drain.Up) {
+					a.Unattributed = sought
+					return a, up
+				}
 			})
 			x.round(d)
 			if tt.removed {
 				remove(t, ring.Path())
 				x.round(d)
 			}
-			mapped = NotMapped
+			up, sought = drain.UpNo, false
 			x.round(d)
 			x.round(d)
 			if diff := cmp.Diff(tt.want, probeResults(x.owner.takeMessages())); diff != "" {

@@ -103,7 +103,7 @@ func (p Processes) Finder(by IdentifyBy, reserved ...string) Finder {
 			Attributes: p.Attributes, Reserved: slices.AppendSeq(reserved, maps.Values(p.EnvAttributes)),
 		}),
 	}
-	return Finder{Name: p.Proc, Find: f.find, Interval: p.Interval, Hold: true}
+	return Finder{Source: "processes", Name: p.Proc, Find: f.find, Interval: p.Interval, Hold: true}
 }
 
 type processes struct {
@@ -129,36 +129,24 @@ func (p *processes) find(now time.Time) (map[string]Location, error) {
 	if all == nil {
 		return nil, err
 	}
-	found := make(map[string]*seen)
-	locations, before := make(map[string]Location), p.containers
-	p.containers = make(map[string]*container)
-	see := func(one process.Process, dir string, rings bool) {
-		key := one.MountNS + " " + dir
-		s := found[key]
-		if s == nil {
-			s = &seen{began: p.scanner.Seen(one.Container), complete: err == nil}
-			c := before[key]
-			if c == nil {
-				c = p.newContainer(one, dir)
-			}
-			found[key], p.containers[key], locations[key] = s, c, c.Location
-		}
-		if n := len(s.processes); n == 0 || s.processes[n-1].PID != one.PID {
-			s.processes = append(s.processes, one)
-		}
-		s.rings = s.rings || rings
-	}
+	found, containers, locations := make(map[string]*seen), make(map[string]*container), make(map[string]Location)
 	for _, one := range all {
 		for _, dir := range one.Dirs {
-			see(one, dir, true)
-		}
-		for _, dir := range one.Stores {
-			see(one, dir, false)
+			key := one.MountNS + " " + dir
+			if found[key] == nil {
+				found[key] = &seen{began: p.scanner.Seen(one.Container), complete: err == nil}
+				if containers[key] = p.containers[key]; containers[key] == nil {
+					containers[key] = p.newContainer(one, dir)
+				}
+			}
+			found[key].processes = append(found[key].processes, one)
 		}
 	}
-	for key, c := range p.containers {
+	for key, c := range containers {
 		c.seen.Store(found[key])
+		locations[key] = c.Location
 	}
+	p.containers = containers
 	return locations, err
 }
 
@@ -176,8 +164,7 @@ func (p *processes) newContainer(one process.Process, dir string) *container {
 	c := &container{finder: p, namespace: one.MountNS, dir: dir}
 	c.Location = Location{
 		Path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir), Holder: p.holder(one, dir),
-		OpenDir: c.openDir, HasRings: func() bool { return c.seen.Load().rings },
-		Identify: c.identifyRing, IdentifyStore: c.identifyStore,
+		OpenDir: c.openDir, Identify: c.identifyRing, IdentifyStore: c.identifyStore,
 	}
 	return c
 }
@@ -187,7 +174,6 @@ type seen struct {
 	began     time.Time         // see [process.Scanner.Seen]
 	complete  bool              // all processes could be examined
 	processes []process.Process // that see the directory
-	rings     bool              // some of them may have rings there
 }
 
 // openDir opens a directory through any process that is still running.
@@ -202,29 +188,29 @@ func (c *container) openDir(name string) (*files.Dir, error) {
 }
 
 // identifyRing identifies the agent of a ring. The agent's process is the one that has its ring mapped.
-func (c *container) identifyRing(a drain.Agent, ring *ringbuf.Reader, since time.Time) (drain.Agent, Mapped) {
-	id := idOf(ring)
-	a.Dir = c.dir
+func (c *container) identifyRing(a drain.Agent, ring *ringbuf.Reader, since time.Time) (drain.Agent, drain.Up) {
+	id, by := idOf(ring), c.finder.by
+	a.Dir, a.Unattributed = c.dir, false
 	last := c.seen.Load()
 	for _, p := range last.processes {
 		if slices.Contains(p.Rings, id) && process.Runs(c.finder.Proc, p) {
-			return c.finder.by.identify(a, c.finder.origin(p)), IsMapped
+			return by.identify(a, c.finder.origin(p)), drain.UpYes
 		}
 	}
-	a = c.finder.by.identify(a, c.common(last.processes))
+	a = by.identify(a, c.common(last.processes))
 	switch {
 	case last.began.After(since) && last.complete:
-		return a, NotMapped
+		return a, drain.UpNo
 	case last.began.After(since):
-		return a, MaybeMapped
+		return a, drain.UpUnknown
 	}
 	c.finder.mu.Lock()
 	defer c.finder.mu.Unlock()
 	c.finder.sought[c.namespace] = true
-	if slices.Contains(c.finder.by, ByRank) {
+	if a.Unattributed = true; slices.Contains(by, ByRank) {
 		a.ID = ""
 	}
-	return a, Sought
+	return a, drain.UpUnknown
 }
 
 // identifyStore identifies an agent by the process that wrote its store. pid is the PID in
@@ -237,7 +223,7 @@ func (c *container) identifyStore(a drain.Agent, pid int64) drain.Agent {
 		o = c.finder.origin(members[i])
 	} else if len(members) > 0 {
 		o = c.finder.origin(members[0])
-		o.resource = nil
+		o.resource, o.process = nil, nil
 	}
 	return c.finder.by.identify(a, o)
 }
@@ -250,7 +236,7 @@ func (c *container) common(processes []process.Process) origin {
 	}
 	o := c.finder.origin(processes[0])
 	if len(processes) > 1 {
-		o.resource = nil
+		o.resource, o.process = nil, nil
 	} else {
 		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return kv.Key == semconv.LocalRank })
 	}
@@ -284,9 +270,9 @@ func (p *processes) origin(of process.Process) origin {
 			o.resource = append(o.resource, attribute.String(key, value))
 		}
 	}
-	o.resource = append(o.resource, attribute.Int(semconv.ProcessPID, of.PID))
+	o.process = append(o.process, attribute.Int(semconv.ProcessPID, of.PID))
 	if of.Executable != "" {
-		o.resource = append(o.resource, attribute.String(semconv.ProcessExecutableName, of.Executable))
+		o.process = append(o.process, attribute.String(semconv.ProcessExecutableName, of.Executable))
 	}
 	return o
 }

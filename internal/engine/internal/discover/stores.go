@@ -20,36 +20,27 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// StoreConfig configures how the stores of NIXL's prometheus_mp exporter are read. The patterns of
-// [Config] apply to the names of the agents.
-type StoreConfig struct {
-	Claims *StoreClaims // shared by all directories of an engine
+// Stores configures how the stores of NIXL's prometheus_mp exporter are read in all directories of an engine. The
+// patterns of [Config] apply to the names of the agents.
+type Stores struct {
+	Limit int // on the number of stores
 	// StaleAfter is how long the store of an exited process is reported after its last update.
 	StaleAfter time.Duration
 	Histograms bool // report the histograms of the stores
 	// Stream returns the attributes under which a backend sees a store; it may be nil.
 	Stream func(*drain.Snapshot) attribute.Set
-}
 
-// StoreClaims limits the number of stores, and makes sure that a store in several directories, such as
-// those of two containers, is reported by one of them.
-type StoreClaims struct {
 	mu      sync.Mutex
-	limit   int
 	holders map[string]drain.Holder // by file and name
-}
-
-// NewStoreClaims returns a StoreClaims that allows limit stores.
-func NewStoreClaims(limit int) *StoreClaims {
-	return &StoreClaims{limit: limit, holders: make(map[string]drain.Holder)}
 }
 
 // maxStores limits the stores of a container or pod.
 const maxStores = 256
 
-// claim reserves a store for a directory of a holder. After its last values were read, its file is closed, so the
-// file of another store may get its inode.
-func (c *StoreClaims) claim(file files.ID, name string, h drain.Holder) error {
+// claim reserves a store for a directory of a holder, so that a store in several directories, such as
+// those of two containers, is reported by one of them. After its last values were read, its file is
+// closed, so the file of another store may get its inode.
+func (c *Stores) claim(file files.ID, name string, h drain.Holder) error {
 	id := file.Key() + " " + name
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,17 +54,19 @@ func (c *StoreClaims) claim(file files.ID, name string, h drain.Holder) error {
 	switch {
 	case taken:
 		return errTaken
-	case len(c.holders) >= c.limit:
+	case len(c.holders) >= c.Limit:
 		return drain.ErrLimit
 	case h.Isolated() && same >= maxStores:
 		return errManyStores
+	case c.holders == nil:
+		c.holders = make(map[string]drain.Holder)
 	}
 	c.holders[id] = h
 	return nil
 }
 
 // release is the reverse of claim.
-func (c *StoreClaims) release(file files.ID, name string) {
+func (c *Stores) release(file files.ID, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.holders, file.Key()+" "+name)
@@ -103,7 +96,7 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 	if running, err := s.Running(); !d.cfg.selects(s.Agent) || err == nil && !running && d.isOld(s) {
 		return errors.Join(drain.ErrUnneeded, s.Close())
 	}
-	if err := d.cfg.Stores.Claims.claim(s.claimed, r.Name, d.at.Holder); err != nil {
+	if err := d.cfg.Stores.claim(s.claimed, r.Name, d.at.Holder); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	s.snapshot = d.describeStore(r, &s.Header)
@@ -172,8 +165,8 @@ func (s *store) read() error {
 // readAll reads all stores, and returns those to report.
 func (d *Directory) readAll() (list []drain.Snapshot) {
 	now := d.cfg.Now()
+	d.updateStores()
 	for _, r := range d.records {
-		d.update(r, true)
 		if s := r.store; s != nil {
 			if s.snapshot.Start.After(now) { // the clock was set back
 				s.snapshot.Start = now
@@ -185,36 +178,21 @@ func (d *Directory) readAll() (list []drain.Snapshot) {
 	return list
 }
 
-// probeStores reads the stores of processes that have exited one last time.
-func (d *Directory) probeStores() {
-	if d.cfg.Stores == nil {
-		return
-	}
+// updateStores reads all stores, unless their values are final, and drops those that are no longer reported.
+func (d *Directory) updateStores() {
 	for _, r := range d.records {
-		d.update(r, false)
-	}
-}
-
-// update reads a store unless its values are final. Without always, it reads only the store of an
-// exited process. It drops stores that are no longer reported.
-func (d *Directory) update(r *record, always bool) {
-	s := r.store
-	switch {
-	case s == nil:
-		return
-	case s.snapshot.Up == drain.UpNo:
-		if s.exported && d.isOld(s) {
-			d.drop(r)
+		switch s := r.store; {
+		case s == nil:
+		case s.snapshot.Up == drain.UpNo:
+			if s.exported && d.isOld(s) {
+				d.drop(r)
+			}
+		default:
+			if err := s.read(); err != nil {
+				d.drop(r)
+				d.refuse(r, r.info, err)
+			}
 		}
-		return
-	case !always:
-		if running, err := s.Running(); running || err != nil {
-			return
-		}
-	}
-	if err := s.read(); err != nil {
-		d.drop(r)
-		d.refuse(r, r.info, err)
 	}
 }
 
@@ -223,16 +201,7 @@ func (d *Directory) drop(r *record) {
 	if r.store.snapshot.Up != drain.UpNo { // otherwise, it is closed
 		_ = r.store.Close()
 	}
-	d.cfg.Stores.Claims.release(r.store.claimed, r.Name)
+	d.cfg.Stores.release(r.store.claimed, r.Name)
 	r.store = nil
 	d.open.Add(-1)
-}
-
-// closeStores closes all stores.
-func (d *Directory) closeStores() {
-	for _, r := range d.records {
-		if r.store != nil {
-			d.drop(r)
-		}
-	}
 }

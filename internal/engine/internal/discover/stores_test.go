@@ -29,7 +29,7 @@ import (
 )
 
 func withStores(c *options) {
-	c.Stores = &StoreConfig{Claims: NewStoreClaims(1000), StaleAfter: time.Minute, Histograms: true}
+	c.Stores = &Stores{Limit: 1000, StaleAfter: time.Minute, Histograms: true}
 }
 
 // storesFixture is a fixture whose clock shows the time.
@@ -113,7 +113,7 @@ func TestStoresThatAreNotReportedAreClosed(t *testing.T) {
 	if _, err := dropped.Running(); !errors.Is(err, os.ErrClosed) && !errors.Is(err, syscall.EBADF) {
 		t.Errorf("after a store was truncated, the error is %v", err)
 	}
-	d.closeStores()
+	d.end()
 	if _, err := kept.Running(); !errors.Is(err, os.ErrClosed) && !errors.Is(err, syscall.EBADF) {
 		t.Errorf("at the end, the error is %v", err)
 	}
@@ -281,7 +281,7 @@ func TestStoreBeyondLimitIsReportedOnceAnotherIsNot(t *testing.T) {
 	x := storesFixture(t)
 	d := x.directory(func(c *options) {
 		withStores(c)
-		c.Stores.Claims = NewStoreClaims(1)
+		c.Stores.Limit = 1
 	})
 	first := storetest.Create(t, x.dir, storetest.Config{PID: 1})
 	x.round(d)
@@ -301,7 +301,7 @@ func TestStoreBeyondLimitIsReportedOnceAnotherIsNot(t *testing.T) {
 }
 
 func TestContainerCannotUseTheStoresOfOthers(t *testing.T) {
-	c := NewStoreClaims(1000)
+	c := &Stores{Limit: 1000}
 	claim := func(h drain.Holder, from, n uint64) (claimed int) {
 		for i := range n {
 			if c.claim(files.ID{Ino: from + i}, "", h) == nil {
@@ -327,7 +327,7 @@ func TestContainerCannotUseTheStoresOfOthers(t *testing.T) {
 }
 
 func TestStoreMayHaveTheInodeOfARemovedOne(t *testing.T) {
-	c := NewStoreClaims(2)
+	c := &Stores{Limit: 2}
 	var got []error
 	for _, name := range []string{"first", "second", "second"} {
 		got = append(got, c.claim(files.ID{Ino: 1}, name, drain.Holder{}))
@@ -340,12 +340,9 @@ func TestStoreMayHaveTheInodeOfARemovedOne(t *testing.T) {
 // Two containers may see the same directory.
 func TestStoreInTwoDirectoriesIsReportedByOne(t *testing.T) {
 	x := storesFixture(t)
-	claims, again := NewStoreClaims(1000), t.TempDir()
+	stores, again := &Stores{Limit: 1000}, t.TempDir()
 	with := func(dir string) *Directory {
-		return x.directory(func(c *options) {
-			withStores(c)
-			c.Path, c.Stores.Claims = dir, claims
-		})
+		return x.directory(func(c *options) { c.Path, c.Stores = dir, stores })
 	}
 	one, two := with(x.dir), with(again)
 	w := storetest.Create(t, x.dir, storetest.Config{PID: 1})
@@ -353,7 +350,7 @@ func TestStoreInTwoDirectoriesIsReportedByOne(t *testing.T) {
 	x.wantStores(one, `agent process 1 rank "" runs: 0 bytes`)
 	x.wantStores(two)
 	wantRefusals(t, two, map[string]string{})
-	one.closeStores()
+	one.end()
 	x.advance(maxRetry)
 	x.wantStores(two, `agent process 1 rank "" runs: 0 bytes`)
 }

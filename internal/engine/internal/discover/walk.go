@@ -9,8 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,9 +23,8 @@ import (
 const (
 	// maxDepth limits the depth of subdirectories that a pattern with ** matches.
 	maxDepth = 16
-	// reopenInterval is the interval at which a directory that is held is opened again if another one
-	// has replaced it, and at which unchanged directories are listed again.
-	reopenInterval = 5 * ProbeInterval
+	// relistInterval is the interval at which unchanged directories are opened and listed again.
+	relistInterval = 5 * ProbeInterval
 )
 
 // maxFiles returns how many entries of the directory a walk reads, and how many files are remembered
@@ -42,56 +41,40 @@ func (d *Directory) maxFiles() int {
 type walk struct {
 	*Directory
 
-	began   time.Time
-	left    int                // entries that may still be read
-	seen    int                // files
-	matched bool               // include selects some of them
-	folders map[string]*folder // that it has reached
-}
-
-// folder is a directory or subdirectory without subdirectories to walk. A walk doesn't list it again
-// while the kernel would have changed its time if there were a new file.
-type folder struct {
-	info   files.Info
-	listed time.Time
-	files  []*record
-}
-
-// unchanged reports whether a folder, which is described by info, has the same files as before, and they are all
-// in use: an agent that restarts changes its file, but not the folder. The files count as checked.
-func (w *walk) unchanged(prefix string, info files.Info) bool {
-	f := w.Directory.folders[prefix]
-	if f == nil || len(f.files) == 0 || f.info != info || w.began.Sub(f.listed) >= reopenInterval || slices.ContainsFunc(f.files, func(r *record) bool { return !r.inUse() }) {
-		return false
-	}
-	for _, r := range f.files {
-		r.walk = w.walks
-	}
-	w.matched, w.folders[prefix] = true, f
-	return true
+	began    time.Time
+	left     int // entries that may still be read
+	seen     int // files that may be rings
+	included int // files that include matches
+	selected bool
+	listed   map[string]files.Info // directories that will be unchanged
 }
 
 // walk checks all files in the directory, as far as the limit allows.
 func (d *Directory) walk() {
+	w := walk{Directory: d, began: d.cfg.Now(), left: d.maxFiles(), listed: make(map[string]files.Info)}
 	d.walks++
-	d.retryAt, d.walked = time.Time{}, files.Info{}
-	w := walk{Directory: d, began: d.cfg.Now(), left: d.maxFiles(), folders: make(map[string]*folder)}
-	f, err := d.openDir()
+	d.retryAt = time.Time{}
+	if d.skipped || w.began.Sub(d.listed) >= relistInterval || !d.allInUse() {
+		d.listed = w.began
+		clear(d.unchanged)
+	}
+	if info, ok := d.unchanged["."]; ok && info == d.describe() {
+		return
+	}
+	d.walked = files.Info{}
+	d.release()
+	f, err := d.at.OpenDir(".")
 	if errors.Is(err, errGone) {
 		return
 	}
 	truncated := d.skipped
 	d.skipped = false
 	if err == nil {
-		walked, _ := f.Stat()
-		if !w.unchanged("", walked) {
-			err = w.list(f, "", walked)
+		info, _ := f.Stat()
+		if err = w.list(f, ".", info); err == nil {
+			d.walked = info
 		}
-		if err == nil {
-			d.walked = walked
-		}
-		d.folders = w.folders
-		if err != nil || !d.cfg.Hold {
+		if d.opened = f; err != nil || !d.cfg.Hold {
 			d.release()
 		}
 	}
@@ -100,28 +83,20 @@ func (d *Directory) walk() {
 		return
 	}
 	d.sweep(err == nil && !d.skipped || isAbsent(err))
+	maps.Copy(d.unchanged, w.listed)
 	d.reportMissing(err)
 	w.report(truncated)
 }
 
-// openDir returns the open directory. A directory that is held isn't opened again by each walk.
-func (d *Directory) openDir() (*files.Dir, error) {
-	now := d.cfg.Now()
-	if d.opened != nil && now.Sub(d.openedAt) >= reopenInterval {
-		there, err := files.Stat(d.at.Path) // opening it takes many more system calls
-		if d.openedAt = now; err != nil || there.ID != d.describe().ID {
-			d.release()
+// allInUse reports whether there are files, and processes are known to use all of them: an agent that
+// restarts changes its file, but not the directory.
+func (d *Directory) allInUse() bool {
+	for _, r := range d.records {
+		if !r.inUse() {
+			return false
 		}
 	}
-	if d.opened == nil || d.opened.Rewind() != nil {
-		d.release()
-		f, err := d.at.OpenDir(".")
-		if err != nil {
-			return nil, err
-		}
-		d.opened, d.openedAt = f, now
-	}
-	return d.opened, nil
+	return len(d.records) > 0
 }
 
 // release closes the open directory.
@@ -133,9 +108,10 @@ func (d *Directory) release() {
 }
 
 // list checks the files in an open directory, which is described by info, and in its subdirectories that a
-// pattern can match. prefix is the name of a subdirectory with a trailing slash, or "" for the directory itself.
-func (w *walk) list(f *files.Dir, prefix string, info files.Info) error {
-	found, all := &folder{info: info, listed: w.began}, w.at.hasRings()
+// pattern can match. dir is the name of a subdirectory, or "." for the directory itself.
+func (w *walk) list(f *files.Dir, dir string, info files.Info) error {
+	delete(w.unchanged, dir)
+	flat := true
 	for w.left > 0 {
 		asked := min(w.left, 1024)
 		entries, err := f.ReadDir(asked)
@@ -144,20 +120,20 @@ func (w *walk) list(f *files.Dir, prefix string, info files.Info) error {
 			if err := w.ctx.Err(); err != nil {
 				return err
 			}
-			if name := prefix + e.Name(); !e.IsDir() {
-				all = w.file(f, name, found) && all
-			} else if w.at.hasRings() && w.cfg.mayContain(name) {
+			if name := path.Join(dir, e.Name()); !e.IsDir() {
+				w.file(f, name)
+			} else if w.cfg.mayContain(name) {
 				w.enter(f, name)
-				all = false
+				flat = false
 			}
 		}
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
 			return err
 		case len(entries) < asked:
-			// A later file may have the same time as one that was created just before the folder was described.
-			if all && w.began.Sub(info.ModTime) >= ProbeInterval {
-				w.folders[prefix] = found
+			// A later file may have the same time as one that was created just before the directory was described.
+			if flat && w.began.Sub(info.ModTime) >= ProbeInterval {
+				w.listed[dir] = info
 			}
 			return nil
 		}
@@ -168,49 +144,54 @@ func (w *walk) list(f *files.Dir, prefix string, info files.Info) error {
 // enter walks a subdirectory. A subdirectory that can't be read counts as empty.
 func (w *walk) enter(f *files.Dir, name string) {
 	info, err := f.Lstat(path.Base(name))
-	if err != nil || w.unchanged(name+"/", info) {
+	if before, ok := w.unchanged[name]; err != nil || ok && before == info {
 		return
 	}
 	if below, err := f.Open(path.Base(name)); err == nil {
-		_ = w.list(below, name+"/", info)
+		_ = w.list(below, name, info)
 		_ = below.Close() // it was only read
 	}
 }
 
-// file checks a file, unless it can't be a ring or a store. It reports false if there are too many.
-func (w *walk) file(f *files.Dir, name string, in *folder) bool {
-	w.seen++
-	included := MatchesAny(w.cfg.Include, name)
-	w.matched = w.matched || included
+// file checks a file, unless it can't be a ring or a store.
+func (w *walk) file(f *files.Dir, name string) {
 	base := path.Base(name)
-	switch {
-	case w.cfg.Stores != nil && mpstore.IsName(name): // the patterns apply to its agent
-	case !included, MatchesAny(w.cfg.Exclude, name), mpstore.IsName(base), mpstore.IsAuxiliary(base), !w.at.hasRings():
-		return true
+	if store := w.cfg.Stores != nil && mpstore.IsName(name); !store { // the patterns apply to its agent
+		if mpstore.IsName(base) || mpstore.IsAuxiliary(base) {
+			return
+		}
+		w.seen++
+		if !MatchesAny(w.cfg.Include, name) {
+			return
+		}
+		w.included++
+		if MatchesAny(w.cfg.Exclude, name) {
+			return
+		}
 	}
+	w.selected = true
 	r := w.record(name)
 	if r == nil {
 		w.skipped = true
-		return false
+		return
 	}
-	r.walk, in.files = w.walks, append(in.files, r)
+	r.walk = w.walks
 	w.awaitAnswers()
 	w.check(f, r)
-	return true
 }
 
-// sweep updates the records of paths that the last walk didn't reach. If it was complete, they have no file. It
-// deletes the records of paths that have neither a file nor a ring or store.
+// sweep updates the records of paths that the last walk didn't reach. If it was complete, they have no file, unless
+// their directory is unchanged. It deletes the records of paths that have neither a file nor a ring or store.
 func (d *Directory) sweep(complete bool) {
-	for path, r := range d.records {
-		if complete && r.walk != d.walks && r.state != absent {
+	for name, r := range d.records {
+		if _, unchanged := d.unchanged[path.Dir(r.Name)]; complete && r.walk != d.walks && r.state != absent && !unchanged {
 			d.setState(r, absent)
 		}
 		if r.state == absent && r.store != nil && r.store.snapshot.Up == drain.UpUnknown { // its process is never known to exit
 			d.drop(r)
 		}
 		if r.state == absent && r.ring == nil && r.store == nil {
-			delete(d.records, path)
+			delete(d.records, name)
 			d.paths.Add(-1)
 		}
 	}
@@ -234,27 +215,28 @@ func (d *Directory) reportMissing(err error) {
 	d.report(n)
 }
 
-// report reports when a walk ignores files, unless the one before did, or include selects none.
+// report reports when a walk ignores files, unless the one before did, or when the patterns select none.
 func (w *walk) report(truncated bool) {
 	var over *Refusal
 	if w.skipped {
 		over = &Refusal{"budget", fmt.Errorf("too many files: at most %d are checked, in all directories of a container together", w.maxFiles())}
 	}
 	w.setRefusal(w.at.Path, over)
-	switch {
-	case over != nil && !truncated:
+	if over != nil && !truncated {
 		w.Directory.report(notice.Notice{
 			Kind: notice.DirectoryCut, Level: slog.LevelWarn, Path: w.at.Path, Err: over.Err,
 			Text: "some files in this directory are ignored; give agents their own directory",
 		})
-	case w.seen > 0 && !w.matched && w.cfg.Interval == 0 && !w.unmatched:
-		w.unmatched = true
-		w.Directory.report(notice.Notice{
-			Kind: notice.PatternsUnmatched, Level: slog.LevelInfo, Path: w.at.Path,
-			Text: fmt.Sprintf("include (%s) matches none of the %d files in this directory; patterns are globs such as decode-*, not regular expressions",
-				strings.Join(w.cfg.Include, ", "), w.seen),
-		})
 	}
+	if w.seen == 0 && !w.selected || w.patternsKnown.Swap(true) || w.selected {
+		return
+	}
+	include := strings.Join(w.cfg.Include, ", ")
+	text := fmt.Sprintf("include (%s) matches none of the %d files in this directory; patterns are globs such as decode-*, not regular expressions", include, w.seen)
+	if w.included > 0 {
+		text = fmt.Sprintf("exclude (%s) matches all files in this directory that include (%s) matches", strings.Join(w.cfg.Exclude, ", "), include)
+	}
+	w.Directory.report(notice.Notice{Kind: notice.PatternsUnmatched, Level: slog.LevelInfo, Path: w.at.Path, Text: text})
 }
 
 // missingText states why a directory can't be read, and what to do.

@@ -126,8 +126,8 @@ func TestWalkIsLimited(t *testing.T) {
 	f, err := files.OpenDir(x.dir, ".")
 	must.OK(t, err)
 	defer f.Close()
-	w := walk{Directory: d, left: 40, folders: make(map[string]*folder)}
-	if err := w.list(f, "", files.Info{}); err != nil || w.left != 0 || len(d.records) > 40 || len(d.records) < 38 {
+	w := walk{Directory: d, left: 40, listed: make(map[string]files.Info)}
+	if err := w.list(f, ".", files.Info{}); err != nil || w.left != 0 || len(d.records) > 40 || len(d.records) < 38 {
 		t.Errorf("%d entries are left, %d files were checked, %v", w.left, len(d.records), err)
 	}
 }

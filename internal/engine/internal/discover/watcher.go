@@ -26,7 +26,8 @@ const DefaultInterval = 5 * time.Second
 
 // Finder finds directories of rings, such as those in containers.
 type Finder struct {
-	Name string // the searched file system or directory, for messages
+	Source string // for telemetry: processes or kubelet; "" if the directories are configured
+	Name   string // the searched file system or directory, for messages
 	// Find returns all directories that exist, by a key that identifies each, or nil
 	// if the search failed. If only a part of the search failed, it returns an error
 	// and the directories that it found. It may block.
@@ -49,27 +50,21 @@ type Location struct {
 	// OpenDir opens a directory at or below Path. The error wraps errGone if the directory
 	// was removed with its container.
 	OpenDir func(name string) (*files.Dir, error)
-	// HasRings reports whether agents may have rings in the directory, and not only
-	// stores; always if nil.
-	HasRings func() bool
 	// Identify sets the ID and the resource of a ring's agent, such as its pod, and reports whether
 	// a process has the ring mapped. It must not block. A ring is drained before the process that has
 	// it mapped is known. Its agent is exported once it is known, because the attributes of the
-	// process are part of the stream: the result is Sought until a search that began after since has
+	// process are part of the stream: the agent is unattributed until a search that began after since has
 	// ended. Meanwhile, the ID is empty if it depends on the process. If Identify is nil, IdentifyStore is
 	// called without a process.
-	Identify func(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, Mapped)
+	Identify func(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, drain.Up)
 	// IdentifyStore sets the ID and the resource of an agent from one of its processes.
 	IdentifyStore func(a drain.Agent, pid int64) drain.Agent
 }
 
-// hasRings reports whether agents may have rings in the directory.
-func (l *Location) hasRings() bool { return l.HasRings == nil || l.HasRings() }
-
 // identify calls Identify.
-func (l *Location) identify(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, Mapped) {
+func (l *Location) identify(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, drain.Up) {
 	if l.Identify == nil {
-		return l.IdentifyStore(a, 0), MaybeMapped
+		return l.IdentifyStore(a, 0), drain.UpUnknown
 	}
 	return l.Identify(a, r, since)
 }
@@ -109,6 +104,8 @@ type Watcher struct {
 	cancel   context.CancelFunc
 	ended    chan struct{}
 
+	patternsKnown atomic.Bool // see Directory
+
 	mu      sync.Mutex
 	watched map[string]*Directory // by the finder's key
 	closing []*Directory          // removed directories whose rings aren't closed yet
@@ -121,7 +118,33 @@ type State struct {
 	Missing     []error            // why rings can't be found
 	Open        int                // open rings and stores
 	Refused     map[string]Refusal // files that can't be opened, by path
-	Directories int                // directories that are watched
+	Directories map[string]int     // number of discovered directories, by source
+}
+
+// NewState returns an empty State.
+func NewState() State {
+	return State{Refused: make(map[string]Refusal), Directories: make(map[string]int)}
+}
+
+// Add adds the state of other directories.
+func (s *State) Add(other State) {
+	s.Missing = append(s.Missing, other.Missing...)
+	s.Open += other.Open
+	maps.Copy(s.Refused, other.Refused)
+	maps.Copy(s.Directories, other.Directories)
+}
+
+// Err returns an error if some directories can't be read, or none of the rings can be opened.
+func (s State) Err() error {
+	var errs []error
+	for _, err := range s.Missing {
+		errs = append(errs, fmt.Errorf("telemetry directory can't be read: %w", err))
+	}
+	if s.Open == 0 && len(s.Refused) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(s.Refused)))
+		errs = append(errs, fmt.Errorf("none of %d rings can be opened; the first: %w", len(s.Refused), s.Refused[first].Err))
+	}
+	return errors.Join(errs...)
 }
 
 // NewWatcher returns a Watcher. It passes messages to send. Nothing is opened before
@@ -169,8 +192,8 @@ func (w *Watcher) run(ctx context.Context) {
 func (w *Watcher) search(ctx context.Context) {
 	began := w.cfg.Now()
 	found, err := w.cfg.Find(began)
-	if w.cfg.Searched != nil {
-		w.cfg.Searched(w.cfg.Now().Sub(began))
+	if w.cfg.Searched != nil && w.cfg.Source != "" {
+		w.cfg.Searched(w.cfg.Source, w.cfg.Now().Sub(began))
 	}
 	if ctx.Err() != nil {
 		return
@@ -215,7 +238,9 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 	}
 	if !h.Isolated() || same < maxDirectories {
 		d := newDirectory(w.cfg, l, w.send, w.notices)
-		d.paths = paths
+		if d.paths = paths; w.cfg.Source != "" {
+			d.patternsKnown = &w.patternsKnown
+		}
 		d.start()
 		w.watched[key] = d
 		return
@@ -318,12 +343,9 @@ func (w *Watcher) Stop(ctx context.Context) error {
 
 // State returns the state of all directories together. It never blocks.
 func (w *Watcher) State() State {
-	s := State{Refused: make(map[string]Refusal)}
+	s := NewState()
 	for _, d := range w.directories() {
-		one := d.state()
-		s.Open += one.Open
-		maps.Copy(s.Refused, one.Refused)
-		s.Missing = append(s.Missing, one.Missing...)
+		s.Add(d.state())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -331,6 +353,8 @@ func (w *Watcher) State() State {
 		s.Missing = append(s.Missing, w.missing)
 	}
 	maps.Copy(s.Refused, w.refused)
-	s.Directories = len(w.watched)
+	if w.cfg.Source != "" {
+		s.Directories[w.cfg.Source] = len(w.watched)
+	}
 	return s
 }

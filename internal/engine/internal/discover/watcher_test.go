@@ -282,7 +282,7 @@ func TestKernelAttributesReplaceEnvironmentAttributes(t *testing.T) {
 // agent, because backends take totals with other attributes for others.
 func TestResourceStaysWhenAnAgentRestarts(t *testing.T) {
 	run := func(container string, pid int) origin {
-		return origin{container: container, containerName: "worker", resource: []attribute.KeyValue{
+		return origin{container: container, containerName: "worker", process: []attribute.KeyValue{
 			attribute.Int(semconv.ProcessPID, pid), attribute.String(semconv.ProcessExecutableName, "python"),
 		}}
 	}
