@@ -43,16 +43,11 @@ func TestAnalysisOfRealSessionsMatchesTheirSummaries(t *testing.T) {
 }
 
 func TestReportOfRealSessionsMatchesTheGoldenFiles(t *testing.T) {
-	t.Chdir(filepath.Join("testdata", "upstream"))
-	texts := map[string]string{}
+	t.Chdir(upstreamPath(""))
 	for _, name := range upstream {
 		r, err := Analyze(name + ".csv")
 		must.OK(t, err)
-		texts[name] = textOf(t, r)
-	}
-	t.Chdir(testdataParent)
-	for name, text := range texts {
-		golden(t, name+".golden.txt", text)
+		golden(t, name+".golden.txt", textOf(t, r))
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 func TestConcurrentRecordsAreCompleteUntilClose(t *testing.T) {
 	packet := func(id int64) Packet {
 		return Packet{
-			ID: id, Layer: int(id % 7), Operation: layerOperations[id%5].operation, Device: []string{CPU, IGPU}[id%2],
+			ID: id, Layer: int(id % 7), Operation: []string{"embedding", "lm_head"}[id%2], Device: []string{CPU, IGPU}[id%2],
 			Duration: time.Duration(id) * time.Microsecond, Err: textError(strings.Repeat(fmt.Sprintf("%d, ", id), 100)),
 		}
 	}
@@ -80,7 +80,13 @@ func TestConcurrentRecordsAreCompleteUntilClose(t *testing.T) {
 func TestRecordDoesNotAllocateAndUsesConstantMemory(t *testing.T) {
 	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 	s := openTest(t, t.TempDir(), withClock(time.Now), WithMeterProvider(sdk))
-	all, next := detailed(), 0
+	var all []Packet
+	for i, r := range rowsOf(t, read(t, upstreamPath("session_2025-11-17_00-04-29.csv"))) {
+		p := packetOf(r)
+		p.Expert, p.DeviceTarget = fmt.Sprint(i%8), CPU
+		all = append(all, p)
+	}
+	next := 0
 	one := func() {
 		must.OK(t, s.Record(t.Context(), all[next%len(all)]))
 		next++

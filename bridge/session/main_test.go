@@ -5,7 +5,6 @@ package session
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,11 +62,6 @@ func recordAll(t testing.TB, s *Session, all ...Packet) {
 	}
 }
 
-func closeTest(t testing.TB, s *Session) {
-	t.Helper()
-	must.OK(t, s.Close())
-}
-
 func read(t testing.TB, path ...string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(path...))
@@ -93,7 +87,7 @@ func rowsOf(t testing.TB, content string) []Row {
 // golden compares got with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
+	path := filepath.Join(testdata, name)
 	if *update {
 		write(t, path, got)
 	}
@@ -105,7 +99,7 @@ func golden(t *testing.T, name, got string) {
 // upstream lists the real sessions.
 var upstream = []string{"session_2025-11-17_00-04-29", "test_session"}
 
-func upstreamPath(name string) string { return filepath.Join("testdata", "upstream", name) }
+func upstreamPath(name string) string { return filepath.Join(testdata, "upstream", name) }
 
 // packetOf returns the packet of a row.
 func packetOf(r Row) Packet {
@@ -119,37 +113,17 @@ func packetOf(r Row) Packet {
 	return p
 }
 
-// layerOperations lists the operations of a pipeline at each layer.
-var layerOperations = []struct{ operation, device string }{
-	{"attention_layernorm", IGPU},
-	{"attention_qkv_proj", IGPU},
-	{"router_logits", IGPU},
-	{"expert_selection", CPU},
-	{"expert_ffn", IGPU},
-}
-
-// detailed returns the packets of one token of a model with 32 layers, with all optional
-// fields.
-func detailed() (all []Packet) {
-	for layer := range 32 {
-		for i, op := range layerOperations {
-			p := Packet{
-				ID: int64(len(all) + 1), Layer: layer, Operation: op.operation, Device: op.device, Worker: fmt.Sprint("worker-", i),
-				Duration: 1056 * time.Microsecond, Memory: 20 << 20,
-			}
-			if isExpert(op.operation) {
-				p.Expert = fmt.Sprint(layer % 8)
-			}
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
 // textError is an error with its own Go type.
 type textError string
 
 func (e textError) Error() string { return string(e) }
 
-// testdataParent is the package's directory, in which tests start.
-var testdataParent, _ = os.Getwd()
+// testdata is an absolute path, because some tests change the directory.
+var testdata, _ = filepath.Abs("testdata")
+
+func equal(t testing.TB, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

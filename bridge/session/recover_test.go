@@ -29,8 +29,9 @@ func TestRecoverRebuildsTheSummary(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := openTest(t, "telemetry")
 	s.AddGeneratedTokens(t.Context(), 5)
+	operations := []string{"attention_qkv_proj", "router_logits", "expert_selection", "expert_ffn"}
 	for i := range 100 {
-		p := Packet{ID: int64(i), Layer: i % 7, Operation: layerOperations[i%5].operation, Device: layerOperations[i%5].device}
+		p := Packet{ID: int64(i), Layer: i % 7, Operation: operations[i%4], Device: []string{CPU, IGPU}[i%2]}
 		p.Duration = time.Duration(i) * time.Microsecond
 		if i%9 == 0 {
 			p.Err = textError("a \"quoted\",\ntwo-line error")
@@ -76,7 +77,7 @@ func TestRecoverRejectsARunningSession(t *testing.T) {
 	if _, err := Analyze(s.files.csv); err != nil {
 		t.Error(err)
 	}
-	closeTest(t, s)
+	must.OK(t, s.Close())
 	if _, err := Recover(s.files.csv, true); err != nil {
 		t.Errorf("after Close: %v", err)
 	}

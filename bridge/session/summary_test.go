@@ -15,16 +15,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-func equal(t testing.TB, want, got any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestFilesMatchTheGoldenFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s := openTest(t, "telemetry", WithName("test_session"))
+	s := openTest(t, "", WithName("test_session"))
 	s.AddPromptTokens(t.Context(), 3)
 	recordAll(
 		t, s,
@@ -42,11 +35,9 @@ func TestFilesMatchTheGoldenFiles(t *testing.T) {
 		s.AddGeneratedTokens(t.Context(), none)
 		s.AddContentionEvents(t.Context(), none)
 	}
-	closeTest(t, s)
-	csv, summary := read(t, s.files.csv), read(t, s.files.json)
-	t.Chdir(testdataParent)
-	golden(t, "test_session.golden.csv", csv)
-	golden(t, "test_session.golden.json", summary)
+	must.OK(t, s.Close())
+	golden(t, "test_session.golden.csv", read(t, s.files.csv))
+	golden(t, "test_session.golden.json", read(t, s.files.json))
 }
 
 // The summary has the same members, with the same values, as upstream's summary of the same
@@ -79,39 +70,41 @@ func TestRatiosWithoutPacketsAreZero(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := openTest(t, "telemetry", WithName("empty"), withClock(func() time.Time { return epoch }))
 	s.AddGeneratedTokens(t.Context(), 5) // within zero time
-	closeTest(t, s)
-	got := read(t, s.files.json)
-	t.Chdir(testdataParent)
-	golden(t, "empty.golden.json", got)
+	must.OK(t, s.Close())
+	golden(t, "empty.golden.json", read(t, s.files.json))
 }
 
+// Expert selections include failed packets, averages don't.
 func TestSummaryIsValidJSONWithAveragesOverSuccesses(t *testing.T) {
 	s := openTest(t, t.TempDir(), WithName("a&b"))
 	recordAll(
 		t, s,
 		Packet{Operation: "lm_head", Device: CPU, Duration: time.Second, Err: textError("no memory")},
-		Packet{Operation: "expert<ffn>", Device: IGPU, Duration: 2 * time.Millisecond},
-		Packet{Operation: "expert<ffn>", Device: IGPU, Duration: 4 * time.Millisecond},
+		Packet{Operation: "expert<ffn>", Device: IGPU, Layer: 10, Duration: 2 * time.Millisecond, Expert: "7"}, // any expert
+		Packet{Operation: "expert<ffn>", Device: IGPU, Layer: 10, Duration: 4 * time.Millisecond},
 		Packet{Operation: "expert<ffn>", Device: IGPU, Duration: time.Second, Err: textError("no memory")},
+		Packet{Operation: "expert_selection", Device: CPU, Layer: 2},
+		Packet{Operation: "attention", Device: IGPU, Layer: 2, Expert: "7"}, // no expert's operation
 	)
-	closeTest(t, s)
+	must.OK(t, s.Close())
 	b := read(t, s.files.json)
-	for _, part := range []string{`"a&b"`, `"expert<ffn>"`, `"expert<ffn>_layer_0"`, `"min_time_ms": null`} {
+	for _, part := range []string{`"a&b"`, `"expert<ffn>"`, `"min_time_ms": null`} {
 		if !json.Valid([]byte(b)) || !strings.Contains(b, part) {
 			t.Errorf("%s is missing in %s", part, b)
 		}
 	}
-	shortest := 2.0
 	want := map[string]Group{
 		"lm_head": {Count: 1, FailedCount: 1},
 		"expert<ffn>": {
 			Count: 3, FailedCount: 1, IGPUCount: 2,
-			TotalTimeMS: 6, AvgTimeMS: 3, MinTimeMS: &shortest, MaxTimeMS: 4,
+			TotalTimeMS: 6, AvgTimeMS: 3, MinTimeMS: new(2.0), MaxTimeMS: 4,
 		},
+		"expert_selection": {Count: 1, CPUCount: 1, MinTimeMS: new(0.0)}, "attention": {Count: 1, IGPUCount: 1, MinTimeMS: new(0.0)},
 	}
 	written, err := readSummary(s.files.json)
 	must.OK(t, err)
 	equal(t, want, written.Operations)
+	equal(t, map[string]int64{"expert<ffn>_layer_10": 2, "expert<ffn>_layer_0": 1, "expert_selection_layer_2": 1}, written.ExpertSelections)
 }
 
 func TestSummaryWithPythonsInfinityIsRead(t *testing.T) {
