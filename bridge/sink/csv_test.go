@@ -84,86 +84,53 @@ func TestConcurrentOpensWriteOneHeader(t *testing.T) {
 	}
 }
 
+// Events are appended to an existing file without another header.
 func TestEachEventIsARowWhenWriteReturns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
-	c := open(t, path)
-	if got := read(t, path); got != header {
-		t.Errorf("initially, the file is %q", got)
-	}
-	write(t, c, event(ringbuf.CategoryTransfer, "agent_tx_bytes", 1<<20))
-	want := header + "1736951425123456,1,agent_tx_bytes,1048576\n"
-	if got := read(t, path); got != want {
-		t.Errorf("after one row, the file is\n%s", got)
-	}
-	write(t, c)
-	write(t, c, event(ringbuf.CategoryError, "agent_err_backend", 1), event(-1, "unknown_event_21", 1<<64-1))
-	want += "1736951425123456,4,agent_err_backend,1\n1736951425123456,-1,unknown_event_21,18446744073709551615\n"
-	if got := read(t, path); got != want {
-		t.Errorf("after three rows, the file is\n%s", got)
-	}
-}
-
-// Events are appended to an existing file without another header.
-func TestHeaderIsWrittenOncePerFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "events.csv")
-	for range 3 {
-		c := open(t, path)
-		write(t, c, event(ringbuf.CategoryMemory, "agent_memory_registered", 1))
-		must.OK(t, c.Close())
-	}
-	want := header + strings.Repeat("1736951425123456,0,agent_memory_registered,1\n", 3)
-	if got := read(t, path); got != want {
-		t.Errorf("the file is\n%s", got)
-	}
-}
-
-func TestOpenCSVFromEnvNamesTheVariableInErrors(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "events.csv")
 	t.Setenv("NIXL_TELEMETRY_CSV_FILE", path)
-	c, err := sink.OpenCSVFromEnv()
-	must.OK(t, err)
-	must.OK(t, c.Close())
-	if got := read(t, path); got != header {
-		t.Errorf("the file is %q", got)
-	}
-
-	t.Setenv("NIXL_TELEMETRY_CSV_FILE", "")
-	if _, err := sink.OpenCSVFromEnv(); err == nil || !strings.Contains(err.Error(), "NIXL_TELEMETRY_CSV_FILE isn't set") {
-		t.Errorf("without the variable: %v", err)
-	}
-	missing := filepath.Join(path, "under a file")
-	t.Setenv("NIXL_TELEMETRY_CSV_FILE", missing)
-	_, err = sink.OpenCSVFromEnv()
-	if err == nil || !strings.Contains(err.Error(), "NIXL_TELEMETRY_CSV_FILE: CSV sink: open "+missing) {
-		t.Errorf("with an invalid path: %v", err)
-	}
-}
-
-func TestErrorsNameTheFile(t *testing.T) {
-	dir := t.TempDir()
-	for name, path := range map[string]string{
-		"no directory": filepath.Join(dir, "none", "events.csv"),
-		"a directory":  dir,
-		"no name":      "",
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := sink.OpenCSV(path)
-			if err == nil || !strings.HasPrefix(err.Error(), "CSV sink: open "+path) {
-				t.Errorf("error %v", err)
+	want := header
+	for range 3 {
+		c, err := sink.OpenCSVFromEnv()
+		must.OK(t, err)
+		for _, batch := range []struct {
+			events []sink.Event
+			rows   string
+		}{
+			{nil, ""},
+			{[]sink.Event{event(ringbuf.CategoryTransfer, "agent_tx_bytes", 1<<20)}, "1736951425123456,1,agent_tx_bytes,1048576\n"},
+			{
+				[]sink.Event{event(ringbuf.CategoryError, "agent_err_backend", 1), event(-1, "unknown_event_21", 1<<64-1)},
+				"1736951425123456,4,agent_err_backend,1\n1736951425123456,-1,unknown_event_21,18446744073709551615\n",
+			},
+		} {
+			write(t, c, batch.events...)
+			if want += batch.rows; read(t, path) != want {
+				t.Errorf("the file is\n%s\nwant\n%s", read(t, path), want)
 			}
-		})
-	}
-	if _, err := sink.OpenCSV(filepath.Join(dir, "none", "x")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("error %v", err)
-	}
-	c := open(t, filepath.Join(dir, "closed.csv"))
-	for range 2 {
-		if err := c.Close(); err != nil {
-			t.Error(err)
+		}
+		must.OK(t, errors.Join(c.Close(), c.Close()))
+		if err := c.Write([]sink.Event{event(0, "x", 1)}); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Write after Close: %v", err)
 		}
 	}
-	if err := c.Write([]sink.Event{event(0, "x", 1)}); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Write after Close: %v", err)
+}
+
+func TestErrorsNameTheFileAndTheVariable(t *testing.T) {
+	dir := t.TempDir()
+	const full = "/dev/full" // the header can't be written
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none", "events.csv"): "CSV sink: open " + dir + "/none/events.csv: no such file",
+		dir:                                      "CSV sink: open " + dir + ": is a directory",
+		full:                                     "CSV sink: write " + full + ": no space left",
+		"":                                       "isn't set",
+	} {
+		t.Setenv("NIXL_TELEMETRY_CSV_FILE", path)
+		if _, err := sink.OpenCSVFromEnv(); err == nil || !strings.HasPrefix(err.Error(), "NIXL_TELEMETRY_CSV_FILE") || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if _, err := sink.OpenCSV(""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -171,18 +138,6 @@ func TestErrorsNameTheFile(t *testing.T) {
 func TestNilCSVDiscardsEvents(t *testing.T) {
 	var c *sink.CSV
 	must.OK(t, errors.Join(c.Write([]sink.Event{event(0, "x", 1)}), c.Close()))
-}
-
-func TestFullDiskIsAnErrorThatNamesTheFile(t *testing.T) {
-	const full = "/dev/full"
-	if _, err := os.Stat(full); err != nil {
-		t.Skip(full, "doesn't exist")
-	}
-	if c, err := sink.OpenCSV(full); err == nil {
-		t.Error("no error for a header that can't be written", c.Close())
-	} else if !strings.Contains(err.Error(), full) {
-		t.Errorf("error %v", err)
-	}
 }
 
 const fullDisk = "SINK_TEST_FULL_DISK"
