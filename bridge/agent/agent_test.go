@@ -139,12 +139,3 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-func TestClosedAgentRecordsNothing(t *testing.T) {
-	b := newBackend()
-	a := b.agent(t)
-	closeAgent(t, a)
-	do(a)
-	b.expect(t, nil)
-	must.OK(t, a.Close())
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // counter is a sink that counts events. The first Write waits for the channel, if any.
@@ -64,7 +65,7 @@ func TestEventsDuringCloseAreWrittenOrDropped(t *testing.T) {
 				}
 			})
 		}
-		closeAgent(t, a)
+		must.OK(t, a.Close())
 		recorders.Wait()
 		got := b.values(t)
 		counted, dropped := got["nixl.memory.registered{}"], got["nixl.telemetry.events.dropped{}"]

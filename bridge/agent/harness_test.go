@@ -59,23 +59,15 @@ func newAgent(t *testing.T, name string, opts ...agent.Option) *agent.Agent {
 	return a
 }
 
-func closeAgent(t *testing.T, a *agent.Agent) {
-	t.Helper()
-	must.OK(t, a.Close())
-}
-
 // all collects the current values by metric and attributes, without the name of agent a.
 func (b *backend) all(t *testing.T) map[string]float64 {
 	t.Helper()
-	return withoutName(metrictest.Values(metrictest.Collect(t, b.reader)))
-}
-
-func withoutName(values map[string]float64) map[string]float64 {
-	short := make(map[string]float64)
-	for key, v := range values {
-		short[strings.NewReplacer("nixl.agent.name=a,", "", ",nixl.agent.name=a}", "}", "nixl.agent.name=a}", "}").Replace(key)] = v
+	name := strings.NewReplacer("nixl.agent.name=a,", "", ",nixl.agent.name=a}", "}", "nixl.agent.name=a}", "}")
+	values := make(map[string]float64)
+	for key, v := range metrictest.Values(metrictest.Collect(t, b.reader)) {
+		values[name.Replace(key)] = v
 	}
-	return short
+	return values
 }
 
 // values returns the values that aren't 0, without nixl.agent.up.

@@ -36,22 +36,6 @@ func endsWithAgent(key string) bool {
 	}
 }
 
-func TestObservedSeriesEndWithClose(t *testing.T) {
-	b := newBackend()
-	a := b.agent(t)
-	do(a)
-	if open := observed(t, b); len(open) != 8 || open["nixl.agent.up{}"] != 1 || open["nixl.memory.usage{}"] != 200 {
-		t.Errorf("open: %v", open)
-	}
-	closeAgent(t, a)
-	if got := observed(t, b); len(got) > 0 {
-		t.Errorf("closed: %v", got)
-	}
-	if n := b.values(t)["nixl.transfer.duration{}"]; n != 2 {
-		t.Errorf("%v transfers of the closed agent, want 2", n)
-	}
-}
-
 // A value of 0 is a value, and negative ones count as 0.
 func TestLastValuesOfZeroAreReported(t *testing.T) {
 	b := newBackend()
@@ -75,25 +59,36 @@ func TestLastValuesOfZeroAreReported(t *testing.T) {
 	}
 }
 
-func TestRecreatedAgentContinuesTheCountersAndRestartsTheGauges(t *testing.T) {
+// An agent of the same name continues the counters and the histograms.
+func TestObservedSeriesEndWithClose(t *testing.T) {
 	b := newBackend()
-	first := b.agent(t)
-	do(first)
-	closeAgent(t, first)
-	second := b.agent(t)
-	if d := cmp.Diff(map[string]float64{"nixl.agent.up{}": 1}, observed(t, b)); d != "" {
-		t.Errorf("created again (-want +got):\n%s", d)
-	}
-	do(second)
-	got := b.values(t)
-	for key, want := range map[string]float64{
-		"nixl.transfer.io{nixl.transfer.direction=transmit}": 8192, "nixl.memory.registered{}": 600,
-		"nixl.memory.usage{}": 200, "nixl.errors{error.type=backend}": 2, "nixl.transfer.duration{}": 4,
-	} {
-		if got[key] != want {
-			t.Errorf("%s is %v, want %v", key, got[key], want)
+	var values map[string]float64
+	for n := 1.0; n <= 2; n++ {
+		a := b.agent(t)
+		if d := cmp.Diff(map[string]float64{"nixl.agent.up{}": 1}, observed(t, b)); d != "" {
+			t.Errorf("created (-want +got):\n%s", d)
 		}
+		do(a)
+		if open := observed(t, b); len(open) != 8 || open["nixl.agent.up{}"] != 1 || open["nixl.memory.usage{}"] != 200 {
+			t.Errorf("open: %v", open)
+		}
+		must.OK(t, a.Close())
+		if got := observed(t, b); len(got) > 0 {
+			t.Errorf("closed: %v", got)
+		}
+		values = b.values(t)
+		for key, want := range map[string]float64{
+			"nixl.transfer.io{nixl.transfer.direction=transmit}": 4096, "nixl.memory.registered{}": 300,
+			"nixl.errors{error.type=backend}": 1, "nixl.transfer.duration{}": 2,
+		} {
+			if values[key] != n*want {
+				t.Errorf("%s is %v, want %v", key, values[key], n*want)
+			}
+		}
+		do(a) // is ignored
+		must.OK(t, a.Close())
 	}
+	b.expect(t, values)
 }
 
 // A collection can begin while an agent is created.
@@ -114,7 +109,7 @@ func TestAgentsAreCreatedAndClosedDuringCollections(t *testing.T) {
 		})
 	}
 	for range 200 {
-		closeAgent(t, b.agent(t))
+		must.OK(t, b.agent(t).Close())
 	}
 	close(stop)
 	collectors.Wait()
@@ -128,11 +123,11 @@ func TestLastExportIsCompleteInAnyOrderOfShutdown(t *testing.T) {
 		a := b.agent(t)
 		do(a)
 		if agentFirst {
-			closeAgent(t, a)
+			must.OK(t, a.Close())
 		}
 		values := b.all(t)
 		must.OK(t, b.provider.Shutdown(t.Context()))
-		closeAgent(t, a)
+		must.OK(t, a.Close())
 		maps.DeleteFunc(values, func(key string, _ float64) bool { return endsWithAgent(key) })
 		return values
 	}

@@ -49,11 +49,6 @@ func newRingAgent(t *testing.T, dir, name string, opts ...agent.Option) *agent.A
 	return newAgent(t, name, append([]agent.Option{agent.WithRing(dir), agent.WithRunInterval(time.Hour)}, opts...)...)
 }
 
-func flush(t *testing.T, a *agent.Agent) {
-	t.Helper()
-	must.OK(t, a.Flush())
-}
-
 func TestRingHasTheEventsOfANIXLAgentInOrder(t *testing.T) {
 	dir := t.TempDir()
 	w := newRingAgent(t, dir, "worker 0", agent.WithCapacity(64))
@@ -66,7 +61,7 @@ func TestRingHasTheEventsOfANIXLAgentInOrder(t *testing.T) {
 	if got := events(t, dir, "worker 0"); len(got) != 0 {
 		t.Errorf("%d events are in the ring before the flush", len(got))
 	}
-	flush(t, w)
+	must.OK(t, w.Flush())
 	want := []ringbuf.Event{
 		ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<20),
 		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 15),
@@ -98,7 +93,7 @@ func TestRingDropsAsANIXLAgentDoes(t *testing.T) {
 		w.Transfer(ctx, agent.Transmit, 1, us, us)
 	}
 	w.Error(ctx, semconv.ErrorBackend) // is dropped, too
-	flush(t, w)                        // 8 staged events and the report of 5 drops, for 7 slots
+	must.OK(t, w.Flush())              // 8 staged events and the report of 5 drops, for 7 slots
 	got := events(t, dir, "a")
 	if len(got) != 7 || got[6].Type != ringbuf.TypeTxBytes {
 		t.Errorf("%d events in the ring: %+v", len(got), got)
@@ -111,7 +106,7 @@ func TestRingDropsAsANIXLAgentDoes(t *testing.T) {
 	for range 5 {
 		w.Error(ctx, semconv.ErrorBackend)
 	}
-	flush(t, w)
+	must.OK(t, w.Flush())
 	got = events(t, dir, "a")
 	if last := got[len(got)-1]; len(got) != 7 || last.Type != ringbuf.TypeErrBackend {
 		t.Errorf("%d events, the last %+v", len(got), last)
@@ -126,7 +121,7 @@ func TestEventsDroppedByStagingAreCounted(t *testing.T) {
 	for range 3 {
 		w.Transfer(ctx, agent.Transmit, 1, us, us)
 	}
-	flush(t, w)
+	must.OK(t, w.Flush())
 	if last := got[len(got)-1]; len(got) != 9 || last.Name != "agent_telemetry_events_dropped" || last.Value != 4 {
 		t.Errorf("%d events, the last %+v", len(got), last)
 	}
@@ -156,7 +151,7 @@ func TestEventsAreFlushedOnTheRunIntervalAndOnClose(t *testing.T) {
 			t.Errorf("%d events in the ring, want 1", len(got))
 		}
 		w.MemoryDeregistered(ctx, 2)
-		closeAgent(t, w)
+		must.OK(t, w.Close())
 		if got := events(t, dir, "a"); len(got) != 1 || got[0].Value != 2 {
 			t.Errorf("after Close the ring has %+v", got)
 		}
@@ -264,7 +259,7 @@ func testConcurrentSafe(t *testing.T, a *agent.Agent, b *backend) {
 	}
 	for range 20 {
 		b.values(t)
-		flush(t, a)
+		must.OK(t, a.Flush())
 	}
 	wg.Wait()
 }
@@ -274,7 +269,7 @@ func TestOpenAgentsDoNotShareARing(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	first := newRingAgent(t, dir, "a")
 	first.MemoryRegistered(ctx, 1)
-	flush(t, first)
+	must.OK(t, first.Flush())
 	must.OK(t, os.Symlink(dir, filepath.Join(other, "link")))
 	must.OK(t, os.Link(filepath.Join(dir, "a"), filepath.Join(other, "b")))
 	t.Chdir(dir)
@@ -287,8 +282,8 @@ func TestOpenAgentsDoNotShareARing(t *testing.T) {
 	if got := events(t, dir, "a"); len(got) != 1 {
 		t.Errorf("the first agent's ring has %d events, want 1", len(got))
 	}
-	closeAgent(t, first)
-	closeAgent(t, newRingAgent(t, filepath.Join(other, "link"), "a"))
+	must.OK(t, first.Close())
+	must.OK(t, newRingAgent(t, filepath.Join(other, "link"), "a").Close())
 }
 
 // Events that several sinks lose count once. Other sinks receive them.
@@ -330,7 +325,7 @@ func TestRingThatShrinksIsAnError(t *testing.T) {
 		if err := a.Flush(); !errors.Is(err, ringbuf.ErrShrunk) {
 			t.Errorf("Flush: %v", err)
 		}
-		closeAgent(t, a)
+		must.OK(t, a.Close())
 		if got := a.RingTelemetry(); got != (agent.RingTelemetry{DroppedRing: 4}) {
 			t.Errorf("RingTelemetry: %+v", got)
 		}
