@@ -6,31 +6,20 @@ package ringkernel_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"time"
-
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-// This kernel doubles numbers. The example collects its metrics with a
-// ManualReader; a real program uses a reader that exports, such as a
-// PeriodicReader.
+// This kernel doubles numbers. Its metrics go to the global MeterProvider.
 func Example() {
 	ctx := context.Background()
-	reader := sdkmetric.NewManualReader()
-	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	rt := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider))
-	defer func() {
-		if err := provider.Shutdown(ctx); err != nil { // exports the last values
-			log.Print(err)
-		}
-	}()
+	rt := ringkernel.NewRuntime()
+	defer rt.Close()
 
 	k := rt.Register("double")
 	in, out := make(chan int, 3), make(chan int, 3)
+	k.ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) { return len(in), cap(in) })
 	for i := range 3 {
 		in <- i
 		k.Received(ctx)
@@ -44,18 +33,8 @@ func Example() {
 		k.Sent(ctx)
 	}
 
-	var collected metricdata.ResourceMetrics
-	if err := reader.Collect(ctx, &collected); err != nil {
-		log.Fatal(err)
-	}
-	for _, m := range collected.ScopeMetrics[0].Metrics {
-		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && sum.IsMonotonic {
-			fmt.Println(m.Name, sum.DataPoints[0].Value)
-		}
-	}
+	t, _ := rt.Telemetry("double")
+	fmt.Println(t.MessagesReceived, t.MessagesProcessed, t.MessagesSent, t.InputCapacity)
 	// Output:
-	// ringkernel.messages.received 3
-	// ringkernel.messages.sent 3
-	// ringkernel.messages.processed 3
-	// ringkernel.messages.dropped 0
+	// 3 3 3 3
 }
