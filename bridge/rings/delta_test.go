@@ -62,9 +62,7 @@ func TestDeltasHaveNoGaps(t *testing.T) {
 		}
 		end = p.Time
 	}
-	if err := provider.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, provider.Shutdown(t.Context()))
 }
 
 func TestReaderIsSafeForConcurrentCollections(t *testing.T) {
@@ -87,11 +85,4 @@ func TestReaderIsSafeForConcurrentCollections(t *testing.T) {
 		t.Errorf("the deltas add up to %d, want 1", total.Load())
 	}
 	must.OK(t, provider.Shutdown(t.Context()))
-}
-
-func push(t *testing.T, ring *ringbuf.Writer, events ...ringbuf.Event) {
-	t.Helper()
-	if n, err := ring.PushBatch(events); n < len(events) {
-		t.Fatalf("only %d events fit: %v", n, err)
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 
@@ -23,7 +24,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/sink"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,16 +66,9 @@ func (w *world) produce(t *testing.T) map[string]float64 {
 
 func (w *world) metrics(t *testing.T) []metricdata.Metrics {
 	t.Helper()
-	scopes, err := w.Produce(t.Context())
-	must.OK(t, err)
-	var all []metricdata.Metrics
-	for _, s := range scopes {
-		if s.Scope.Name != semconv.ScopeName || s.Scope.Version != semconv.Version {
-			t.Errorf("scope %+v", s.Scope)
-		}
-		all = append(all, s.Metrics...)
-	}
-	return all
+	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(w.Producer))
+	sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	return metrictest.Collect(t, reader)
 }
 
 // lines is a log that tests can wait on.
@@ -111,10 +104,15 @@ func makeRing(t *testing.T, dir string, events ...ringbuf.Event) *ringbuf.Writer
 	w, err := ringbuf.Create(filepath.Join(dir, "a"), ringbuf.V4, 64)
 	must.OK(t, err)
 	t.Cleanup(func() { _ = w.Close() })
-	if n, err := w.PushBatch(events); n < len(events) {
+	push(t, w, events...)
+	return w
+}
+
+func push(t *testing.T, ring *ringbuf.Writer, events ...ringbuf.Event) {
+	t.Helper()
+	if n, err := ring.PushBatch(events); n < len(events) {
 		t.Fatalf("only %d events fit: %v", n, err)
 	}
-	return w
 }
 
 // kept is a sink that stores its events.

@@ -115,43 +115,41 @@ func wanted(c ringtest.Case, e ringtest.Event) sink.Event {
 	return out
 }
 
+// Sinks receive events before the commit, so that a crash in between loses no event.
 func TestProducerDrainsFromOpenToClose(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
-	var k kept
+	batches := 0
 	p, err := Open(Config{
-		Directories: []string{dir}, Sinks: []sink.Sink{&k}, RunInterval: time.Hour, Logger: slog.New(slog.DiscardHandler),
+		Directories: []string{dir}, RunInterval: time.Hour, Logger: slog.New(slog.DiscardHandler),
+		Sinks: []sink.Sink{sink.Func(func(events []sink.Event) error {
+			batches++
+			if n, err := ring.Len(); n != 1 || len(events) != 1 || err != nil {
+				t.Errorf("%d events, and %d in the ring, %v; want 1", len(events), n, err)
+			}
+			return nil
+		})},
 	})
-	must.OK(t, err)
+	must.OK(t, errors.Join(err, p.Err()))
 	w := world{Producer: p}
-	if err := p.Err(); err != nil {
-		t.Errorf("Err: %v", err)
-	}
 	const key = "nixl.memory.registered{nixl.agent.name=a}"
 	if got := w.produce(t)[key]; got != 5 {
 		t.Errorf("%v registered, want 5", got)
 	}
-	must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2)))
+	push(t, ring, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 2))
 	if got := w.produce(t)[key]; got != 7 {
 		t.Errorf("%v registered, want 7: a collection drains", got)
 	}
-	must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 3)))
-	for range 2 {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if n := len(k.all()); n != 3 {
-		t.Errorf("the sink has %d events, want 3: Close drains once more", n)
+	push(t, ring, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 3))
+	must.OK(t, errors.Join(p.Close(), p.Close()))
+	if n, err := ring.Len(); batches != 3 || n != 0 || err != nil {
+		t.Errorf("%d batches, want 3: Close drains once more; %d events in the ring, %v", batches, n, err)
 	}
 	if got := w.produce(t)[key]; got != 10 {
 		t.Errorf("%v registered after Close, want 10: the last export is complete in any order", got)
 	}
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("Err after Close: %v", err)
-	}
-	if n, err := ring.Len(); n != 0 || err != nil {
-		t.Errorf("%d events in the ring, %v", n, err)
 	}
 }
 
@@ -233,25 +231,6 @@ func TestMissingDirectoryIsLoggedAndRetried(t *testing.T) {
 	w.log.wait(t, "telemetry directory can be read now", "ring opened (layout v4, 64 slots)")
 }
 
-// A crash between sinks and commit loses no event.
-func TestSinksReceiveEventsBeforeTheCommit(t *testing.T) {
-	dir := t.TempDir()
-	ring := makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
-	calls := 0
-	w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{sink.Func(func([]sink.Event) error {
-		calls++
-		if n, err := ring.Len(); n != 1 || err != nil {
-			t.Errorf("%d events in the ring, %v; want 1", n, err)
-		}
-		return nil
-	})}})
-	w.produce(t)
-	must.OK(t, w.Close())
-	if n, err := ring.Len(); calls != 1 || n != 0 || err != nil {
-		t.Errorf("%d batches, %d events in the ring, %v", calls, n, err)
-	}
-}
-
 func TestFailingSinkIsReportedOnceAndAffectsNothingElse(t *testing.T) {
 	errs := metrictest.Handled(t)
 	dir := t.TempDir()
@@ -261,7 +240,7 @@ func TestFailingSinkIsReportedOnceAndAffectsNothingElse(t *testing.T) {
 		sink.Func(func([]sink.Event) error { return errors.New("disk is full") }), &k,
 	}})
 	for range 3 {
-		must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+		push(t, ring, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 		w.produce(t)
 	}
 	must.OK(t, w.Close())
@@ -421,7 +400,7 @@ func TestReadersThatShareAProducerGetTheSameTotals(t *testing.T) {
 		sdkmetric.NewMeterProvider(sdkmetric.WithReader(readers[i]))
 	}
 	for total := range 3 {
-		must.OK(t, ring.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+		push(t, ring, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 		for i, r := range readers {
 			if n := metrictest.Values(metrictest.Collect(t, r))["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != float64(total+1) {
 				t.Errorf("reader %d has %v errors, want %d", i, n, total+1)
