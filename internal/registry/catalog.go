@@ -5,33 +5,30 @@ package main
 
 import "github.com/nixl-otel/nixl-otel/semconv"
 
-// stability is that of everything in the catalog until the first release.
-const stability = "alpha"
-
 // part is a part of the catalog: its three parts, and what they share.
 type part struct {
-	name       string
-	title      string
+	Name       string
+	Title      string
 	goOnly     bool                // whether only packages in bridge emit it
-	resource   []semconv.Attribute // nil without an entity
-	attributes []semconv.Attribute
-	metrics    []semconv.Metric
-	events     []semconv.Event
+	Resource   []semconv.Attribute // nil without an entity
+	Attributes []semconv.Attribute
+	Metrics    []semconv.Metric
+	Events     []semconv.Event
 }
 
 func parts() []part {
 	return []part{
 		{
-			name: "nixl", title: "NIXL agents",
-			resource: semconv.ResourceAttributes(), attributes: semconv.NIXLAttributes(),
-			metrics: semconv.NIXL(), events: semconv.NIXLEvents(),
+			Name: "nixl", Title: "NIXL agents",
+			Resource: semconv.ResourceAttributes(), Attributes: semconv.NIXLAttributes(),
+			Metrics: semconv.NIXL(), Events: semconv.NIXLEvents(),
 		},
-		{name: "ringkernel", title: "ring kernels", goOnly: true, attributes: semconv.RingKernelAttributes(), metrics: semconv.RingKernel()},
+		{Name: "ringkernel", Title: "ring kernels", goOnly: true, Attributes: semconv.RingKernelAttributes(), Metrics: semconv.RingKernel()},
 		{
-			name: "splitinfer", title: "split-inference sessions", goOnly: true,
-			attributes: semconv.SplitInferenceAttributes(), metrics: semconv.SplitInference(),
+			Name: "splitinfer", Title: "split-inference sessions", goOnly: true,
+			Attributes: semconv.SplitInferenceAttributes(), Metrics: semconv.SplitInference(),
 		},
-		{name: "shared", title: "several parts", attributes: semconv.SharedAttributes()},
+		{Name: "shared", Title: "several parts", Attributes: semconv.SharedAttributes()},
 	}
 }
 
@@ -44,8 +41,8 @@ func byKey() map[string]semconv.Attribute {
 		}
 	}
 	for _, p := range parts() {
-		add(p.resource)
-		add(p.attributes)
+		add(p.Resource)
+		add(p.Attributes)
 	}
 	return all
 }

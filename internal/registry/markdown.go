@@ -62,16 +62,16 @@ func sections() (document, bridge map[string]string) {
 		if p.goOnly { // semconv/registry describes the attributes
 			out = bridge
 		} else {
-			out[p.name+" attributes"] = attributes(p.attributes)
+			out[p.Name+" attributes"] = attributes(p.Attributes)
 		}
-		if len(p.metrics) > 0 {
-			out[p.name+" metrics"] = metrics(p.metrics, all)
+		if len(p.Metrics) > 0 {
+			out[p.Name+" metrics"] = metrics(p.Metrics, all)
 		}
-		if len(p.resource) > 0 {
-			out[p.name+" resource"] = attributes(p.resource)
+		if len(p.Resource) > 0 {
+			out[p.Name+" resource"] = attributes(p.Resource)
 		}
-		if len(p.events) > 0 {
-			out[p.name+" events"] = events(p.events, all)
+		if len(p.Events) > 0 {
+			out[p.Name+" events"] = events(p.Events, all)
 		}
 	}
 	return document, bridge
@@ -157,7 +157,7 @@ func buckets() string {
 	names := make(map[string][]string) // by bounds
 	var order []string
 	for _, p := range parts() {
-		for _, m := range p.metrics {
+		for _, m := range p.Metrics {
 			if m.Kind == semconv.Histogram {
 				text := bounds(m)
 				if names[text] == nil {

@@ -4,198 +4,124 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
+	_ "embed" // for the templates
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-const generated = "# Code generated from package semconv. DO NOT EDIT.\n# Copyright The nixl-otel Authors\n# SPDX-License-Identifier: Apache-2.0\n"
+//go:embed registry.tmpl
+var text string
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"always": always, "anchor": anchor, "base": path.Base, "examples": examples, "id": id, "instrument": instrument,
+	"join": func(list []string) string { return strings.Join(list, ", ") }, "number": number, "quote": strconv.Quote, "references": references,
+}).Parse(text))
+
+// render returns the text of a template, which depends on nothing but package semconv.
+func render(name string, data any) string {
+	var out strings.Builder
+	if err := templates.ExecuteTemplate(&out, name, data); err != nil {
+		panic(err)
+	}
+	return out.String()
+}
 
 // files returns the files of the registry by their names.
 func files() map[string]string {
-	all := map[string]string{"manifest.yaml": manifest()}
+	all := map[string]string{"manifest.yaml": render("manifest", struct{ Version, SchemaURL string }{semconv.Version, semconv.SchemaURL})}
 	for _, p := range parts() {
-		var y yaml
-		y.part(p)
-		all[p.name+".yaml"] = generated + y.String()
+		all[p.Name+".yaml"] = render("part", p)
 	}
 	return all
 }
 
-// manifest names the registry that this one refers to, which defines attributes
-// such as error.type.
-func manifest() string {
-	version := semconv.SchemaURL[strings.LastIndex(semconv.SchemaURL, "/")+1:]
-	return generated + `schema_url: https://github.com/nixl-otel/nixl-otel/semconv/` + semconv.Version + `
-description: Telemetry of NIXL agents, ring kernels and split-inference sessions.
-stability: ` + stability + `
-dependencies:
-  - schema_url: ` + semconv.SchemaURL + `
-    registry_path: https://github.com/open-telemetry/semantic-conventions/archive/refs/tags/v` + version + `.zip[model]
-`
+// Defined returns the attributes that this registry defines.
+func (p part) Defined() []semconv.Attribute {
+	return slices.DeleteFunc(slices.Concat(p.Resource, p.Attributes), func(a semconv.Attribute) bool { return a.OpenTelemetry })
 }
 
-// yaml writes a registry file.
-type yaml struct{ strings.Builder }
-
-// line writes a line that is indented by a number of levels.
-func (y *yaml) line(level int, format string, args ...any) {
-	fmt.Fprintf(y, strings.Repeat("  ", level)+format+"\n", args...)
+// reference is a reference to an attribute. It overrides the description of one of
+// OpenTelemetry's.
+type reference struct {
+	semconv.Attribute
+	Required bool
 }
 
-// text writes a key with a text, unless the text is empty.
-func (y *yaml) text(level int, key, text string) {
-	if text != "" {
-		y.line(level, "%s: %s", key, strconv.Quote(text))
-	}
-}
+// always returns the reference of a resource, which has an attribute always unless it has a
+// condition.
+func always(a semconv.Attribute) reference { return reference{a, a.Condition == "" && !a.OptIn} }
 
-func (y *yaml) part(p part) {
+func references(required, conditional []string) (list []reference) {
 	all := byKey()
-	y.line(0, "groups:")
-	y.line(1, "- id: registry.%s", p.name)
-	y.line(2, "type: attribute_group")
-	y.text(2, "display_name", "Attributes of "+p.title)
-	y.text(2, "brief", "Attributes of "+p.title+".")
-	y.line(2, "attributes:")
-	for _, a := range slices.Concat(p.resource, p.attributes) {
-		if !a.OpenTelemetry {
-			y.definition(a)
-		}
-	}
-	if len(p.resource) > 0 {
-		y.entity(p)
-	}
-	for _, m := range p.metrics {
-		y.metric(m, p, all)
-	}
-	for _, e := range p.events {
-		y.event(e, p, all)
-	}
-}
-
-func (y *yaml) definition(a semconv.Attribute) {
-	y.line(3, "- id: %s", a.Key)
-	if len(a.Values) == 0 {
-		y.line(4, "type: %s", a.Type)
-	} else {
-		y.line(4, "type:")
-		y.line(5, "members:")
-		for _, v := range a.Values {
-			y.line(6, "- id: %s", strings.ToLower(strings.ReplaceAll(v.Value, "-", "_")))
-			y.text(7, "value", v.Value)
-			y.text(7, "brief", v.Description)
-			y.line(7, "stability: %s", stability)
-		}
-	}
-	y.line(4, "stability: %s", stability)
-	y.describe(4, a)
-}
-
-// describe writes what a definition of an attribute has, and a reference to an
-// attribute of OpenTelemetry overrides.
-func (y *yaml) describe(level int, a semconv.Attribute) {
-	y.text(level, "brief", a.Description)
-	y.text(level, "note", a.Note)
-	if len(a.Examples) > 0 {
-		examples := slices.Clone(a.Examples)
-		if a.Type == "string" {
-			for i, e := range examples {
-				examples[i] = strconv.Quote(e)
-			}
-		}
-		y.line(level, "examples: [%s]", strings.Join(examples, ", "))
-	}
-}
-
-// reference writes a reference to an attribute.
-func (y *yaml) reference(a semconv.Attribute, required bool) {
-	y.line(3, "- ref: %s", a.Key)
-	switch {
-	case required:
-		y.line(4, "requirement_level: required")
-	case a.OptIn:
-		y.line(4, "requirement_level: opt_in")
-	default:
-		y.line(4, "requirement_level:")
-		y.text(5, "conditionally_required", a.Condition)
-	}
-	if a.OpenTelemetry {
-		y.describe(4, a)
-	}
-}
-
-// entity writes the resource. Its instance ID identifies it.
-func (y *yaml) entity(p part) {
-	y.line(1, "- id: entity.nixl.agent")
-	y.line(2, "type: entity")
-	y.line(2, "name: nixl.agent")
-	y.line(2, "stability: %s", stability)
-	y.text(2, "brief", "A NIXL agent.")
-	y.line(2, "attributes:")
-	for _, a := range p.resource {
-		y.reference(a, a.Condition == "" && !a.OptIn)
-		if a.Key == semconv.ServiceInstanceID {
-			y.line(4, "role: identifying")
-		} else {
-			y.line(4, "role: descriptive")
-		}
-	}
-}
-
-var instruments = map[semconv.Kind]string{
-	semconv.Counter: "counter", semconv.UpDownCounter: "updowncounter", semconv.Gauge: "gauge", semconv.Histogram: "histogram",
-}
-
-func (y *yaml) metric(m semconv.Metric, p part, all map[string]semconv.Attribute) {
-	y.line(1, "- id: metric.%s", m.Name)
-	y.line(2, "type: metric")
-	y.line(2, "metric_name: %s", m.Name)
-	y.line(2, "stability: %s", stability)
-	y.text(2, "brief", m.Description)
-	y.text(2, "note", m.Note)
-	y.line(2, "instrument: %s", instruments[m.Kind])
-	y.text(2, "unit", m.Unit)
-	y.line(2, "annotations:")
-	y.line(3, "code_generation:")
-	if m.Number == semconv.Int64 {
-		y.line(4, "metric_value_type: int")
-	} else {
-		y.line(4, "metric_value_type: double")
-	}
-	y.associate(p)
-	y.references(m.Attributes, m.Conditional, all)
-}
-
-func (y *yaml) event(e semconv.Event, p part, all map[string]semconv.Attribute) {
-	y.line(1, "- id: event.%s", e.Name)
-	y.line(2, "type: event")
-	y.line(2, "name: %s", e.Name)
-	y.line(2, "stability: %s", stability)
-	y.text(2, "brief", e.Description)
-	y.text(2, "note", "Severity: "+e.Severity+". "+e.Note)
-	y.associate(p)
-	y.references(e.Attributes, e.Conditional, all)
-}
-
-func (y *yaml) associate(p part) {
-	if len(p.resource) > 0 {
-		y.line(2, "entity_associations: [nixl.agent]")
-	}
-}
-
-func (y *yaml) references(required, conditional []string, all map[string]semconv.Attribute) {
-	if len(required)+len(conditional) == 0 {
-		return
-	}
-	y.line(2, "attributes:")
 	for _, key := range required {
-		y.reference(all[key], true)
+		list = append(list, reference{all[key], true})
 	}
 	for _, key := range conditional {
-		y.reference(all[key], false)
+		list = append(list, reference{all[key], false})
 	}
+	return list
+}
+
+var inMetadata = markers{"  # Generated from package semconv: ", "\n", "  # End of generated text."}
+
+// metadata returns the generated sections of the receiver's metadata.yaml, from which mdatagen
+// generates code. It lacks histograms, because mdatagen generates none. mdatagen requires an
+// order of attributes, so those of the receiver itself are between the sections.
+func metadata() map[string]string {
+	resource := sortedByKey(semconv.ResourceAttributes())
+	for i := range resource {
+		if a := &resource[i]; a.Condition != "" {
+			a.Description += " Present only " + a.Condition + "."
+		}
+	}
+	metrics := semconv.NIXL()
+	slices.SortFunc(metrics, func(a, b semconv.Metric) int { return cmp.Compare(a.Name, b.Name) })
+	unused := func(a semconv.Attribute) bool {
+		return !slices.ContainsFunc(metrics, func(m semconv.Metric) bool { return slices.Contains(m.Attributes, a.Key) })
+	}
+	return map[string]string{
+		"resource":          render("resource", resource),
+		"shared attributes": render("points", slices.DeleteFunc(sortedByKey(semconv.SharedAttributes()), unused)),
+		"nixl attributes":   render("points", slices.DeleteFunc(sortedByKey(semconv.NIXLAttributes()), unused)),
+		"metrics":           render("metrics", slices.DeleteFunc(slices.Clone(metrics), func(m semconv.Metric) bool { return m.Kind == semconv.Histogram })),
+	}
+}
+
+func sortedByKey(list []semconv.Attribute) []semconv.Attribute {
+	return slices.SortedFunc(slices.Values(list), func(a, b semconv.Attribute) int { return cmp.Compare(a.Key, b.Key) })
+}
+
+// anchor returns where OpenTelemetry describes an attribute.
+func anchor(key string) string {
+	namespace, _, _ := strings.Cut(key, ".")
+	return namespace + ".md#" + strings.NewReplacer(".", "-", "_", "-").Replace(key)
+}
+
+func examples(a semconv.Attribute) string {
+	list := slices.Clone(a.Examples)
+	if a.Type == "string" {
+		for i, e := range list {
+			list[i] = strconv.Quote(e)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func id(value string) string { return strings.ToLower(strings.ReplaceAll(value, "-", "_")) }
+
+func instrument(k semconv.Kind) string {
+	return strings.NewReplacer("up-down counter", "updowncounter").Replace(k.String())
+}
+
+func number(n semconv.Number) string {
+	if n == semconv.Int64 {
+		return "int"
+	}
+	return "double"
 }
