@@ -15,11 +15,11 @@ import (
 )
 
 func TestReceiverEmitsExactlyTheCatalog(t *testing.T) {
-	dir, _ := copyRings(t)
+	dir, cases := copyRings(t)
 	h := newHarness(t, dir, func(c *Config) {
 		c.Include = []string{"**"}
 		c.Metrics.NixlAgentUp.Enabled = true
-	}).limitNames(3).start()
+	}).limitNames(3).startWith(reportable(cases))
 	var batch pmetric.Metrics
 	must.EventuallyTrue(t, "answer from the kernel", func() bool {
 		batch = h.next()

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +27,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // patience is how long a test waits for something that must happen.
@@ -53,7 +50,7 @@ type harness struct {
 	batches  chan pmetric.Metrics        // accepted metrics
 	records  chan plog.Logs              // accepted log records; nil without a logs pipeline
 	statuses chan *componentstatus.Event // of the component
-	lines    *logLines
+	lines    logLines
 	consume  func(context.Context, pmetric.Metrics) error // decides whether a batch is accepted; nil accepts all
 
 	consumeLogs func(context.Context, plog.Logs) error // the same for log records
@@ -74,9 +71,9 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 		cfg:      createDefaultConfig(),
 		batches:  make(chan pmetric.Metrics, 1<<10),
 		statuses: make(chan *componentstatus.Event, 1<<10),
-		lines:    newLogLines(),
+		lines:    make(logLines, 1<<10),
 	}
-	h.settings.Logger = zap.New(h.lines)
+	h.settings.Logger = h.logger()
 	h.cfg.Directories = []string{dir}
 	h.cfg.InitialDelay = byHand
 	h.cfg.CollectionInterval = time.Hour
@@ -91,11 +88,20 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	return h
 }
 
-// start creates and starts the receiver, and waits until it has opened all rings. The
+// start creates and starts the receiver, and waits until it has opened all files as rings. The
 // receiver is shut down at the end of the test.
 func (h *harness) start() *harness {
 	h.tb.Helper()
-	return h.startWith(h.openable())
+	rings := 0
+	for _, dir := range h.cfg.Directories {
+		_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() {
+				rings++
+			}
+			return err // of a missing directory
+		})
+	}
+	return h.startWith(rings)
 }
 
 // startWith is like start, but waits for a number of rings.
@@ -152,33 +158,6 @@ func (h *harness) components() (list []component.Component) {
 		list = append(list, h.logs)
 	}
 	return list
-}
-
-// openable returns how many rings the receiver can open.
-func (h *harness) openable() int {
-	h.tb.Helper()
-	n := 0
-	if uids := h.cfg.AllowedUIDs; len(uids) > 0 && !slices.Contains(uids, int64(os.Geteuid())) {
-		return 0
-	}
-	for _, dir := range h.cfg.Directories {
-		_ = fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
-			if err != nil {
-				return err // the directory is missing
-			}
-			if e.IsDir() || strings.Contains(name, "/") && h.cfg.Include[0] == "*" {
-				return nil
-			}
-			if r, err := ringbuf.OpenReader(filepath.Join(dir, name), h.cfg.Mode); err == nil {
-				if attended, err := r.Attended(); attended || err != nil || !r.Idle() {
-					n++
-				}
-				_ = r.Close()
-			}
-			return nil
-		})
-	}
-	return min(n, h.cfg.MaxRings)
 }
 
 // opened waits until a number of rings are open.
@@ -270,35 +249,21 @@ func (h *harness) GetExtensions() map[component.ID]component.Component { return 
 // Report implements [componentstatus.Reporter].
 func (h *harness) Report(e *componentstatus.Event) { h.statuses <- e }
 
-// logLines is a logger whose lines tests can wait for.
-type logLines struct {
-	zapcore.Core
-	entries chan string
+// logLines receives the lines of a logger.
+type logLines chan string
+
+func (l logLines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
 }
 
-func newLogLines() *logLines {
-	return &logLines{Core: zapcore.NewNopCore(), entries: make(chan string, 1<<10)}
-}
+func (logLines) Sync() error { return nil }
 
-func (*logLines) Enabled(zapcore.Level) bool { return true }
-
-func (l *logLines) With([]zapcore.Field) zapcore.Core { return l }
-
-func (l *logLines) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	return ce.AddCore(e, l)
-}
-
-func (l *logLines) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	enc := zapcore.NewMapObjectEncoder()
-	line := []string{e.Level.String() + ": " + e.Message}
-	for _, f := range fields {
-		f.AddTo(enc)
-		if s, ok := enc.Fields[f.Key].(string); ok {
-			line = append(line, f.Key+"="+s)
-		}
-	}
-	l.entries <- strings.Join(line, " ")
-	return nil
+// logger returns a logger whose lines are such as `warn: text: {"path": "/rings/agent"}`.
+func (h *harness) logger() *zap.Logger {
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{
+		LevelKey: "level", EncodeLevel: zapcore.LowercaseLevelEncoder, MessageKey: "text", ConsoleSeparator: ": ",
+	}), h.lines, zapcore.DebugLevel))
 }
 
 // log waits for a line that contains all parts, and returns it.
@@ -307,7 +272,7 @@ func (h *harness) log(parts ...string) string {
 	var others []string
 	for end := time.After(patience); ; {
 		select {
-		case line := <-h.lines.entries:
+		case line := <-h.lines:
 			if containsAll(line, parts) {
 				return line
 			}

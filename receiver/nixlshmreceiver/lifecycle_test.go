@@ -60,7 +60,7 @@ func TestShutdownWithoutStartSucceeds(t *testing.T) {
 func TestNothingIsExportedWithoutAgents(t *testing.T) {
 	dir := t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("a text that is long enough for the header of a ring"), 0o600))
-	h := newHarness(t, dir, often).start()
+	h := newHarness(t, dir, often).startWith(0)
 	h.log("file isn't a ring", "notes.txt")
 	if m := h.shutdown(); m.ResourceMetrics().Len() > 0 || len(h.batches) > 0 {
 		t.Error("a batch without agents was exported")

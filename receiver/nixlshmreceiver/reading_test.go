@@ -105,12 +105,8 @@ func readAgent(tb testing.TB, rm pmetric.ResourceMetrics) *agent {
 func readMetric(tb testing.TB, m pmetric.Metric, add func(string, pcommon.Map, pcommon.Timestamp, pcommon.Timestamp, any)) {
 	tb.Helper()
 	switch m.Type() {
-	case pmetric.MetricTypeSum:
-		for _, dp := range m.Sum().DataPoints().All() {
-			add(m.Name(), dp.Attributes(), dp.StartTimestamp(), dp.Timestamp(), number(dp))
-		}
-	case pmetric.MetricTypeGauge:
-		for _, dp := range m.Gauge().DataPoints().All() {
+	case pmetric.MetricTypeSum, pmetric.MetricTypeGauge:
+		for _, dp := range numbers(m).All() {
 			add(m.Name(), dp.Attributes(), dp.StartTimestamp(), dp.Timestamp(), number(dp))
 		}
 	case pmetric.MetricTypeHistogram:

@@ -361,8 +361,8 @@ func TestLogRecordsAreLimitedPerAgent(t *testing.T) {
 	if got := last.int("nixl.transfer.requests{nixl.transfer.direction=transmit}"); got != 110 {
 		t.Errorf("%d transfers counted, want 110", got)
 	}
-	for len(h.lines.entries) > 0 {
-		if line := <-h.lines.entries; containsAll(line, []string{"log records per second"}) {
+	for len(h.lines) > 0 {
+		if line := <-h.lines; containsAll(line, []string{"log records per second"}) {
 			t.Errorf("reported again: %s", line)
 		}
 	}

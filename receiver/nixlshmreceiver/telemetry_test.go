@@ -34,7 +34,7 @@ func (h *harness) withTelemetry() *componenttest.Telemetry {
 	telemetry := componenttest.NewTelemetry()
 	h.tb.Cleanup(func() { _ = telemetry.Shutdown(h.tb.Context()) })
 	h.settings.TelemetrySettings = telemetry.NewTelemetrySettings()
-	h.settings.Logger = zap.New(h.lines)
+	h.settings.Logger = h.logger()
 	return telemetry
 }
 
@@ -92,7 +92,7 @@ func TestTelemetryCountsRingsByStateAndReason(t *testing.T) {
 
 	h := newHarness(t, dir)
 	telemetry := h.withTelemetry()
-	h.start()
+	h.startWith(3)
 	want := map[string]int64{"open": 2, "stale": 1, "refused/version": 1, "refused/invalid": 1, "refused/locked": 1}
 	must.EventuallyTrue(t, "rings in the receiver's telemetry", func() bool {
 		h.next()
@@ -256,7 +256,7 @@ func TestStatusIsRecoverableErrorWhileNoRingCanBeOpened(t *testing.T) {
 	other, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume)
 	must.OK(t, err)
 	defer other.Close()
-	h := newHarness(t, dir, often).start()
+	h := newHarness(t, dir, often).startWith(0)
 	h.mustSay(componentstatus.StatusRecoverableError, "none of 1 rings can be opened", "already being consumed")
 	must.OK(t, other.Close())
 	h.mustSay(componentstatus.StatusOK)
