@@ -27,6 +27,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // patience is how long a test waits for something that must happen.
@@ -43,6 +44,7 @@ type harness struct {
 	tb       testing.TB
 	receiver receiver.Metrics // nil without a metrics pipeline
 	logs     receiver.Logs    // nil without a logs pipeline
+	agent    *ringbuf.Writer  // see agentHarness
 	on       machine
 	settings receiver.Settings
 	cfg      *Config
@@ -86,6 +88,28 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 	}
 	must.OK(tb, h.cfg.Validate())
 	return h
+}
+
+// agentHarness is newHarness for the directory of one agent.
+func agentHarness(t *testing.T, change ...func(*Config)) *harness {
+	t.Helper()
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := newHarness(t, dir, change...)
+	h.agent = w
+	return h
+}
+
+// push writes events to the agent's ring.
+func (h *harness) push(events ...ringbuf.Event) {
+	h.tb.Helper()
+	push(h.tb, h.agent, events...)
+}
+
+// drained waits until nothing is pending in the agent's ring.
+func (h *harness) drained() {
+	h.tb.Helper()
+	drained(h.tb, h.agent.Path())
 }
 
 // start creates and starts the receiver, and waits until it has opened all files as rings. The

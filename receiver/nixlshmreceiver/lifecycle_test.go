@@ -29,15 +29,13 @@ func never(c *Config) { c.RunInterval = time.Hour }
 func often(c *Config) { c.InitialDelay, c.CollectionInterval = 0, 2*time.Millisecond }
 
 func TestShutdownDrainsAndExportsOneLastTime(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir, never).start()
-	push(t, w, write(1000, 20, 10)...)
-	push(t, w, write(24, 20, 10)...)
+	h := agentHarness(t, never).start()
+	h.push(write(1000, 20, 10)...)
+	h.push(write(24, 20, 10)...)
 	if got := one(t, h.shutdown()).int(transmitted); got != 1024 {
 		t.Errorf("%d bytes transmitted, want 1024", got)
 	}
-	if n, err := w.Len(); err != nil || n != 0 {
+	if n, err := h.agent.Len(); err != nil || n != 0 {
 		t.Errorf("%d events are left in the ring (%v)", n, err)
 	}
 	if err := h.receiver.Shutdown(t.Context()); err != nil {
@@ -68,14 +66,12 @@ func TestNothingIsExportedWithoutAgents(t *testing.T) {
 }
 
 func TestExportIncludesWhatTheConsumerRejectedBefore(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir, often)
+	h := agentHarness(t, often)
 	down := errors.New("backend is down")
 	var calls atomic.Int32
 	h.consume = func(context.Context, pmetric.Metrics) error {
 		if calls.Add(1) <= 3 {
-			push(t, w, write(10, 1, 1)...)
+			h.push(write(10, 1, 1)...)
 			return down
 		}
 		return nil
@@ -91,68 +87,31 @@ func TestExportIncludesWhatTheConsumerRejectedBefore(t *testing.T) {
 	}
 }
 
-// The last export includes what the blocked one didn't deliver.
-func TestShutdownCancelsABlockedExport(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir, often)
-	blocked := make(chan struct{})
-	h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
-		select {
-		case <-blocked:
-			return nil // the last batch
-		default:
-		}
-		close(blocked)
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	h.start()
-	wait(t, blocked, "blocked consumer")
-	push(t, w, write(5, 1, 1)...)
-	if got := one(t, h.shutdown()).int(transmitted); got != 5 {
-		t.Errorf("%d bytes transmitted, want 5", got)
-	}
-}
-
 // The Collector reloads its configuration only if the shutdown of the old one succeeds.
 func TestShutdownSucceedsIfTheLastExportsFail(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir, never).withLogs()
+	h := agentHarness(t, never).withLogs()
 	down := errors.New("backend is down")
 	h.consume = func(context.Context, pmetric.Metrics) error { return down }
 	h.consumeLogs = func(context.Context, plog.Logs) error { return down }
 	h.start()
-	push(t, w, write(1, 2_000_000, 1)...)
+	h.push(slow...)
 	must.OK(t, h.stop())
 	h.log("error: The last collection was not exported", down.Error())
 	h.log("error: the next consumer rejected log records, so they are lost", down.Error())
 }
 
 func TestTimeoutCancelsAnExportAndTheNextBegins(t *testing.T) {
-	dir := t.TempDir()
-	ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir, often, func(c *Config) { c.Timeout = 10 * time.Millisecond })
-	var calls atomic.Int32
-	h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
-		if calls.Add(1) > 2 {
-			return nil
-		}
-		<-ctx.Done()
-		return ctx.Err()
-	}
+	h := agentHarness(t, often, func(c *Config) { c.Timeout = 10 * time.Millisecond })
+	h.block(2)
 	h.start()
 	h.log("next consumer rejected the metrics", context.DeadlineExceeded.Error())
 	h.next()
 }
 
 func TestFirstExportWaitsForTheInitialDelay(t *testing.T) {
-	dir := t.TempDir()
-	ring(t, dir, "agent", ringbuf.V4, 64)
 	const delay = 50 * time.Millisecond
 	began := time.Now()
-	h := newHarness(t, dir, func(c *Config) { c.InitialDelay = delay }).start()
+	h := agentHarness(t, func(c *Config) { c.InitialDelay = delay }).start()
 	h.next()
 	if took := time.Since(began); took < delay {
 		t.Errorf("the first export was after %v, want at least %v", took, delay)
@@ -180,43 +139,44 @@ func TestLastCollectionHasADeadline(t *testing.T) {
 	}
 }
 
-// A blocked backend doesn't delay draining, so no ring fills up.
-func TestBlockedConsumerLosesNoEvent(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir, often)
-	blocked, release := make(chan struct{}, 1), make(chan struct{})
-	h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
-		select {
-		case blocked <- struct{}{}:
-		default:
-		}
-		select {
-		case <-release:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+// Draining continues, so the ring doesn't fill up, and the last export includes what the blocked
+// one didn't deliver.
+func TestBlockedExportDelaysNeitherDrainingNorShutdown(t *testing.T) {
+	h := agentHarness(t, often)
+	blocked := h.block(1)
 	h.start()
 	wait(t, blocked, "blocked consumer")
 	for range 50 {
-		push(t, w, write(10, 1, 1)...)
-		push(t, w, write(10, 1, 1)...)
-		drained(t, w.Path())
+		h.push(write(10, 1, 1)...)
+		h.push(write(10, 1, 1)...)
+		h.drained()
 	}
-	close(release)
 	if got := one(t, h.shutdown()).int(transmitted); got != 1000 {
 		t.Errorf("%d bytes transmitted, want 1000", got)
 	}
 }
 
+// block lets the first calls of the next consumer wait until their contexts end.
+func (h *harness) block(calls int32) (blocked <-chan struct{}) {
+	var left atomic.Int32
+	left.Store(calls)
+	first := make(chan struct{}, calls)
+	h.consume = func(ctx context.Context, _ pmetric.Metrics) error {
+		if left.Add(-1) < 0 {
+			return nil
+		}
+		first <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return first
+}
+
 // The collection that reports a ring first may have opened it. The processor
 // cumulative_to_delta drops a first point at its start time.
 func TestFirstPointsEndAfterTheirStart(t *testing.T) {
-	dir := t.TempDir()
-	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(1000, 20, 10)...)
-	h := newHarness(t, dir, never)
+	h := agentHarness(t, never)
+	h.push(write(1000, 20, 10)...)
 	h.on.now = newClock().now // a clock that stands still
 	a := one(t, h.start().shutdown())
 	if a.start >= a.time {
@@ -227,11 +187,9 @@ func TestFirstPointsEndAfterTheirStart(t *testing.T) {
 // A page of the ring never arrives.
 func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		w := ring(t, dir, "agent", ringbuf.V4, 64)
 		began, end := make(chan struct{}), make(chan struct{})
 		defer close(end)
-		h := newHarness(t, dir)
+		h := agentHarness(t)
 		h.on.adapt = func(c *engine.Config) {
 			c.Handler.Events = func(engine.Agent, ringbuf.Batch) { // blocks the loop that reads the ring
 				close(began)
@@ -239,7 +197,7 @@ func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 			}
 		}
 		h.start()
-		push(t, w, write(10, 1, 1)...)
+		h.push(write(10, 1, 1)...)
 		wait(t, began, "read that hangs")
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -255,11 +213,9 @@ func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 
 func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		w := ring(t, dir, "agent", ringbuf.V4, 64)
 		end := make(chan struct{})
 		defer close(end)
-		h := newHarness(t, dir)
+		h := agentHarness(t)
 		h.consume = func(context.Context, pmetric.Metrics) error {
 			<-end
 			return nil
@@ -269,7 +225,7 @@ func TestShutdownDoesntWaitForAConsumerThatIgnoresItsContext(t *testing.T) {
 		defer cancel()
 		must.OK(t, h.receiver.Shutdown(ctx))
 		h.log("error: The last collection was not exported", context.DeadlineExceeded.Error())
-		next, err := ringbuf.OpenReader(w.Path(), ringbuf.Consume)
+		next, err := ringbuf.OpenReader(h.agent.Path(), ringbuf.Consume)
 		if err != nil {
 			t.Fatalf("the receiver still has the ring open: %v", err)
 		}

@@ -109,17 +109,16 @@ func TestFiltersRemoveWholeAgents(t *testing.T) {
 }
 
 func TestNothingIsExportedIfEveryMetricIsDisabled(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 16)
-	push(t, w, write(1, 1, 1)...)
-	h := newHarness(t, dir, often, func(c *Config) {
+	h := agentHarness(t, often, func(c *Config) {
 		for _, metric := range reflect.ValueOf(&c.Metrics).Elem().Fields() {
 			metric.FieldByName("Enabled").SetBool(false)
 		}
 		none := tally.HistogramConfig{Kind: tally.NoHistogram}
 		c.Histograms = tally.Config{Duration: none, Size: none, Throughput: none}
-	}).start()
-	drained(t, w.Path())
+	})
+	h.push(write(1, 1, 1)...)
+	h.start()
+	h.drained()
 	if h.shutdown().ResourceMetrics().Len() > 0 {
 		t.Error("a batch without points was exported")
 	}

@@ -111,13 +111,13 @@ func TestSlowTransferIsLogged(t *testing.T) {
 			clock := newClock()
 			h.on.now = clock.now
 			h.start()
-			slow := write(64<<20, 2_100_000, 70)
-			slow[2].Type, slow[3].Type = ringbuf.TypeRxBytes, ringbuf.TypeRxRequests
-			for i := range slow {
-				slow[i].Name, slow[i].TimestampMicros = ringbuf.MakeName(slow[i].Type.LegacyName()), uint64(recorded.UnixMicro())
-				slow[i].Named = layout.Named()
+			events := write(64<<20, 2_100_000, 70)
+			events[2].Type, events[3].Type = ringbuf.TypeRxBytes, ringbuf.TypeRxRequests
+			for i := range events {
+				events[i].Name, events[i].TimestampMicros = ringbuf.MakeName(events[i].Type.LegacyName()), uint64(recorded.UnixMicro())
+				events[i].Named = layout.Named()
 			}
-			push(t, w, slow...)
+			push(t, w, events...)
 			h.collect()
 			want := logged{
 				Event: "nixl.transfer.slow", Severity: plog.SeverityNumberWarn, SeverityText: "WARN",
@@ -167,9 +167,9 @@ func TestErrorIsLogged(t *testing.T) {
 }
 
 func TestErrorsAreNotLoggedIfDisabled(t *testing.T) {
-	dir := t.TempDir()
-	push(t, ring(t, dir, "agent", ringbuf.V4, 64), ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
-	h := newHarness(t, dir, func(c *Config) { c.Logs.Errors = false }).withLogs().start()
+	h := agentHarness(t, func(c *Config) { c.Logs.Errors = false }).withLogs()
+	h.push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+	h.start()
 	if got := one(t, h.shutdown()).int("nixl.errors{error.type=backend}"); got != 1 {
 		t.Errorf("%d errors in the metrics, want 1", got)
 	}
@@ -202,9 +202,9 @@ func TestEachConditionMakesATransferSlow(t *testing.T) {
 }
 
 func TestNumbersAreLimitedToTheRangeOfOTLP(t *testing.T) {
-	dir := t.TempDir()
-	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(math.MaxUint64, math.MaxUint64, math.MaxUint64)...)
-	got := newHarness(t, dir).onlyLogs().start().awaitLogged(1)[0]
+	h := agentHarness(t).onlyLogs()
+	h.push(write(math.MaxUint64, math.MaxUint64, math.MaxUint64)...)
+	got := h.start().awaitLogged(1)[0]
 	if got.Attributes["nixl.transfer.size"] != int64(math.MaxInt64) || got.Attributes["nixl.transfer.duration"] != float64(math.MaxUint64)/1e6 {
 		t.Errorf("%+v", got)
 	}
@@ -240,7 +240,7 @@ func TestBothPipelinesReportEveryTransferOnce(t *testing.T) {
 			h.opened(3)
 			for range 500 {
 				for _, w := range ws {
-					push(t, w, write(1, 2_000_000, 1)...)
+					push(t, w, slow...)
 				}
 			}
 			if c.startLast != c.stopLast {
@@ -287,9 +287,8 @@ func TestPipelinesCreatedAfterAShutdownHaveANewReceiver(t *testing.T) {
 }
 
 func TestPipelineReceivesNothingBeforeItsStart(t *testing.T) {
-	dir := t.TempDir()
-	push(t, ring(t, dir, "agent", ringbuf.V4, 64), write(1, 2_000_000, 1)...)
-	h := newHarness(t, dir).withLogs()
+	h := agentHarness(t).withLogs()
+	h.push(slow...)
 	h.create()
 	must.OK(t, h.receiver.Start(t.Context(), h))
 	h.opened(1)
@@ -305,12 +304,10 @@ func TestPipelineReceivesNothingBeforeItsStart(t *testing.T) {
 }
 
 func TestLogsPipelineWorksWithoutMetricsPipeline(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir, often).onlyLogs().start()
-	push(t, w, write(1, 2_000_000, 1)...)
+	h := agentHarness(t, often).onlyLogs().start()
+	h.push(slow...)
 	h.awaitLogged(1)
-	push(t, w, write(2, 2_000_000, 1)...)
+	h.push(write(2, 2_000_000, 1)...)
 	must.OK(t, h.stop())
 	if got := h.restLogged(); len(got) != 1 {
 		t.Errorf("%d records at shutdown, want 1", len(got))
@@ -338,9 +335,9 @@ func TestLogRecordsAreLimitedPerAgent(t *testing.T) {
 		t.Error("the count of dropped records doesn't start at 0")
 	}
 	for range 100 {
-		push(t, ws[0], write(1, 2_000_000, 1)...)
+		push(t, ws[0], slow...)
 	}
-	push(t, ws[1], write(1, 2_000_000, 1)...)
+	push(t, ws[1], slow...)
 	h.next()
 	h.awaitLogged(6) // 5 of the busy one
 	if got := dropped(); got != 95 {
@@ -349,7 +346,7 @@ func TestLogRecordsAreLimitedPerAgent(t *testing.T) {
 	h.log("warn: ", "/busy: more than 0.5 log records per second", "logs::rate")
 	clock.pass(6 * time.Second) // 3 more
 	for range 10 {
-		push(t, ws[0], write(1, 2_000_000, 1)...)
+		push(t, ws[0], slow...)
 	}
 	last := read(t, h.shutdown())["busy"]
 	if got := h.restLogged(); len(got) != 3 {
@@ -381,7 +378,7 @@ func TestBlockedConsumerOfLogsLosesLogRecordsButNoEvents(t *testing.T) {
 	h.start()
 	const transfers = maxQueued + 3000
 	for i := range transfers {
-		push(t, w, write(1, 2_000_000, 1)...)
+		push(t, w, slow...)
 		if i%500 == 0 {
 			h.collect()
 			<-h.batches
@@ -402,9 +399,7 @@ func TestBlockedConsumerOfLogsLosesLogRecordsButNoEvents(t *testing.T) {
 
 func TestShutdownDoesntWaitForABlockedConsumerOfLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		w := ring(t, dir, "agent", ringbuf.V4, 64)
-		h := newHarness(t, dir).withLogs()
+		h := agentHarness(t).withLogs()
 		blocked, goOn := make(chan struct{}), make(chan struct{})
 		var once sync.Once
 		h.consumeLogs = func(context.Context, plog.Logs) error {
@@ -413,10 +408,10 @@ func TestShutdownDoesntWaitForABlockedConsumerOfLogs(t *testing.T) {
 			return nil
 		}
 		h.start()
-		push(t, w, write(1, 2_000_000, 1)...)
+		h.push(slow...)
 		h.next()
 		wait(t, blocked, "blocked consumer")
-		push(t, w, write(1, 2_000_000, 1)...)
+		h.push(slow...)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		must.OK(t, h.receiver.Shutdown(ctx))
@@ -471,15 +466,13 @@ func TestLogRecordsHaveTheResourceOfTheirRun(t *testing.T) {
 }
 
 func TestRejectedLogRecordsAreRetriedUnlessTheyAreInvalid(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir).withLogs()
+	h := agentHarness(t).withLogs()
 	answers := make(chan error, 4)
 	h.consumeLogs = func(context.Context, plog.Logs) error { return <-answers }
 	h.start()
 	transfer := func(sizes ...uint64) {
 		for _, size := range sizes {
-			push(t, w, write(size, 2_000_000, 1)...)
+			h.push(write(size, 2_000_000, 1)...)
 		}
 		h.next()
 	}
@@ -511,9 +504,7 @@ func TestRejectedLogRecordsAreRetriedUnlessTheyAreInvalid(t *testing.T) {
 }
 
 func TestShutdownEndsRetries(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir).withLogs()
+	h := agentHarness(t).withLogs()
 	h.on.retryAfter = time.Hour
 	rejected := make(chan struct{}, 1)
 	h.consumeLogs = func(context.Context, plog.Logs) error {
@@ -521,7 +512,7 @@ func TestShutdownEndsRetries(t *testing.T) {
 		return errors.New("backend is down")
 	}
 	h.start()
-	push(t, w, write(1, 2_000_000, 1)...)
+	h.push(slow...)
 	h.next()
 	wait(t, rejected, "rejection")
 	h.shutdown()

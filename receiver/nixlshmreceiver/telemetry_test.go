@@ -115,14 +115,12 @@ func TestTelemetryCountsRingsByStateAndReason(t *testing.T) {
 }
 
 func TestTelemetryMeasuresDrains(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 64)
-	h := newHarness(t, dir)
+	h := agentHarness(t)
 	telemetry := h.withTelemetry()
 	h.start()
 	for range 5 {
-		push(t, w, write(1, 1, 1)...)
-		drained(t, w.Path())
+		h.push(write(1, 1, 1)...)
+		h.drained()
 	}
 	h.next()
 	if got := sums(t, telemetry, "drain_events")[""]; got != 20 {
@@ -157,9 +155,8 @@ func TestTelemetryCountsFailedCheckpoints(t *testing.T) {
 }
 
 func TestCollectorCountsAcceptedAndRefusedPoints(t *testing.T) {
-	dir := t.TempDir()
-	push(t, ring(t, dir, "agent", ringbuf.V4, 16), write(1, 1, 1)...)
-	h := newHarness(t, dir, often)
+	h := agentHarness(t, often)
+	h.push(write(1, 1, 1)...)
 	telemetry := h.withTelemetry()
 	down := make(chan struct{})
 	h.consume = backend(down)
@@ -183,18 +180,16 @@ func TestCollectorCountsAcceptedAndRefusedPoints(t *testing.T) {
 }
 
 func TestCollectorCountsAcceptedAndRefusedLogRecords(t *testing.T) {
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 16)
-	h := newHarness(t, dir).withLogs()
+	h := agentHarness(t).withLogs()
 	telemetry := h.withTelemetry()
 	answers := make(chan error, 1)
 	h.consumeLogs = func(context.Context, plog.Logs) error { return <-answers }
 	h.start()
 	answers <- consumererror.NewPermanent(errors.New("invalid record"))
-	push(t, w, write(1, 2_000_000, 1)...)
+	h.push(slow...)
 	h.log("the next consumer rejected log records")
 	answers <- nil
-	push(t, w, write(1, 2_000_000, 1)...)
+	h.push(slow...)
 	h.awaitLogged(1)
 	must.OK(t, h.stop())
 	got := [2]int64{counted(t, telemetry, h, "accepted_log_records"), counted(t, telemetry, h, "refused_log_records")}

@@ -41,6 +41,7 @@ func write(bytes, xfer, post uint64) []ringbuf.Event {
 	}
 }
 
-const (
-	transmitted = "nixl.transfer.io{nixl.transfer.direction=transmit}"
-)
+const transmitted = "nixl.transfer.io{nixl.transfer.direction=transmit}"
+
+// slow is a transfer that takes longer than the default of slow_transfer.
+var slow = write(1, 2_000_000, 1)
