@@ -52,19 +52,20 @@ func takes(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// errNoRing selects exitNoRing. The command has already printed the reason.
-var errNoRing = errors.New("no ring")
+// exitCode is the error of a command that has already printed the reason.
+type exitCode int
+
+func (exitCode) Error() string { return "the reason was printed" }
 
 // exit prints err and returns the exit code. Errors before a command has started are about the command line.
 func exit(w io.Writer, cmd *cobra.Command, started bool, err error) int {
+	var code exitCode
 	var wrong usageError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errNoRing), errors.Is(err, errUnjudged):
-		return exitNoRing
-	case errors.Is(err, errProblems):
-		return exitError
+	case errors.As(err, &code):
+		return int(code)
 	case !started || errors.As(err, &wrong):
 		complain(w, fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 		return exitUsage

@@ -118,7 +118,7 @@ func (f *slowFlags) follow(ctx context.Context, w world, source fleet.Source) (e
 		}
 		for _, note := range frame.Notes {
 			if !slices.Contains(said, note) {
-				fmt.Fprintln(w.err, units.Printable(note))
+				fmt.Fprintln(w.err, note)
 			}
 		}
 		said = frame.Notes
@@ -156,7 +156,7 @@ func (f *slowFlags) print(out io.Writer, frame *diagnose.Frame) (err error) {
 				direction = semconv.Receive
 			}
 			err = f.line(out, t.Time.Format("2006-01-02 15:04:05.000000"), direction, units.Bytes(t.Bytes), units.Duration(t.Took),
-				units.Duration(t.Post), units.Throughput(t.Speed()), t.Cause, units.Printable(a.Name))
+				units.Duration(t.Post), units.Throughput(t.Speed()), t.Cause, a.Name)
 		}
 	}
 	return err

@@ -118,10 +118,10 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 
 // empty explains why no agent is shown.
 func (f *topFlags) empty(name string) string {
-	text := fmt.Sprintf("no agent %s is running\n", f.where(name))
+	text := fmt.Sprintf("no agent in %s is running\n", name)
 	switch {
 	case f.include != nil:
-		return fmt.Sprintf("no agent %s matches --include %s\n", f.where(name), strings.Join(f.include, ","))
+		return fmt.Sprintf("no agent in %s matches --include %s\n", name, strings.Join(f.include, ","))
 	case f.dir == "":
 		return text + "Agents need " + process.EnvEnable + "=y; see docs/deploy.md for the other variables.\n"
 	}

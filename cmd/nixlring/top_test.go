@@ -126,8 +126,8 @@ func TestTopIncludesSubdirectoriesIfAsked(t *testing.T) {
 		want []string
 		args []string
 	}{
-		{[]string{"pre\nfill"}, nil},
-		{[]string{"pre\nfill", "team/decode"}, []string{"--include", "**"}},
+		{[]string{`"pre\nfill"`}, nil},
+		{[]string{`"pre\nfill"`, "team/decode"}, []string{"--include", "**"}},
 		{[]string{"team/decode"}, []string{"--include", "team/*"}},
 	} {
 		r := nixlring(t.Context(), nil, append([]string{"top", dir, "-w", "10ms", "-o", "json"}, tt.args...)...)

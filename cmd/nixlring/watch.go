@@ -17,7 +17,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // watchFlags selects the agents that a command watches. The commands that watch agents have
@@ -123,6 +122,3 @@ func (f *watchFlags) open(w world, interval time.Duration, live bool, slow *tall
 	}
 	return source, nil
 }
-
-// where returns where agents are watched, as part of a sentence.
-func (f *watchFlags) where(name string) string { return "in " + units.Printable(name) }

@@ -67,7 +67,7 @@ func TestWebServesWhatTheAgentsDo(t *testing.T) {
 		_, body := get(t, address+"state.json")
 		text, err := io.ReadAll(body)
 		must.OK(t, err)
-		return strings.Contains(string(text), `"kind":"straggler","severity":"warning","who":"sim-3"`)
+		return strings.Contains(string(text), `"kind":"straggler","severity":"warning","agents":[{"id":"`+dir+`/sim-3"`)
 	})
 }
 

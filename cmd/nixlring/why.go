@@ -25,12 +25,6 @@ type whyFlags struct {
 	output *output
 }
 
-// errProblems selects exitError. The command has already printed the problems.
-var errProblems = errors.New("there are problems")
-
-// errUnjudged selects exitNoRing. The command has already printed what wasn't judged.
-var errUnjudged = errors.New("not enough to judge")
-
 func newWhy(w world) *cobra.Command {
 	var f whyFlags
 	cmd := &cobra.Command{
@@ -138,9 +132,9 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 	case err != nil:
 		return err
 	case v.problems() > 0:
-		return errProblems
+		return exitCode(exitError)
 	case len(v.Unjudged) > 0:
-		return errUnjudged
+		return exitCode(exitNoRing)
 	}
 	return nil
 }
@@ -171,7 +165,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 	last := all[len(all)-1]
 	length := last.Time.Sub(all[0].Time)
 	v := &verdict{
-		where: f.where(source.Name()), Seconds: length.Seconds(), Agents: len(last.Agents), Warnings: last.Notes,
+		where: "in " + source.Name(), Seconds: length.Seconds(), Agents: len(last.Agents), Warnings: last.Notes,
 		Findings: []diagnose.Finding{}, Unjudged: []diagnose.Check{},
 	}
 	if f.recorded {

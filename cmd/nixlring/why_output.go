@@ -35,7 +35,7 @@ func (v *verdict) write(w world) error {
 		fmt.Fprintf(say, "%s%s\n", v.headline(), watched)
 	}
 	for _, warning := range v.Warnings {
-		fmt.Fprintf(say, "Warning: %s\n", units.Printable(warning))
+		fmt.Fprintf(say, "Warning: %s\n", warning)
 	}
 	for _, g := range diagnose.Group(v.Findings) {
 		if _, err := fmt.Fprint(w.out, "\n"+findings(g)); err != nil {
@@ -80,7 +80,7 @@ func (v *verdict) headline() string {
 func wrapped(first, rest, text string) string {
 	const width = 76
 	var b strings.Builder
-	for i, part := range strings.Split(ansi.Wordwrap(units.Printable(text), width, ""), "\n") {
+	for i, part := range strings.Split(ansi.Wordwrap(text, width, ""), "\n") {
 		if i > 0 {
 			first = rest
 		}

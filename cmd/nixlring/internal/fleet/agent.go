@@ -45,7 +45,7 @@ func describe(attributes map[string]string, set attribute.Set) {
 	}
 }
 
-// identify sets the agent's name, which begins with those of its pod and container, and its job.
+// identify sets the agent's name, which begins with those of its pod and container, and its job. Both are printable.
 func identify(a *diagnose.Agent) {
 	const short = 8 // of a UID
 	first := func(keys ...string) string {
@@ -56,8 +56,8 @@ func identify(a *diagnose.Agent) {
 		return v[:min(len(v), short)]
 	}
 	parts := []string{first(podName, semconv.K8SPodUID), first(semconv.K8SContainerName, semconv.ContainerID), a.Name}
-	a.Name = units.Text(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/"))
-	a.Service = cmp.Or(a.Attributes[semconv.ServiceName], path.Dir(a.Path))
+	a.Name = units.Printable(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/"))
+	a.Service = units.Printable(cmp.Or(a.Attributes[semconv.ServiceName], path.Dir(a.Path)))
 }
 
 // setTotals sets the counters. The ring has no times by direction, so the time of all transfers is divided
@@ -130,7 +130,7 @@ func Where(a *diagnose.Agent) (parts []string) {
 		{"pid", semconv.ProcessPID},
 	} {
 		if value := a.Attributes[one.key]; value != "" {
-			parts = append(parts, one.word+" "+value)
+			parts = append(parts, one.word+" "+units.Printable(value))
 		}
 	}
 	return parts

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -33,7 +34,7 @@ type Board struct {
 	rows    []*Row // those with problems first, the worst first
 	result  diagnose.Result
 	since   map[diagnose.Key]time.Time // when findings began
-	failed  error                      // why there has been no frame since the last one
+	failed  string                     // why there has been no frame since the last one
 }
 
 // member is an agent over time.
@@ -49,11 +50,11 @@ func NewBoard(window time.Duration) *Board {
 }
 
 // Fail records that no frame could be taken. Everything stays as it was.
-func (b *Board) Fail(err error) { b.failed = err }
+func (b *Board) Fail(err error) { b.failed = units.Printable(err.Error()) }
 
 // Add adds a frame, which must be later than the one before. Agents that aren't in it are removed.
 func (b *Board) Add(f *diagnose.Frame) {
-	b.failed = nil
+	b.failed = ""
 	members := make(map[string]*member, len(f.Agents))
 	for i := range f.Agents {
 		a := &f.Agents[i]
@@ -137,20 +138,15 @@ func (b *Board) before(id string) (*diagnose.Agent, time.Time) {
 // At returns the time of the newest frame, or zero.
 func (b *Board) At() time.Time { return b.last.Time }
 
-// Err returns why there is no frame yet, or nil.
-func (b *Board) Err() error {
-	if b.last.Time.IsZero() {
-		return b.failed
-	}
-	return nil
-}
-
-// Notes returns what the rows may lack, and why.
+// Notes returns what the rows may lack, and why. Before the first frame, they say why there is none.
 func (b *Board) Notes() []string {
-	if b.failed != nil && !b.last.Time.IsZero() {
-		return append([]string{fmt.Sprintf("no data since %s: %v", b.last.Time.Format(time.TimeOnly), b.failed)}, b.last.Notes...)
+	switch {
+	case b.failed == "":
+		return b.last.Notes
+	case b.last.Time.IsZero():
+		return []string{b.failed}
 	}
-	return b.last.Notes
+	return append([]string{fmt.Sprintf("no data since %s: %s", b.last.Time.Format(time.TimeOnly), b.failed)}, b.last.Notes...)
 }
 
 // Rows returns all agents, those with problems first. They are valid until the next call of Add.

@@ -20,6 +20,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -79,7 +80,7 @@ func OpenRecording(path string, cfg Config, live bool) (*Recording, error) {
 }
 
 // Name implements [Source].
-func (s *Recording) Name() string { return s.in.Name() }
+func (s *Recording) Name() string { return units.Printable(s.in.Name()) }
 
 // Close implements [Source].
 func (s *Recording) Close() error {
@@ -115,7 +116,7 @@ func (s *Recording) Next(ctx context.Context) (*diagnose.Frame, error) {
 func (s *Recording) frame() *diagnose.Frame {
 	f := &diagnose.Frame{Time: s.at, Agents: []diagnose.Agent{}}
 	if s.err != nil && !errors.Is(s.err, io.EOF) {
-		f.Notes = append(f.Notes, s.err.Error())
+		f.Notes = append(f.Notes, units.Printable(s.err.Error()))
 	}
 	for i, a := range s.agents {
 		if a.excluded {

@@ -122,7 +122,7 @@ func (s *Rings) engine() engine.Config {
 func (s *Rings) Name() string {
 	switch {
 	case s.cfg.Directory != "":
-		return s.cfg.Directory
+		return units.Printable(s.cfg.Directory)
 	case s.cfg.Kubelet != "":
 		return "the pods of this node"
 	}
@@ -225,7 +225,7 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 		locks, all := files.Holders(filepath.Join(s.cfg.Proc, "locks"))
 		s.holders, s.partial = make(map[string]*diagnose.Consumer), !all
 		for file, pid := range locks {
-			s.holders[file] = &diagnose.Consumer{PID: pid, Name: ringfile.Program(filepath.Join(s.cfg.Proc, strconv.Itoa(pid)))}
+			s.holders[file] = &diagnose.Consumer{PID: pid, Name: units.Printable(ringfile.Program(filepath.Join(s.cfg.Proc, strconv.Itoa(pid))))}
 		}
 	}
 	next := make(map[string]*watched, len(snapshots))
@@ -317,5 +317,5 @@ func (s *Rings) note(n notice.Notice) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.warning, s.warned = n.String(), time.Time{}
+	s.warning, s.warned = units.Printable(n.String()), time.Time{}
 }

@@ -282,8 +282,8 @@ func TestAgentInAPodHasItsName(t *testing.T) {
 	proc := t.TempDir()
 	must.OK(t, os.MkdirAll(filepath.Join(proc, "1", "root", "var", "log", "pods", "inference_decode-0_0f6d8a52-7a3b"), 0o700))
 	p := pods{proc: proc}
-	for uid, want := range map[string]string{"0f6d8a52-7a3b": "decode-0/vllm/rank0", "0f6d8a52-9999": "0f6d8a52/vllm/rank0"} {
-		a := diagnose.Agent{Identity: diagnose.Identity{Name: "rank0"}, Attributes: map[string]string{
+	for uid, want := range map[string]string{"0f6d8a52-7a3b": `"decode-0/vllm/\x1b"`, "0f6d8a52-9999": `"0f6d8a52/vllm/\x1b"`} {
+		a := diagnose.Agent{Identity: diagnose.Identity{Name: "\x1b"}, Attributes: map[string]string{
 			"k8s.pod.uid": uid, "k8s.container.name": "vllm", "container.id": "abcdef", "service.name": "decode",
 		}}
 		p.name(&a, begin)

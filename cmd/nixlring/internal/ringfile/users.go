@@ -45,14 +45,13 @@ func FindUsers(proc, path string) Users {
 	var u Users
 	info, err := os.Lstat(path)
 	pids, _ := filepath.Glob(filepath.Join(proc, "[0-9]*"))
-	locks, errLocks := os.ReadFile(filepath.Join(proc, "locks"))
-	if err := errors.Join(err, errLocks); err != nil {
-		u.Unseen = fmt.Sprintf("the processes that use it can't be found: %v", err)
+	holders, all := files.Holders(filepath.Join(proc, "locks"))
+	if err != nil || !all {
+		u.Unseen = "the processes that use it can't be found: the list of locks can't be read, or is too long"
 		u.Running = u.running(OpenForWriting(path))
 		return u
 	}
 	ring := newMapped(proc, path, info)
-	holder := ring.holder(string(locks))
 	namespace, _ := os.Readlink(filepath.Join(proc, "self", "ns", "pid"))
 	everywhere := namespace == initialPIDNamespace
 	var hidden []Process
@@ -69,7 +68,7 @@ func FindUsers(proc, path string) Users {
 		case mapped:
 			u.Mapped = append(u.Mapped, p)
 		}
-		if p.PID == holder {
+		if p.PID == holders[ring.file] {
 			u.Consumer = &p
 		}
 	}
@@ -121,27 +120,15 @@ func OpenForWriting(path string) diagnose.Up {
 
 // mapped finds a file in the mappings of processes.
 type mapped struct {
-	path, device, inode, mounts string
+	path, file, device, inode, mounts string
 }
 
 func newMapped(proc, path string, info fs.FileInfo) mapped {
 	id := files.IDOf(info)
-	m := mapped{device: files.Device(id.Dev), inode: strconv.FormatUint(id.Ino, 10)}
+	m := mapped{file: id.Key(), device: files.Device(id.Dev), inode: strconv.FormatUint(id.Ino, 10)}
 	m.path, _ = filepath.Abs(path)
 	m.mounts, _ = os.Readlink(filepath.Join(proc, "self", "ns", "mnt"))
 	return m
-}
-
-// holder returns the process that holds the lock of the file, or 0. A line of the list of locks is
-//
-//	1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
-func (m *mapped) holder(locks string) (pid int) {
-	for line := range strings.Lines(locks) {
-		if f := strings.Fields(line); len(f) > 5 && f[1] == "FLOCK" && f[5] == m.device+":"+m.inode {
-			pid, _ = strconv.Atoi(f[4])
-		}
-	}
-	return pid
 }
 
 // in returns whether a process has the file mapped as shared memory, and how often for writing. A line of its

@@ -218,9 +218,9 @@ func (m *Model) room(list []column) int {
 
 func nameCell(r *fleet.Row, _ int) (string, paint) {
 	if r.Up == diagnose.No {
-		return units.Printable(r.Name), dim
+		return r.Name, dim
 	}
-	return units.Printable(r.Name), strong
+	return r.Name, strong
 }
 
 func throughput(v float64) (string, paint) {
@@ -309,11 +309,11 @@ func ageCell(r *fleet.Row, _ int) (string, paint) {
 func readerCell(r *fleet.Row, _ int) (string, paint) {
 	switch name := r.Consumer(); r.Draining {
 	case diagnose.Drained:
-		return units.Printable(name), plain
+		return name, plain
 	case diagnose.Undecided:
 		return "-", dim
 	default:
-		return units.Printable(name), warn
+		return name, warn
 	}
 }
 

@@ -89,7 +89,7 @@ func mixed(second uint64) []diagnose.Agent {
 	unread := worker("bench-0", second, 20)
 	unread.Ring.Consumer, unread.Ring.Peak = nil, int(min(80*second, 4095))
 
-	foreign := worker("eval \x1b[31m", second, 5)
+	foreign := worker(`"eval \x1b[31m"`, second, 5)
 	foreign.Ring.Consumer, foreign.Layout, foreign.Up = nil, "v2", diagnose.Unknown
 
 	exited := worker("exited", 0, 0)

@@ -28,7 +28,7 @@ func (m *Model) draw() string {
 	case len(m.rows) == 0:
 		lines = append(lines, m.titles(columns), "")
 		for line := range strings.SplitSeq(strings.TrimSpace(m.empty()), "\n") {
-			lines = append(lines, strings.Split("  "+strings.ReplaceAll(ansi.Wordwrap(units.Printable(line), max(20, m.width-4), ""), "\n", "\n  "), "\n")...)
+			lines = append(lines, strings.Split("  "+strings.ReplaceAll(ansi.Wordwrap(line, max(20, m.width-4), ""), "\n", "\n  "), "\n")...)
 		}
 	default:
 		lines = append(lines, m.titles(columns))
@@ -65,7 +65,7 @@ func (m *Model) head() string {
 	if m.paused {
 		right = warn.in("paused") + dot + right
 	}
-	return m.sides(" "+strong.in("nixlring top")+"  "+units.Printable(m.cfg.Name), right+" ")
+	return m.sides(" "+strong.in("nixlring top")+"  "+m.cfg.Name, right+" ")
 }
 
 // totals returns the second line: the sum over all agents.
@@ -135,10 +135,10 @@ func (m *Model) row(r *fleet.Row, list []column) string {
 
 // empty explains why there are no rows.
 func (m *Model) empty() string {
-	switch err := m.board.Err(); {
-	case err != nil:
-		return err.Error()
-	case m.board.At().IsZero():
+	switch notes, early := m.board.Notes(), m.board.At().IsZero(); {
+	case early && len(notes) > 0:
+		return notes[0]
+	case early:
 		return "loading…"
 	case len(m.board.Rows()) > 0:
 		return "no agent matches"
@@ -163,8 +163,8 @@ func (m *Model) status() string {
 	switch {
 	case m.typing:
 		return " filter: " + units.Printable(m.filter) + marked.in(" ") + dim.in("  enter keeps it, esc clears it")
-	case len(m.board.Notes()) > 0:
-		return " " + warn.in(units.Printable(m.board.Notes()[0]))
+	case len(m.board.Notes()) > 0 && !m.board.At().IsZero():
+		return " " + warn.in(m.board.Notes()[0])
 	}
 	left, right := " nixlring why explains problems, nixlring inspect AGENT a ring", ""
 	if m.filter != "" || m.problems {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -109,48 +108,30 @@ func TestNoIncidentThatBeganBeforeLooksWell(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			now, dir, proc := begin, t.TempDir(), t.TempDir()
-			must.OK(t, os.Symlink("/proc/locks", filepath.Join(proc, "locks"))) // examining all processes would take real time
+			w := newWorld(t)
 			var members []*member
 			for i, a := range f.Members {
-				must.OK(t, os.MkdirAll(filepath.Join(dir, a.Service), 0o700))
-				m := &member{Member: a, path: filepath.Join(dir, a.Service, a.Name+a.Pod), due: make(map[ringbuf.Type]float64), rng: rand.New(rand.NewPCG(uint64(i), 1))}
+				must.OK(t, os.MkdirAll(filepath.Join(w.dir, a.Service), 0o700))
+				m := &member{Member: a, path: filepath.Join(w.dir, a.Service, a.Name+a.Pod), due: make(map[ringbuf.Type]float64), rng: rand.New(rand.NewPCG(uint64(i), 1))}
 				defer m.close(t)
 				members = append(members, m)
 			}
-			at := fleets.Begin - time.Minute
-			run := func(until, step time.Duration, seen func()) {
-				for ; at <= until; at += step {
-					now = begin.Add(at)
-					for _, m := range members {
-						m.step(t, at, step)
-					}
-					seen()
+			w.now = begin.Add(fleets.Begin - time.Minute)
+			w.work = func(step time.Duration) {
+				for _, m := range members {
+					m.step(t, w.now.Sub(begin), step)
 				}
 			}
 			for _, after := range []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute} {
-				run(fleets.Begin+after-time.Second, 5*time.Second, func() {})
-				source, err := fleet.NewRings(fleet.Config{Directory: dir, Include: []string{"**"}, Proc: proc, Now: func() time.Time { return now }})
-				must.OK(t, err)
-				p, frames := New(dir), []*diagnose.Frame(nil)
-				run(fleets.Begin+after+10*time.Second, time.Second, func() {
-					frame, err := source.Next(t.Context())
-					must.OK(t, err)
-					frames = append(frames, frame)
-					p.Add(frame, nil)
-				})
-				must.OK(t, source.Close())
-				why, state := diagnose.Watched(frames, diagnose.Watch(10*time.Second)), p.newState()
-				var page []diagnose.Kind
-				for _, f := range state.Findings {
-					page = append(page, f.Kind)
-				}
+				w.run(begin.Add(fleets.Begin+after-time.Second), 5*time.Second, func() {})
+				frames, page := w.watch(t, 10*time.Second, time.Second)
+				why := diagnose.Watched(frames, diagnose.Watch(10*time.Second))
 				if after < time.Minute && (f.Name == "a link that becomes slower by the minute" || f.Name == "a ring that is too small") ||
 					after != time.Minute && f.Name == "a NIC that flaps" {
 					continue // nothing is slow or full at that time
 				}
 				missing(t, after, "why", f.Want, why.Checks, said(why.Findings), diagnose.Unjudged(why.Checks))
-				missing(t, after, "the page", f.Want, why.Checks, page, state.Unjudged)
+				missing(t, after, "the page", f.Want, why.Checks, said(page.Findings), page.Unjudged)
 			}
 		})
 	}

@@ -4,13 +4,11 @@
 package web
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 // number is a value for display. NaN and infinity are null in JSON.
@@ -28,21 +26,15 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', digits, 64), nil
 }
 
-// text is a text of an agent, without control characters.
-type text string
-
-// MarshalJSON implements [json.Marshaler].
-func (t text) MarshalJSON() ([]byte, error) { return json.Marshal(units.Printable(string(t))) }
-
 // state is what the page shows, except for its history. Times are Unix times in ms.
 type state struct {
-	Name     text               `json:"name"`  // what is watched
+	Name     string             `json:"name"`  // what is watched
 	Start    int64              `json:"start"` // of the watch
 	At       int64              `json:"at"`    // 0 without a frame
-	Notes    []text             `json:"notes"`
-	Findings []finding          `json:"findings"`
+	Notes    []string           `json:"notes"`
+	Findings []diagnose.Finding `json:"findings"`
 	Unjudged []diagnose.Check   `json:"unjudged"`
-	Still    text               `json:"still"` // says that nothing moves, or is empty
+	Still    string             `json:"still"` // says that nothing moves, or is empty
 	Rows     []row              `json:"rows"`  // the agents with problems first
 	Times    diagnose.Histogram `json:"times"`
 	Sizes    diagnose.Histogram `json:"sizes"`
@@ -51,28 +43,15 @@ type state struct {
 // mostFindings limits the findings: a fleet may have one per agent.
 const mostFindings = 100
 
-type finding struct {
-	Kind     diagnose.Kind     `json:"kind"`
-	Severity diagnose.Severity `json:"severity"`
-	Who      text              `json:"who"`    // an agent, or how many
-	Agents   []string          `json:"agents"` // IDs
-	Since    int64             `json:"since"`
-	Short    text              `json:"short"`
-	What     text              `json:"what"`
-	Evidence []text            `json:"evidence"`
-	Not      text              `json:"not"`
-	Next     text              `json:"next"`
-}
-
 // row is an agent. Times are in seconds.
 type row struct {
 	ID        string            `json:"id"`
-	Name      text              `json:"name"`
+	Name      string            `json:"name"`
 	Layout    string            `json:"layout"`
 	Capacity  int               `json:"capacity"`
 	Store     bool              `json:"store"`
 	Alive     string            `json:"alive"`
-	Consumer  text              `json:"consumer"`
+	Consumer  string            `json:"consumer"`
 	Memory    number            `json:"memory"`
 	Age       number            `json:"age"` // since the last event
 	Speed     number            `json:"speed"`
@@ -84,84 +63,40 @@ type row struct {
 	Errors    number            `json:"errors"`
 	Fill      number            `json:"fill"`
 	Severity  diagnose.Severity `json:"severity"` // of the worst problem; empty without one
-	Problems  []text            `json:"problems"`
+	Problems  []string          `json:"problems"`
 	Times     []uint64          `json:"times"` // the first bucket with transfers, and the counts from there on
 }
 
 // details is what only the page of an agent shows.
 type details struct {
-	ID      string     `json:"id"`
-	Where   []text     `json:"where"`
-	Slowest []transfer `json:"slowest"`
-}
-
-type transfer struct {
-	At      int64  `json:"at"`
-	Receive bool   `json:"receive"`
-	Bytes   number `json:"bytes"`
-	Took    number `json:"took"`
-	Post    number `json:"post"`
-	Speed   number `json:"speed"`
-}
-
-func texts(list []string) []text {
-	out := make([]text, len(list)) // never null
-	for i, s := range list {
-		out[i] = text(s)
-	}
-	return out
+	ID      string              `json:"id"`
+	Where   []string            `json:"where"`
+	Slowest []diagnose.Transfer `json:"slowest"`
 }
 
 func (p *Page) newState() *state {
 	b, sum := p.board, p.board.Sum()
 	s := &state{
-		Name: text(p.name), Notes: texts(b.Notes()), Findings: []finding{}, Rows: []row{},
-		Unjudged: append([]diagnose.Check{}, b.Unjudged()...), Still: text(b.Still()), Times: sum.Times, Sizes: sum.Sizes,
+		Name: p.name, Notes: append([]string{}, b.Notes()...), Findings: append(diagnose.Processes(p.processes), b.Findings()...), Rows: []row{}, // not null
+		Unjudged: append([]diagnose.Check{}, b.Unjudged()...), Still: b.Still(), Times: sum.Times, Sizes: sum.Sizes,
 	}
 	if at := b.At(); !at.IsZero() {
 		s.Start, s.At = p.begun.UnixMilli(), at.UnixMilli()
 	}
-	if err := b.Err(); err != nil {
-		s.Notes = append(s.Notes, text(err.Error()))
-	}
-	list := append(diagnose.Processes(p.processes), b.Findings()...)
-	diagnose.Sort(list)
-	for i := range list[:min(len(list), mostFindings)] {
-		s.Findings = append(s.Findings, newFinding(&list[i]))
-	}
+	diagnose.Sort(s.Findings)
+	s.Findings = append([]diagnose.Finding{}, s.Findings[:min(len(s.Findings), mostFindings)]...)
 	for _, r := range b.Rows() {
 		s.Rows = append(s.Rows, newRow(r))
 	}
 	return s
 }
 
-func newFinding(f *diagnose.Finding) finding {
-	out := finding{
-		Kind: f.Kind, Severity: f.Severity, Agents: []string{}, Evidence: texts(f.Evidence),
-		Short: text(f.Short), What: text(f.What), Not: text(f.Not), Next: text(f.Next),
-	}
-	if !f.Since.IsZero() {
-		out.Since = f.Since.UnixMilli()
-	}
-	for _, a := range f.Agents {
-		out.Agents = append(out.Agents, a.ID)
-	}
-	switch len(f.Agents) {
-	case 0:
-	case 1:
-		out.Who = text(f.Agents[0].Name)
-	default:
-		out.Who = text(strconv.Itoa(len(f.Agents)) + " agents")
-	}
-	return out
-}
-
 func newRow(r *fleet.Row) row {
 	out := row{
-		ID: r.ID, Name: text(r.Name), Layout: r.Layout, Store: r.Store, Consumer: text(r.Consumer()),
+		ID: r.ID, Name: r.Name, Layout: r.Layout, Store: r.Store, Consumer: r.Consumer(),
 		Alive: map[diagnose.Up]string{diagnose.Yes: "running", diagnose.No: "exited"}[r.Up], Memory: number(math.NaN()), Age: number(r.Age.Seconds()),
 		Speed: number(r.Speed), Out: number(r.Out), In: number(r.In), Transfers: number(r.Completed),
-		P50: number(r.P50), P99: number(r.P99), Errors: number(r.Failures), Fill: number(r.Fill()), Problems: []text{}, Times: []uint64{},
+		P50: number(r.P50), P99: number(r.P99), Errors: number(r.Failures), Fill: number(r.Fill()), Problems: []string{}, Times: []uint64{},
 	}
 	if r.Ring != nil {
 		out.Capacity = r.Ring.Capacity
@@ -173,7 +108,7 @@ func newRow(r *fleet.Row) row {
 		out.Severity = r.Worst()
 	}
 	for _, problem := range r.Problems {
-		out.Problems = append(out.Problems, text(problem.Text))
+		out.Problems = append(out.Problems, problem.Text)
 	}
 	counts := r.Window.Times.Counts
 	for len(counts) > 0 && counts[len(counts)-1] == 0 {
@@ -194,9 +129,5 @@ func (p *Page) newDetails(id string) *details {
 	if r == nil {
 		return nil
 	}
-	d := &details{ID: id, Where: texts(fleet.Where(r.Agent)), Slowest: []transfer{}}
-	for _, t := range p.board.Slowest(id) {
-		d.Slowest = append(d.Slowest, transfer{t.Time.UnixMilli(), t.Receive, number(t.Bytes), number(t.Took), number(t.Post), number(t.Speed())})
-	}
-	return d
+	return &details{id, append([]string{}, fleet.Where(r.Agent)...), append([]diagnose.Transfer{}, p.board.Slowest(id)...)}
 }

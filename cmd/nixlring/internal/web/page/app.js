@@ -307,7 +307,8 @@ function counts(row) {
 function showDetails() {
   set($("identity"), details.where.join(" · "));
   $("slowest").tBodies[0].replaceChildren(...details.slowest.map((t) => el("tr", {}, ...[
-    clock(t.at, true), t.receive ? "in" : "out", memory(t.bytes), duration(t.took), duration(t.post), throughput(t.speed),
+    clock(Date.parse(t.time), true), t.receive ? "in" : "out", memory(t.bytes), duration(t.transfer_seconds), duration(t.post_seconds),
+    throughput(t.bytes / Math.max(t.transfer_seconds, 1e-6)),
   ].map((text, i) => el("td", { class: slowColumns[i][1] }, text)))));
   if (!details.slowest.length) $("slowest").tBodies[0].append(el("tr", {}, el("td", { colspan: slowColumns.length }, "none")));
 }
@@ -369,6 +370,11 @@ async function follow() {
     const answer = await response.json(), before = frame?.at;
     details = answer.agent;
     frame = answer.state;
+    for (const f of frame.findings) {
+      f.who = f.agents.length > 1 ? `${f.agents.length} agents` : f.agents[0]?.name ?? "";
+      f.since = Date.parse(f.since);
+      f.agents = f.agents.map((a) => a.id);
+    }
     set($("where"), frame.name);
     const note = frame.notes.find((n) => n.startsWith("no data since"));
     say(note ? note.replace(/: .*/, "") : frame.at ? "live, " + clock(frame.at, true) : "no data yet", note || !frame.at && frame.notes.length);
