@@ -25,18 +25,17 @@ type buffer struct {
 	sinks    []sink.Sink
 	capacity int
 
-	staging  sync.Mutex // guards what follows; held only to copy events
-	events   []ringbuf.Event
-	dropped  uint64 // because the buffer was full, since the last flush
-	allDrops uint64 // because the buffer was full or closed, in total
-	closed   bool   // the last flush has begun
+	staging sync.Mutex // guards what follows; held only to copy events
+	events  []ringbuf.Event
+	dropped uint64 // because the buffer was full, since the last flush
+	totals  RingTelemetry
+	closed  bool // the last flush has begun
 
 	flushing sync.Mutex // guards what follows
 	spare    []ringbuf.Event
 	ring     *ringWriter // may be nil
 	batch    []sink.Event
-	lost     uint64 // events that a sink didn't write
-	failing  bool   // the last flush of events failed
+	failing  bool // the last flush of events failed
 
 	stop chan struct{}
 }
@@ -73,13 +72,13 @@ func (b *buffer) stage(events ...ringbuf.Event) {
 	b.staging.Lock()
 	defer b.staging.Unlock()
 	if b.closed { // meanwhile: the SDK has counted the operation
-		b.allDrops += uint64(len(events))
+		b.totals.DroppedStaging += uint64(len(events))
 		b.agent.series.drop(context.Background(), uint64(len(events)))
 		return
 	}
 	if len(b.events)+len(events) > b.capacity {
 		b.dropped += uint64(len(events))
-		b.allDrops += uint64(len(events))
+		b.totals.DroppedStaging += uint64(len(events))
 		return
 	}
 	b.events = append(b.events, events...)
@@ -123,24 +122,29 @@ func (b *buffer) flush(last bool) (fresh bool, err error) {
 	if len(events) == 0 {
 		return false, nil
 	}
+	var done RingTelemetry
 	var errs []error
-	if b.ring != nil {
-		errs = append(errs, b.ring.push(events))
+	if b.ring != nil { // events that don't fit are dropped; if the ring's file is broken, all of them
+		n, err := b.ring.PushBatch(events)
+		done.Written, done.DroppedRing, errs = uint64(n), uint64(len(events)-n), append(errs, err)
 	}
 	if len(b.sinks) > 0 {
 		b.batch = slices.Grow(b.batch[:0], len(events))
 		for i := range events {
 			b.batch = append(b.batch, sink.NewEvent(b.agent.name, ringbuf.V4, &events[i], time.UnixMicro(int64(events[i].TimestampMicros))))
 		}
-		var lost uint64
 		for _, s := range b.sinks {
 			if err := s.Write(b.batch); err != nil {
-				errs, lost = append(errs, err), staged
+				done.DroppedSinks, errs = staged, append(errs, err)
 			}
 		}
-		b.lost += lost
-		b.agent.series.drop(context.Background(), lost)
+		b.agent.series.drop(context.Background(), done.DroppedSinks)
 	}
+	b.staging.Lock()
+	b.totals.Written += done.Written
+	b.totals.DroppedRing += done.DroppedRing
+	b.totals.DroppedSinks += done.DroppedSinks
+	b.staging.Unlock()
 	err = errors.Join(errs...)
 	fresh, b.failing = err != nil && !b.failing, err != nil
 	return fresh, err
@@ -151,7 +155,7 @@ func (b *buffer) close() error {
 	close(b.stop)
 	_, err := b.flush(true)
 	if b.ring != nil { // no flush has events any more
-		err = errors.Join(err, b.ring.close())
+		err = errors.Join(err, b.ring.Close())
 	}
 	return err
 }

@@ -68,8 +68,8 @@ func WithRunInterval(d time.Duration) Option {
 }
 
 // WithSinks also passes each event to sinks, at the end of each run interval.
-// Sinks must not be nil and must not call the agent's Flush, Close or
-// RingTelemetry. Close them after the agent.
+// Sinks must not be nil and must not call the agent's Flush or Close. Close them
+// after the agent.
 func WithSinks(sinks ...sink.Sink) Option {
 	return func(c *config) { c.sinks = append(c.sinks, sinks...) }
 }

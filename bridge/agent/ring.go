@@ -28,25 +28,15 @@ func (a *Agent) RingTelemetry() RingTelemetry {
 	if a == nil || a.buffer == nil {
 		return RingTelemetry{}
 	}
-	b := a.buffer
-	b.flushing.Lock()
-	defer b.flushing.Unlock()
-	var t RingTelemetry
-	if b.ring != nil {
-		t = b.ring.telemetry
-	}
-	t.DroppedSinks = b.lost
-	b.staging.Lock()
-	defer b.staging.Unlock()
-	t.DroppedStaging = b.allDrops
-	return t
+	a.buffer.staging.Lock()
+	defer a.buffer.staging.Unlock()
+	return a.buffer.totals
 }
 
-// ringWriter pushes events to a ring as a NIXL agent does.
+// ringWriter writes a ring as a NIXL agent does.
 type ringWriter struct {
-	w         *ringbuf.Writer
-	file      os.FileInfo
-	telemetry RingTelemetry
+	*ringbuf.Writer
+	file os.FileInfo
 }
 
 // writers are the rings that this process writes. A ring must have only one writer.
@@ -61,7 +51,7 @@ func createRing(path string, capacity int) (*ringWriter, error) {
 	if file, err := os.Stat(path); err == nil {
 		for _, o := range writers.open {
 			if os.SameFile(file, o.file) {
-				return nil, fmt.Errorf("ring %s: an open agent of this process writes to it as %s; share that agent, or use another name", path, o.w.Path())
+				return nil, fmt.Errorf("ring %s: an open agent of this process writes to it as %s; share that agent, or use another name", path, o.Path())
 			}
 		}
 	}
@@ -73,23 +63,14 @@ func createRing(path string, capacity int) (*ringWriter, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	r := &ringWriter{w: w, file: file}
+	r := &ringWriter{w, file}
 	writers.open = append(writers.open, r)
 	return r, nil
 }
 
-func (r *ringWriter) close() error {
+func (r *ringWriter) Close() error {
 	writers.mu.Lock()
 	defer writers.mu.Unlock()
 	writers.open = slices.DeleteFunc(writers.open, func(o *ringWriter) bool { return o == r })
-	return r.w.Close()
-}
-
-// push pushes the events that fit into the ring, and drops the others. If the ring's file is
-// broken, it drops all events.
-func (r *ringWriter) push(events []ringbuf.Event) error {
-	n, err := r.w.PushBatch(events)
-	r.telemetry.Written += uint64(n)
-	r.telemetry.DroppedRing += uint64(len(events) - n)
-	return err
+	return r.Writer.Close()
 }

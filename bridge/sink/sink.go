@@ -53,8 +53,8 @@ type Sink interface {
 	// If Write returns an error, the error is reported and the batch isn't retried. A panic
 	// ends the program.
 	//
-	// Write must not call methods of its caller: Flush, Close and RingTelemetry of an
-	// Agent, and all methods of a rings.Producer, wait for Write to return.
+	// Write must not call methods of its caller: Flush and Close of an Agent, and all
+	// methods of a rings.Producer, wait for Write to return.
 	//
 	// A sink with several callers must be safe for concurrent use.
 	Write(events []Event) error
