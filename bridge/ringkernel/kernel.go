@@ -30,8 +30,10 @@ type Kernel struct {
 	dropped   [queues]atomic.Int64
 	_         [40]byte
 	processed atomic.Int64
-	latency   latencies
-	_         [32]byte
+
+	// Latencies in ns. The shortest and the longest one since a reset only change under mu.
+	latency, shortest, longest atomic.Int64
+	_                          [32]byte
 
 	runtime *Runtime
 	id      string
@@ -113,9 +115,12 @@ func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 	}
 	latency = max(latency, 0)
 	k.processed.Add(1)
-	k.latency.total.Add(int64(latency))
-	if int64(latency) < k.latency.shortest.Load() || int64(latency) > k.latency.longest.Load() {
-		k.latency.widen(int64(latency))
+	k.latency.Add(int64(latency))
+	if int64(latency) < k.shortest.Load() || int64(latency) > k.longest.Load() { // rare
+		k.mu.Lock()
+		k.shortest.Store(min(k.shortest.Load(), int64(latency)))
+		k.longest.Store(max(k.longest.Load(), int64(latency)))
+		k.mu.Unlock()
 	}
 	k.runtime.instruments.duration.Record(ctx, latency.Seconds(), k.record...)
 }
@@ -132,38 +137,4 @@ func (k *Kernel) Error(ctx context.Context, err error) {
 	k.mu.Unlock()
 	name := attribute.String(semconv.ErrorType, errtype.Of(err))
 	k.runtime.instruments.errors.Add(ctx, 1, k.point, metric.WithAttributeSet(attribute.NewSet(name)))
-}
-
-// latencies are the latencies since a reset.
-type latencies struct{ total, shortest, longest atomic.Int64 } // ns
-
-func (l *latencies) restart() {
-	l.shortest.Store(math.MaxInt64)
-	l.longest.Store(0)
-}
-
-// widen extends the range of latencies. Few latencies do, so it isn't part of
-// Kernel.Processed. It raises the longest first: a snapshot that sees a shortest
-// latency then sees one that is at least as long.
-func (l *latencies) widen(d int64) {
-	for most := l.longest.Load(); d > most; most = l.longest.Load() {
-		if l.longest.CompareAndSwap(most, d) {
-			break
-		}
-	}
-	for least := l.shortest.Load(); d < least; least = l.shortest.Load() {
-		if l.shortest.CompareAndSwap(least, d) {
-			break
-		}
-	}
-}
-
-// read returns the shortest and the longest latency, if there is any. A reset may come
-// between the two loads, so the longest is at least the shortest.
-func (l *latencies) read() (shortest, longest time.Duration, ok bool) {
-	least := l.shortest.Load()
-	if least == math.MaxInt64 {
-		return 0, 0, false
-	}
-	return time.Duration(least), time.Duration(max(least, l.longest.Load())), true
 }

@@ -6,6 +6,7 @@ package ringkernel
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -107,7 +108,8 @@ func (r *Runtime) Reset(ids ...string) {
 
 // reset restarts the snapshots at 0. The caller holds mu.
 func (k *Kernel) reset(now time.Time) {
-	k.latency.restart()
+	k.shortest.Store(math.MaxInt64)
+	k.longest.Store(0)
 	k.lastError = nil
 	k.lastMessage.Store(0)
 	k.received.expire()
@@ -130,7 +132,9 @@ func (k *Kernel) totals(now time.Time) Telemetry {
 		Time:              now,
 		InputDropped:      k.dropped[InputQueue].Load(),
 		OutputDropped:     k.dropped[OutputQueue].Load(),
-		TotalLatency:      time.Duration(k.latency.total.Load()),
+		TotalLatency:      time.Duration(k.latency.Load()),
+		MinLatency:        time.Duration(k.shortest.Load()),
+		MaxLatency:        time.Duration(k.longest.Load()),
 	}
 	if last := k.lastMessage.Load(); last != 0 {
 		t.LastMessageTime = time.Unix(0, last)
@@ -153,8 +157,8 @@ func (k *Kernel) telemetry(now time.Time) Telemetry {
 	t.InputSize, t.InputCapacity, _ = k.queues[InputQueue].read()
 	t.OutputSize, t.OutputCapacity, _ = k.queues[OutputQueue].read()
 	t.MessagesDropped = t.InputDropped + t.OutputDropped
-	if shortest, longest, ok := k.latency.read(); ok && t.MessagesProcessed > 0 {
-		t.MinLatency, t.MaxLatency = shortest, longest
+	if t.MessagesProcessed == 0 || t.MinLatency == math.MaxInt64 { // a message is counted before its latency
+		t.MinLatency, t.MaxLatency = 0, 0
 	}
 	return t
 }
