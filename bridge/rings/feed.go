@@ -26,25 +26,14 @@ type feeder struct {
 	failing bool // the last write failed
 }
 
-// maxBatch bounds the feeder's memory.
-const maxBatch = 4096 // events
-
-// tap passes a batch of events to the sinks before the events are committed. The batch
-// is in the ring's memory.
+// tap passes a batch of events to the sinks before the events are committed.
 func (f *feeder) tap(a engine.Agent, b ringbuf.Batch) {
 	name, read := text.Valid(a.Name), f.now()
-	for from := 0; from < b.Len(); from += maxBatch {
-		f.batch = f.batch[:0]
-		for i := from; i < min(from+maxBatch, b.Len()); i++ {
-			e := b.Event(i)
-			f.batch = append(f.batch, sink.NewEvent(name, b.Layout(), &e, read))
-		}
-		f.write()
+	f.batch = f.batch[:0]
+	for i := range b.Len() {
+		e := b.Event(i)
+		f.batch = append(f.batch, sink.NewEvent(name, b.Layout(), &e, read))
 	}
-}
-
-// write passes the batch to the sinks.
-func (f *feeder) write() {
 	var errs []error
 	for _, s := range f.sinks {
 		errs = append(errs, s.Write(f.batch))

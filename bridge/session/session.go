@@ -167,10 +167,9 @@ func (s *Session) AddGeneratedTokens(ctx context.Context, n int64) {
 	}
 }
 
-// AddContentionEvents counts how often CPU and iGPU waited for each other. The
-// summary reports the count; there is no metric, so the context isn't used yet. It
+// AddContentionEvents counts how often CPU and iGPU waited for each other, for the summary. It
 // does nothing if n is less than 1 and after [Session.Close].
-func (s *Session) AddContentionEvents(_ context.Context, n int64) {
+func (s *Session) AddContentionEvents(n int64) {
 	if s != nil {
 		s.count(&s.totals.contention, n)
 	}

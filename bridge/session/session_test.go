@@ -104,7 +104,7 @@ func TestNilSessionDoesNothing(t *testing.T) {
 	var s *Session
 	s.AddPromptTokens(t.Context(), 1)
 	s.AddGeneratedTokens(t.Context(), 1)
-	s.AddContentionEvents(t.Context(), 1)
+	s.AddContentionEvents(1)
 	err := errors.Join(s.Record(t.Context(), Packet{Err: textError("x")}), s.Close())
 	if err != nil {
 		t.Error(err)
@@ -128,7 +128,7 @@ func TestClosedSessionRejectsPackets(t *testing.T) {
 			}
 			s.AddPromptTokens(t.Context(), 1)
 			s.AddGeneratedTokens(t.Context(), 1)
-			s.AddContentionEvents(t.Context(), 1)
+			s.AddContentionEvents(1)
 			must.OK(t, s.Close()) // closing twice is valid
 			equal(t, before, read(t, s.files.csv))
 			written, err := readSummary(s.files.json)

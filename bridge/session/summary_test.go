@@ -29,11 +29,11 @@ func TestFilesMatchTheGoldenFiles(t *testing.T) {
 	)
 	s.AddGeneratedTokens(t.Context(), 4)
 	s.AddGeneratedTokens(t.Context(), 1)
-	s.AddContentionEvents(t.Context(), 2)
+	s.AddContentionEvents(2)
 	for _, none := range []int64{0, -1} {
 		s.AddPromptTokens(t.Context(), none)
 		s.AddGeneratedTokens(t.Context(), none)
-		s.AddContentionEvents(t.Context(), none)
+		s.AddContentionEvents(none)
 	}
 	must.OK(t, s.Close())
 	golden(t, "test_session.golden.csv", read(t, s.files.csv))
