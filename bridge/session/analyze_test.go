@@ -61,14 +61,15 @@ func textOf(t *testing.T, r *Report) string {
 	return b.String()
 }
 
-func TestAnalysisKeepsFailuresUpToALimit(t *testing.T) {
+func TestAnalysisKeepsTheFirst100FailuresAndSkippedRows(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	for i := range 150 {
 		recordAll(t, s, Packet{ID: int64(i), Operation: "a", Device: CPU, Err: textError("no\x1b[31m")})
 	}
+	write(t, s.files.csv, read(t, s.files.csv)+strings.Repeat("1.5,cpu\n", 120))
 	r, err := Analyze(s.files.csv)
 	must.OK(t, err)
-	equal(t, []int64{failuresKept, 150}, []int64{int64(len(r.Failures)), r.Summary.FailedPackets})
+	equal(t, []int64{100, 150, 100, 120}, []int64{int64(len(r.Failures)), r.Summary.FailedPackets, int64(len(r.Skipped)), r.SkippedRows})
 	if got := textOf(t, r); !strings.Contains(got, "First failed packets") || strings.Contains(got, "\x1b") || strings.Contains(got, "Slowest") {
 		t.Errorf("the report is\n%s", got)
 	}
