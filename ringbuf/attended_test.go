@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // For a consumer, any other process that has the ring open counts, even one that
@@ -30,14 +32,14 @@ func TestAttendedReportsOtherProcesses(t *testing.T) {
 	}
 	c := open(t, path, Consume)
 	ask(c, true, "the agent has it open")
-	ok(t, w.Close())
+	must.OK(t, w.Close())
 	ask(c, false, "the agent has closed it")
 	other := openElsewhere(t, path, Observe, nil)
 	ask(c, true, "another process observes it")
 	other.quit()
 	ask(c, false, "the other process has exited")
 
-	closeNow(t, c)
+	must.OK(t, c.Close())
 	o := open(t, path, Observe)
 	ask(o, false, "no other process has it open")
 	consumer := openElsewhere(t, path, Consume, nil)

@@ -34,7 +34,7 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 	content := func(b string) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			t.Helper()
-			ok(t, os.WriteFile(path, []byte(b), 0o600))
+			must.OK(t, os.WriteFile(path, []byte(b), 0o600))
 		}
 	}
 	sized := func(version int32, capacity uint64, slots int) func(*testing.T, string) {
@@ -96,12 +96,12 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 		{"a read position beyond", header(func(h *ringtest.Header) { h.ReadPos = 1 << 63 }), ErrInvalid, []string{"read position"}},
 
 		{
-			"a FIFO", func(t *testing.T, path string) { t.Helper(); ok(t, unix.Mkfifo(path, 0o600)) },
+			"a FIFO", func(t *testing.T, path string) { t.Helper(); must.OK(t, unix.Mkfifo(path, 0o600)) },
 			ErrNotRegular,
 			[]string{"FIFO"},
 		},
 		{
-			"a directory", func(t *testing.T, path string) { t.Helper(); ok(t, os.Mkdir(path, 0o700)) },
+			"a directory", func(t *testing.T, path string) { t.Helper(); must.OK(t, os.Mkdir(path, 0o700)) },
 			ErrNotRegular,
 			[]string{"directory"},
 		},
@@ -110,19 +110,19 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 				t.Helper()
 				var c net.ListenConfig
 				l, err := c.Listen(t.Context(), "unix", path)
-				ok(t, err)
-				t.Cleanup(func() { ok(t, l.Close()) })
+				must.OK(t, err)
+				t.Cleanup(func() { must.OK(t, l.Close()) })
 			}, ErrNotRegular, []string{"socket"},
 		},
 		{
 			"a link to a ring", func(t *testing.T, path string) {
 				t.Helper()
 				sized(4, 64, 64*16)(t, path+".ring")
-				ok(t, os.Symlink(path+".ring", path))
+				must.OK(t, os.Symlink(path+".ring", path))
 			}, ErrNotRegular, []string{"symbolic link"},
 		},
 		{
-			"a link to nothing", func(t *testing.T, path string) { t.Helper(); ok(t, os.Symlink("nowhere", path)) },
+			"a link to nothing", func(t *testing.T, path string) { t.Helper(); must.OK(t, os.Symlink("nowhere", path)) },
 			ErrNotRegular,
 			[]string{"symbolic link"},
 		},
@@ -135,7 +135,7 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 				before := snapshot(t, path)
 				r, err := OpenReader(path, mode)
 				if err == nil {
-					closeNow(t, r)
+					must.OK(t, r.Close())
 					t.Fatal("it was opened")
 				}
 				if !errors.Is(err, c.want) {
@@ -192,11 +192,6 @@ func TestLaterChangesOfMaskAndCapacityAreNotUsed(t *testing.T) {
 	}
 }
 
-func ok(t *testing.T, err error) {
-	t.Helper()
-	must.OK(t, err)
-}
-
 // snapshot describes a file: kind, mode, time and content.
 func snapshot(t *testing.T, path string) string {
 	t.Helper()
@@ -204,7 +199,7 @@ func snapshot(t *testing.T, path string) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "nothing"
 	}
-	ok(t, err)
+	must.OK(t, err)
 	s := info.Mode().String() + " " + info.ModTime().String()
 	if info.Mode().IsRegular() {
 		s += string(fileBytes(t, path))

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -76,6 +77,6 @@ func TestForeignReaderAtZero(t *testing.T) {
 	if got, err := tryRead(r, 0); !errors.Is(err, ErrRestarted) || len(got) != 0 {
 		t.Errorf("%d events, error %v", len(got), err)
 	}
-	closeNow(t, r)
+	must.OK(t, r.Close())
 	equal(t, "events", read(t, open(t, w.Path(), Consume)), samples(V4, 6, 9))
 }

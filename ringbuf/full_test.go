@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // smallTmpfs mounts a tmpfs of the given size.
@@ -36,7 +38,7 @@ func smallTmpfs(t *testing.T, size string) (dir string) {
 // of crashing.
 func TestCreateOnAFullTmpfs(t *testing.T) {
 	dir := smallTmpfs(t, "8k")
-	ok(t, os.WriteFile(filepath.Join(dir, "other"), make([]byte, 8192), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "other"), make([]byte, 8192), 0o600))
 	for _, l := range Layouts() {
 		path := filepath.Join(dir, l.String())
 		_, err := Create(path, l, 4096)

@@ -4,60 +4,9 @@
 package ringbuf
 
 import (
-	"encoding/binary"
 	"errors"
 	"testing"
-	"unsafe"
 )
-
-// The wanted sizes and offsets come from compiling each NIXL release. The Go structs
-// must match on every platform.
-func TestStructsMatchTheCPlusPlusStructs(t *testing.T) {
-	var (
-		v1 TimedEvent
-		v2 CategorizedEvent
-		v4 TypedEvent
-	)
-	for _, c := range []struct {
-		what      string
-		got, want uintptr
-	}{
-		{"sizeof(v1 event)", unsafe.Sizeof(v1), 56},
-		{"v1 timestamp_us", unsafe.Offsetof(v1.TimestampMicros), 0},
-		{"v1 category", unsafe.Offsetof(v1.Category), 8},
-		{"v1 name", unsafe.Offsetof(v1.Name), 12},
-		{"v1 value", unsafe.Offsetof(v1.Value), 48},
-
-		{"sizeof(v2 event)", unsafe.Sizeof(v2), 16},
-		{"v2 category", unsafe.Offsetof(v2.Category), 0},
-		{"v2 type", unsafe.Offsetof(v2.Type), 4},
-		{"v2 value", unsafe.Offsetof(v2.Value), 8},
-
-		{"sizeof(v4 event)", unsafe.Sizeof(v4), 16},
-		{"v4 type", unsafe.Offsetof(v4.Type), 0},
-		{"v4 value", unsafe.Offsetof(v4.Value), 8},
-	} {
-		if c.got != c.want {
-			t.Errorf("%s is %d, want %d", c.what, c.got, c.want)
-		}
-	}
-}
-
-func TestDecodeHeaderUsesTheOffsetsOfTheStruct(t *testing.T) {
-	b := make([]byte, HeaderSize)
-	for i := range b {
-		b[i] = byte(i * 7)
-	}
-	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
-	b[16], b[17], b[18], b[19] = 4, 0, 0, 0
-	want := Header{
-		WritePos: at(0), ReadPos: at(8), Version: 4, ExpectedVersion: int32(binary.LittleEndian.Uint32(b[20:])),
-		Capacity: at(24), Mask: at(32),
-	}
-	if got := decodeHeader(b); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
 
 func TestLayoutsMatchTheirStructsAndVersions(t *testing.T) {
 	sizes := []int{56, 16, 16, 16}

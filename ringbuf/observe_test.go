@@ -115,3 +115,12 @@ func TestObserverSeesNoFullRingBesideAConsumer(t *testing.T) {
 		t.Errorf("%d of %d looks saw a full ring, but it never held more than one event", full, moved)
 	}
 }
+
+// The consumer has moved its position since the observer loaded it.
+func TestObserverLoadsBothPositionsAgain(t *testing.T) {
+	p, w := plainRing(t, V4, 16)
+	advance(t, w, p.reader(t, Consume), 9)
+	if s := p.reader(t, Observe).loadBoth(1); s != (state{write: 9, read: 9}) {
+		t.Errorf("loaded %+v, want 9 and 9", s)
+	}
+}

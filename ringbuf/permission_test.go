@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -47,11 +48,11 @@ func TestPermissionErrorsNameTheUsers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := othersRing(t)
 			if c.text {
-				ok(t, os.WriteFile(path, []byte(strings.Repeat("some text\n", 50)), c.file))
+				must.OK(t, os.WriteFile(path, []byte(strings.Repeat("some text\n", 50)), c.file))
 			}
-			ok(t, os.Chmod(path, c.file))
+			must.OK(t, os.Chmod(path, c.file))
 			before := snapshot(t, path)
-			ok(t, os.Chmod(filepath.Dir(path), c.dir))
+			must.OK(t, os.Chmod(filepath.Dir(path), c.dir))
 			o := openElsewhere(t, path, c.mode, nil, fmt.Sprint("RINGBUF_TEST_UID=", nobody))
 			o.quit()
 			want := outcome{Text: o.Text, Events: c.events, NotRing: c.notRing, Permission: c.says != nil}
@@ -73,7 +74,7 @@ func TestPermissionErrorsNameTheUsers(t *testing.T) {
 // Collector must not change.
 func TestReadOnlyFileIsNotConsumed(t *testing.T) {
 	path := othersRing(t)
-	ok(t, os.Chmod(path, 0o444))
+	must.OK(t, os.Chmod(path, 0o444))
 	before := snapshot(t, path)
 	r, err := OpenReader(path, Consume)
 	var denied *files.PermissionError
@@ -82,8 +83,8 @@ func TestReadOnlyFileIsNotConsumed(t *testing.T) {
 	}
 	equal(t, "the file", snapshot(t, path), before)
 	r, err = OpenReader(path, Observe)
-	ok(t, err)
-	ok(t, r.Close())
+	must.OK(t, err)
+	must.OK(t, r.Close())
 }
 
 // In a container, a read-only mount is a likely cause. The uid is correct then, and
@@ -108,7 +109,7 @@ func TestReadOnlyMountIsNamedAsTheCause(t *testing.T) {
 func othersRing(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	ok(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)))
+	must.OK(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)))
 	path := filepath.Join(dir, "agent")
 	ringtest.Make(t, path, ringtest.Header{WritePos: 5, Version: 4, ExpectedVersion: 4, Capacity: 16, Mask: 15}, 16*16)
 	return path

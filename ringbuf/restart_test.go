@@ -7,7 +7,6 @@ package ringbuf
 
 import (
 	"errors"
-	"os"
 	"sync/atomic"
 	"testing"
 
@@ -96,41 +95,44 @@ func TestRestartBetweenPassesIsDetected(t *testing.T) {
 	}
 }
 
-// An agent restarts on a ring that was never committed, and has written at least as
-// many events as were read before. The positions look as if the old run had
-// continued, but the events differ.
-func TestRestartIsDetectedByChangedEvents(t *testing.T) {
-	for _, layout := range Layouts() {
-		for _, written := range []int{4, 5, 15} {
-			w := newRing(t, layout, 16)
+// Events 0 to 3 of a ring were read, but not committed, and its agent restarts. If it has written
+// more events than that, the positions look as if the old run had continued. Slots that it hasn't
+// overwritten yet are still those that were read, and a ring with more slots has them at the same offsets.
+func TestRestartBeforeTheFirstCommitShowsInTheEvents(t *testing.T) {
+	for _, c := range []struct {
+		slots, from, to int  // of the next run
+		looks           bool // whether the reader reads before it commits
+		read, commit    error
+		next            []int // events that it then reads
+	}{
+		{slots: 16, from: 100, to: 104, looks: true, commit: ErrRestarted},
+		{slots: 16, from: 100, to: 105, looks: true, read: ErrRestarted, commit: ErrRestarted},
+		{slots: 16, from: 100, to: 115, looks: true, read: ErrRestarted, commit: ErrRestarted},
+		{slots: 16, to: 2, commit: ErrRestarted},
+		{slots: 16, to: 3, commit: ErrRestarted},
+		{slots: 32, to: 6, commit: ErrRestarted},
+		{slots: 16, to: 6, looks: true, next: []int{4, 6}}, // undetectable; nothing is counted twice
+	} {
+		eachLayout(t, func(t *testing.T, l Layout) {
+			w := newRing(t, l, 16)
 			push(t, w, 0, 4)
 			r := open(t, w.Path(), Consume)
 			read(t, r)
-			push(t, create(t, w.Path(), layout, 16), 100, 100+written)
-			if _, err := tryRead(r, 0); (err != nil) != (written > 4) || err != nil && !errors.Is(err, ErrRestarted) {
-				t.Errorf("%v, %d events: read: %v", layout, written, err)
+			push(t, create(t, w.Path(), l, c.slots), c.from, c.to)
+			if c.looks {
+				got, err := tryRead(r, 0)
+				if !errors.Is(err, c.read) {
+					t.Errorf("%+v: read: %v", c, err)
+				}
+				if c.next != nil {
+					equal(t, "events", got, samples(l, c.next[0], c.next[1]))
+				}
 			}
-			if err := r.Commit(); !errors.Is(err, ErrRestarted) {
-				t.Errorf("%v, %d events: commit: %v", layout, written, err)
+			if err := r.Commit(); !errors.Is(err, c.commit) || err != nil && atomic.LoadUint64(r.read) != 0 {
+				t.Errorf("%+v: commit to %d: %v", c, atomic.LoadUint64(r.read), err)
 			}
-			if h := headerOf(w); h.ReadPos != 0 {
-				t.Errorf("%v, %d events: the new agent's read position is %d", layout, written, h.ReadPos)
-			}
-		}
+		})
 	}
-}
-
-// A restart is undetectable if nothing was committed and the new run begins with the
-// same events that were read before. The reader misses these, but counts none twice.
-func TestUndetectableRestartCountsNothingTwice(t *testing.T) {
-	w := newRing(t, V4, 16)
-	push(t, w, 0, 4)
-	r := open(t, w.Path(), Consume)
-	read(t, r)
-	restarted := create(t, w.Path(), V4, 16)
-	push(t, restarted, 0, 6)
-	equal(t, "events", read(t, r), samples(V4, 4, 6))
-	commit(t, r)
 }
 
 // want returns nil instead of an empty slice, like read.
@@ -139,29 +141,4 @@ func want(events []Event) []Event {
 		return nil
 	}
 	return events
-}
-
-func closeNow(tb testing.TB, r *Reader) {
-	tb.Helper()
-	must.OK(tb, r.Close())
-}
-
-func truncate(tb testing.TB, path string, size int64) {
-	tb.Helper()
-	must.OK(tb, os.Truncate(path, size))
-}
-
-// Slots that the next run hasn't overwritten yet are still those that were read. A ring with more
-// slots has them at the same offsets.
-func TestCommitFromZeroFailsIfTheNextRunHasEqualEvents(t *testing.T) {
-	for _, next := range []struct{ slots, events int }{{8, 3}, {8, 4}, {16, 6}} {
-		w := newRing(t, V4, 8)
-		push(t, w, 0, 5)
-		r := open(t, w.Path(), Consume)
-		read(t, r)
-		push(t, create(t, w.Path(), V4, next.slots), 0, next.events)
-		if err := r.Commit(); !errors.Is(err, ErrRestarted) || atomic.LoadUint64(r.read) != 0 {
-			t.Errorf("%+v: read position %d, error %v", next, atomic.LoadUint64(r.read), err)
-		}
-	}
 }

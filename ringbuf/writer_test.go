@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -36,7 +37,7 @@ func TestCreateUsesAnAgentsFileMode(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
 	info, err := os.Stat(newRing(t, V4, 8).Path())
-	ok(t, err)
+	must.OK(t, err)
 	if info.Mode() != 0o640 {
 		t.Errorf("mode %v, want 0644 minus the umask", info.Mode())
 	}
@@ -50,7 +51,7 @@ func TestCreateReusesAnExistingRing(t *testing.T) {
 		{"another layout", func(path string) { push(t, create(t, path, V1, 64), 0, 50) }},
 		{"a larger ring", func(path string) { push(t, create(t, path, V4, 4096), 0, 4000) }},
 		{"a smaller ring", func(path string) { push(t, create(t, path, V4, 2), 0, 1) }},
-		{"an empty file", func(path string) { ok(t, os.WriteFile(path, nil, 0o600)) }},
+		{"an empty file", func(path string) { must.OK(t, os.WriteFile(path, nil, 0o600)) }},
 		{"a failed start", func(path string) { ringtest.Make(t, path, ringtest.Header{Capacity: 12, Mask: 11}, 12*16) }},
 		{"an unknown version", func(path string) { ringtest.Make(t, path, ringtest.NewHeader(7, 16), 16*16) }},
 		{"a truncated ring", func(path string) { ringtest.Make(t, path, ringtest.NewHeader(4, 16), 100) }},
@@ -66,13 +67,13 @@ func TestCreateReusesAnExistingRing(t *testing.T) {
 func TestCreateRefusesOtherFilesAndInvalidCapacities(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "notes.txt")
-	ok(t, os.WriteFile(text, []byte(strings.Repeat("some notes\n", 20)), 0o600))
+	must.OK(t, os.WriteFile(text, []byte(strings.Repeat("some notes\n", 20)), 0o600))
 	short := filepath.Join(dir, "short.txt")
-	ok(t, os.WriteFile(short, []byte("notes\n"), 0o600))
+	must.OK(t, os.WriteFile(short, []byte("notes\n"), 0o600))
 	link := filepath.Join(dir, "link")
-	ok(t, os.Symlink(text, link))
+	must.OK(t, os.Symlink(text, link))
 	fifo := filepath.Join(dir, "fifo")
-	ok(t, unix.Mkfifo(fifo, 0o600))
+	must.OK(t, unix.Mkfifo(fifo, 0o600))
 	for _, c := range []struct {
 		path     string
 		layout   Layout
@@ -152,7 +153,7 @@ func TestClosedWriterReturnsErrClosedAndLeavesTheFile(t *testing.T) {
 	push(t, w, 0, 3)
 	before := fileBytes(t, w.Path())
 	for range 2 {
-		ok(t, w.Close())
+		must.OK(t, w.Close())
 	}
 	_, lenErr := w.Len()
 	for what, err := range map[string]error{"Push": w.Push(sample(V4, 1)), "Len": lenErr} {
