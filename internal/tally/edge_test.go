@@ -162,8 +162,13 @@ func TestImportedCounterHasEventsUnlessItIsZero(t *testing.T) {
 	for v, want := range map[[2]uint64]uint64{{5, 0}: 1, {0, 5}: 1, {5, 5}: 1, {0, 0}: 0} {
 		values := make([]Value, ringbuf.Types)
 		values[ringbuf.TypeTxRequests] = Value{Sum: v[0], Last: v[1]}
-		if got := s.Import(values, false).Requests(Transmit).Events; got != want {
-			t.Errorf("sum %d, last value %d: %d events, want %d", v[0], v[1], got, want)
+		values[ringbuf.TypeXferTime] = Value{Sum: v[0], Last: v[1]} // a histogram whose buckets aren't known
+		totals := s.Import(values, false)
+		if got := [2]uint64{totals.Requests(Transmit).Events, totals.Duration().Count()}; got != [2]uint64{want, want} {
+			t.Errorf("sum %d, last value %d: %d requests and durations, want %d", v[0], v[1], got, want)
+		}
+		if bytes, known := totals.MemoryUsage(); bytes != 0 || !known {
+			t.Errorf("%d bytes are registered (known: %v), want none", bytes, known)
 		}
 	}
 }

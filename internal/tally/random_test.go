@@ -161,6 +161,19 @@ func storeAndRestore(t *testing.T, a *Agent, s *Shape) *Agent {
 	return restored(t, s, store(t, a))
 }
 
+// The values of most agents are close to each other, unlike the random ones above.
+func TestTotalsOfOrdinaryTransfersMatchTheModel(t *testing.T) {
+	for _, l := range ringbuf.Layouts() {
+		agent, want := NewAgent(shapeOf(t, Config{})), oracle.New()
+		b := batchOf(t, l, transferMix(rand.New(rand.NewPCG(1, 2)))...)
+		agent.Add(b)
+		for i := range b.Len() {
+			want.Add(l, b.Event(i))
+		}
+		compare(t, want, agent)
+	}
+}
+
 func TestTotalsContinueAfterARestartWithAnotherLayout(t *testing.T) {
 	agent, want := NewAgent(shapeOf(t, Config{MaxNames: 100_000})), oracle.New()
 	random := rand.New(rand.NewPCG(3, 3))

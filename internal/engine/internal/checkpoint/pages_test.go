@@ -100,7 +100,8 @@ func TestUnreadableValueIsReported(t *testing.T) {
 }
 
 func TestEntryThatIsNotWrittenAgainIsGone(t *testing.T) {
-	const known, exited, neighbor = "/run/nixl/known", "/run/nixl/exited", "/run/nixl/known" + Separator + "1"
+	const known, exited = "/run/nixl/known", "/run/nixl/exited"
+	const neighbor, added = known + Separator + "1", known + Separator + "2" // on the page of known
 	values := written(empty(), started, known, exited, neighbor)
 	until := started.Add(time.Minute)
 	for _, late := range []bool{false, true} {
@@ -109,11 +110,11 @@ func TestEntryThatIsNotWrittenAgainIsGone(t *testing.T) {
 		if e, err := p.Take(known, started); e == nil || err != nil {
 			t.Fatalf("entry %v, error %v", e, err)
 		}
-		now, want := until.Add(-1), []string{known, neighbor}
+		now, want := until.Add(-1), []string{known, neighbor, added}
 		if late {
-			now, want = until, []string{known}
+			now, want = until, []string{known, added}
 		}
-		p, errs = NewPages(written(p, now, known), until)
+		p, errs = NewPages(written(p, now, added), until)
 		must.OK(t, errors.Join(errs...))
 		if d := cmp.Diff(want, p.IDs()); d != "" {
 			t.Errorf("late %v: the page that is written has other entries (-want +got):\n%s", late, d)
