@@ -22,6 +22,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -36,11 +37,11 @@ func TestHistogramsAreConfiguredSeparately(t *testing.T) {
 		push(t, w, write(v, v, v)...)
 		sum += float64(v)
 	}
-	seconds := distribution{Count: 8, Sum: sum / 1e6, Max: 2501e-6, Bounds: []float64{0, 1e-3, 0.0025}, Counts: []uint64{1, 4, 2, 1}}
-	want := map[string]any{
+	seconds := oracle.Distribution{Count: 8, Sum: sum / 1e6, Max: 2501e-6, Bounds: []float64{0, 1e-3, 0.0025}, Counts: []uint64{1, 4, 2, 1}}
+	want := oracle.Points{
 		"nixl.transfer.duration":      seconds,
 		"nixl.transfer.post.duration": seconds,
-		"nixl.transfer.throughput{nixl.transfer.direction=transmit}": distribution{
+		"nixl.transfer.throughput{nixl.transfer.direction=transmit}": oracle.Distribution{
 			Count: 8, Sum: 7e6, Max: 1e6, Bounds: []float64{999_999, 1e6}, Counts: []uint64{1, 7, 0},
 		},
 		// Without a histogram of sizes:
@@ -65,17 +66,17 @@ func TestEventsBeyondTheLimitOfNamesCountAsOverflow(t *testing.T) {
 	const custom, overflow = "{nixl.event.category=custom,nixl.event.name=a}", "{otel.metric.overflow=true}"
 	for name, c := range map[string]struct {
 		change func(*Config)
-		want   map[string]any
+		want   oracle.Points
 	}{
-		"all": {func(*Config) {}, map[string]any{
+		"all": {func(*Config) {}, oracle.Points{
 			"nixl.events" + custom: int64(1), "nixl.event.value" + custom: int64(10), "nixl.event.last_value" + custom: int64(10),
 			"nixl.events" + overflow: int64(2), "nixl.event.value" + overflow: int64(50),
 		}},
 		"without values": {
 			func(c *Config) { c.Metrics.NixlEventValue.Enabled, c.Metrics.NixlEventLastValue.Enabled = false, false },
-			map[string]any{"nixl.events" + custom: int64(1), "nixl.events" + overflow: int64(2)},
+			oracle.Points{"nixl.events" + custom: int64(1), "nixl.events" + overflow: int64(2)},
 		},
-		"without counts": {func(c *Config) { c.Metrics.NixlEvents.Enabled = false }, map[string]any{
+		"without counts": {func(c *Config) { c.Metrics.NixlEvents.Enabled = false }, oracle.Points{
 			"nixl.event.value" + custom: int64(10), "nixl.event.last_value" + custom: int64(10), "nixl.event.value" + overflow: int64(50),
 		}},
 	} {

@@ -51,35 +51,19 @@ func TestRingsAndStoresCanShareADirectory(t *testing.T) {
 	h := newHarness(t, dir, func(c *Config) {
 		c.ResourceAttributes.NixlTelemetryLayout.Enabled, c.ResourceAttributes.ProcessPid.Enabled = true, true
 	}).startWith(3)
-	m := h.next()
 	type resource struct {
-		Layout, Rank string
-		PID, Bytes   int64
+		Layout, Rank, PID string
+		Bytes             int64
 	}
 	got := make(map[resource]int)
 	instances := make(map[string]bool)
-	for _, rm := range m.ResourceMetrics().All() {
-		var r resource
-		for key, v := range rm.Resource().Attributes().All() {
-			switch key {
-			case semconv.TelemetryLayout:
-				r.Layout = v.Str()
-			case semconv.LocalRank:
-				r.Rank = v.Str()
-			case semconv.ProcessPID:
-				r.PID = v.Int()
-			case semconv.ServiceInstanceID:
-				instances[v.Str()] = true
-			}
-		}
-		for _, metric := range rm.ScopeMetrics().At(0).Metrics().All() {
-			if metric.Name() == semconv.TransferIO.Name {
-				r.Bytes = metric.Sum().DataPoints().At(0).IntValue()
-			}
-		}
-		got[r]++
+	for _, rm := range h.next().ResourceMetrics().All() {
+		a := readAgent(t, rm)
+		r := a.resource
+		got[resource{r[semconv.TelemetryLayout], r[semconv.LocalRank], r[semconv.ProcessPID], a.int(transmitted)}]++
+		instances[r[semconv.ServiceInstanceID]] = true
 	}
-	want := map[resource]int{{"v4", "", 0, 7}: 1, {"prometheus_mp_v1", "0", 1, 100}: 1, {"prometheus_mp_v1", "1", 2, 100}: 1}
+	want := map[resource]int{{"v4", "", "", 7}: 1, {"prometheus_mp_v1", "0", "1", 100}: 1, {"prometheus_mp_v1", "1", "2", 100}: 1}
 	if d := cmp.Diff(want, got); d != "" || len(instances) != 3 {
 		t.Errorf("instances are %v; resources (-want +got)\n%s", instances, d)
 	}
