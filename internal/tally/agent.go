@@ -16,7 +16,7 @@ type Agent struct {
 	Totals
 
 	byKey  map[seriesKey]int32 // index in Totals.series
-	byType map[typeKey]int32   // the same; never larger than byKey, because a type has one name
+	byType map[typeKey]int32   // the same; never larger than byKey, because a type of a series has one name
 
 	spellings *spellings // only for rings with names
 	groups    groups

@@ -69,10 +69,11 @@ func (a *Agent) addType(key typeKey, i int32) {
 }
 
 // restored is seriesOf for a series of a checkpoint, which stores only the names of
-// types. Later events of these types must find it even if the limit is reached.
+// types. Later events of these types must find it even if the limit is reached. Series of types
+// have the names of V2 and V3: V4 has no category that a type doesn't belong to.
 func (a *Agent) restored(key seriesKey) int32 {
 	i := a.seriesOf(key)
-	if t, ok := ParseTypeName(key.name); ok {
+	if t, ok := ParseTypeName(key.name); ok && key.name == ringbuf.V3.TypeName(t) {
 		a.addType(typeKey{category: key.category, kind: t}, i)
 	}
 	return i
