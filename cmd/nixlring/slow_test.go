@@ -5,12 +5,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,77 +50,6 @@ func pushed(t *testing.T, path string, layout ringbuf.Layout, transfers ...[]rin
 		}
 	}
 	return w
-}
-
-var (
-	slowReading  = time.Date(2025, 1, 15, 14, 30, 25, 123_456_000, time.Local)
-	slowRecorded = time.Date(2024, 2, 3, 4, 5, 6, 789_000, time.Local)
-)
-
-// slowRings creates a directory with two rings: decode has one slow transfer, and prefill has
-// two, one of them with a low throughput.
-func slowRings(t *testing.T) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	pushed(t, filepath.Join(dir, "decode"), ringbuf.V1,
-		transferred(false, 1000, time.Millisecond, 0, slowRecorded),
-		transferred(true, 64<<20, 2100*time.Millisecond, 70*time.Microsecond, slowRecorded))
-	pushed(t, filepath.Join(dir, "prefill"), ringbuf.V4,
-		transferred(false, 1<<20, 250*time.Millisecond, 3*time.Millisecond, slowRecorded),
-		transferred(false, 1<<20, 900*time.Microsecond, 3*time.Microsecond, slowRecorded),
-		transferred(false, 7, 130*time.Second, 3*time.Second, slowRecorded))
-	return dir
-}
-
-func TestSlowPrintsALineForEachSlowTransfer(t *testing.T) {
-	dir := slowRings(t)
-	before := contents(t, dir)
-	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--min-throughput", "1e9", "--duration", "1ms")
-	want := `TIME                        DIRECTION      SIZE      TOOK      POST  THROUGHPUT  WHY             AGENT
-2024-02-03 04:05:06.000789  receive     67.1 MB    2.10 s   70.0 µs   32.0 MB/s  slow_transfer   decode
-2025-01-15 14:30:25.123456  transmit        7 B     130 s    3.00 s       0 B/s  slow_transfer   prefill
-2025-01-15 14:30:25.123456  transmit    1.05 MB    250 ms   3.00 ms   4.19 MB/s  min_throughput  prefill
-`
-	// The order of the rings isn't defined.
-	head, got, _ := strings.Cut(r.out, "\n")
-	lines := slices.Sorted(strings.Lines(got))
-	if d := cmp.Diff(want, head+"\n"+strings.Join(lines, "")); r.code != exitOK || d != "" {
-		t.Errorf("exit code %d\n%s", r.code, d)
-	}
-	if want := "Slow transfers printed: 3, of 2 agents\n"; r.err != want {
-		t.Errorf("notes are %q, want %q", r.err, want)
-	}
-	if d := cmp.Diff(before, contents(t, dir)); d != "" {
-		t.Errorf("the rings were changed: %s", d)
-	}
-}
-
-// contents returns the content of the files in a directory.
-func contents(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	must.OK(t, err)
-	all := make(map[string]string)
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		must.OK(t, err)
-		all[file] = string(b)
-	}
-	return all
-}
-
-func TestSlowPrintsJSON(t *testing.T) {
-	dir := slowRings(t)
-	r := nixlringAt(t.Context(), slowReading, "slow", dir, "--include", "decode", "-d", "1ms", "-o", "json")
-	var got slowTransfer
-	must.OK(t, json.Unmarshal([]byte(r.out), &got))
-	want := slowTransfer{
-		Path: filepath.Join(dir, "decode"), Agent: "decode", Speed: 31956601,
-		Transfer: diagnose.Transfer{Time: slowRecorded, Receive: true, Bytes: 64 << 20, Took: 2.1, Post: 70e-6, Cause: "slow_transfer"},
-	}
-	if d := cmp.Diff(want, got); r.code != exitOK || d != "" {
-		t.Errorf("%d, %q: %s", r.code, r.err, d)
-	}
 }
 
 // lines is a writer that sends each line to a channel.

@@ -95,7 +95,7 @@ func setTotals(a *diagnose.Agent, t *tally.Totals, seen *transfers) {
 	a.Events += plain.Events + valued.Events
 	if !a.Store {
 		a.Ring = &diagnose.Ring{
-			Capacity: t.Capacity(), Peak: int(t.Utilization()*float64(max(t.Capacity()-1, 0)) + 0.5), Saturations: t.Saturations(),
+			Capacity: t.Capacity(), Peak: int(t.Utilization()*float64(t.Capacity()-1) + 0.5), Saturations: t.Saturations(),
 			Restarts: t.Restarts(), Torn: t.TornGroups(), Foreign: t.ForeignReads(), Misses: t.Misses(),
 		}
 	}

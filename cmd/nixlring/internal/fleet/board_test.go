@@ -106,16 +106,17 @@ func TestRowHasTheProblemsOfAnAgent(t *testing.T) {
 		who    string
 		want   []Problem
 	}{
-		"idle":           {[][]diagnose.Agent{{state("a", 0, 1, nobody)}, {state("a", 0, 1, nobody)}}, "", nil},
-		"a store":        {[][]diagnose.Agent{{state("a", 0, 1, store)}, {state("a", 25, 1, store)}}, "", nil},
-		"drained":        {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 25, 1)}}, "otelcol", nil},
-		"not drained":    {[][]diagnose.Agent{{state("a", 0, 1, nobody)}, {state("a", 5, 1, nobody, peak(20))}}, "nobody", []Problem{{diagnose.Warning, "unread, full in 4 s"}}},
-		"hanging":        {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 5, 1, peak(20))}}, "otelcol", []Problem{{diagnose.Warning, "unread, full in 4 s"}}},
-		"foreign":        {[][]diagnose.Agent{{state("a", 0, 1, nobody)}, {state("a", 25, 1, nobody)}}, "foreign", []Problem{{diagnose.Warning, "events taken"}}},
-		"exited":         {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 0, 1, func(a *diagnose.Agent) { a.Up = diagnose.No })}}, "otelcol", []Problem{{diagnose.Info, "agent exited"}}},
-		"restarted":      {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 0, 1, func(a *diagnose.Agent) { a.Ring.Restarts = 1 })}}, "otelcol", []Problem{{diagnose.Info, "restarted"}}},
-		"missed events":  {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 0, 1, func(a *diagnose.Agent) { a.Ring.Misses = 1 })}}, "otelcol", []Problem{{diagnose.Info, "missed events"}}},
-		"events dropped": {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 25, 1, func(a *diagnose.Agent) { a.Dropped = 3 })}}, "otelcol", []Problem{{diagnose.Warning, "events lost: 3"}}},
+		"idle":                 {[][]diagnose.Agent{{state("a", 0, 1, nobody)}, {state("a", 0, 1, nobody)}}, "", nil},
+		"a store":              {[][]diagnose.Agent{{state("a", 0, 1, store)}, {state("a", 25, 1, store)}}, "", nil},
+		"a store, then a ring": {[][]diagnose.Agent{{state("a", 0, 1, store)}, {state("a", 0, 1)}}, "otelcol", nil},
+		"drained":              {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 25, 1)}}, "otelcol", nil},
+		"not drained":          {[][]diagnose.Agent{{state("a", 0, 1, nobody)}, {state("a", 5, 1, nobody, peak(20))}}, "nobody", []Problem{{diagnose.Warning, "unread, full in 4 s"}}},
+		"hanging":              {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 5, 1, peak(20))}}, "otelcol", []Problem{{diagnose.Warning, "unread, full in 4 s"}}},
+		"foreign":              {[][]diagnose.Agent{{state("a", 0, 1, nobody)}, {state("a", 25, 1, nobody)}}, "foreign", []Problem{{diagnose.Warning, "events taken"}}},
+		"exited":               {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 0, 1, func(a *diagnose.Agent) { a.Up = diagnose.No })}}, "otelcol", []Problem{{diagnose.Info, "agent exited"}}},
+		"restarted":            {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 0, 1, func(a *diagnose.Agent) { a.Ring.Restarts = 1 })}}, "otelcol", []Problem{{diagnose.Info, "restarted"}}},
+		"missed events":        {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 0, 1, func(a *diagnose.Agent) { a.Ring.Misses = 1 })}}, "otelcol", []Problem{{diagnose.Info, "missed events"}}},
+		"events dropped":       {[][]diagnose.Agent{{state("a", 0, 1)}, {state("a", 25, 1, func(a *diagnose.Agent) { a.Dropped = 3 })}}, "otelcol", []Problem{{diagnose.Warning, "events lost: 3"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := NewBoard(time.Second)

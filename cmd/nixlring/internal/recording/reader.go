@@ -84,8 +84,7 @@ func Is(path string) bool {
 // start reads the header from the decompressed content.
 func (r *Reader) start(content io.Reader) error {
 	r.lines = bufio.NewScanner(content)
-	const begin = 64 << 10 // bytes
-	r.lines.Buffer(make([]byte, begin), maxLine)
+	r.lines.Buffer(nil, maxLine)
 	r.lines.Split(wholeLine)
 	text, err := r.next()
 	if errors.Is(err, io.EOF) {

@@ -70,9 +70,10 @@ func all(r *Reader) (list []Record, err error) {
 
 func TestLinesAreAsDocumented(t *testing.T) {
 	var out bytes.Buffer
-	w, err := NewWriter(&out, Header{Tool: "nixlring 1.2.3", Host: "gpu-7", Directory: "/run/nixl", Start: start})
+	from := start.Add(999).In(time.FixedZone("", 3600)) // the file has whole microseconds in UTC
+	w, err := NewWriter(&out, Header{Tool: "nixlring 1.2.3", Host: "gpu-7", Directory: "/run/nixl", Start: from})
 	must.OK(t, err)
-	at := func(micros int64) time.Time { return time.UnixMicro(start.UnixMicro() + micros) }
+	at := func(micros int64) time.Time { return from.Add(time.Duration(micros) * time.Microsecond) }
 	about := About{Name: "a", Path: "/run/nixl/a", Attributes: map[string]string{"k8s.pod.name": "prefill-0"}}
 	must.OK(t, w.Open(at(1), 0, about, ringbuf.V4, 8))
 	batch(t, ringbuf.V4, []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, 7), {Type: 99, Value: 8}}, func(b ringbuf.Batch) {
@@ -120,7 +121,7 @@ func TestEventsOfEachLayoutAreRestored(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
 			var events, want, got []ringbuf.Event
-			for n := range maxEvents + 1 { // two lines, and JSON escapes most characters
+			for n := range 2*maxEvents + 1 { // three lines, and JSON escapes most characters
 				e := ringbuf.Event{Type: ringbuf.Type(n % 24), Category: ringbuf.Category(n%10 - 1), Value: uint64(n) << 40}
 				if l == ringbuf.V1 {
 					e = ringbuf.Event{Category: e.Category, Named: true, Name: ringbuf.MakeName(fmt.Sprintf("%d \"<é", n) + strings.Repeat("\x01", 40)), Value: e.Value, TimestampMicros: uint64(n) + 1<<62}

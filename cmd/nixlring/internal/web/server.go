@@ -57,15 +57,13 @@ func (p *Page) Run(ctx context.Context, source fleet.Source, processes func() []
 	defer searching.Wait()
 	if processes != nil {
 		searching.Go(func() {
-			ticker := time.NewTicker(processesEvery)
-			defer ticker.Stop()
 			for ctx.Err() == nil {
 				found := processes()
 				p.mu.Lock()
 				p.processes = found
 				p.mu.Unlock()
 				select {
-				case <-ticker.C:
+				case <-time.After(processesEvery):
 				case <-ctx.Done():
 				}
 			}

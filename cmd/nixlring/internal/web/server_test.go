@@ -4,20 +4,25 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -45,6 +50,9 @@ func frameOf(agents int, second uint64) *diagnose.Frame {
 		}
 		at := map[float64]int{0.001: 5, 0.01: 9}[took]
 		a.Times.Counts[at], a.Times.Counts[at+2] = n, 2*n
+		if i == 0 {
+			a.Ring.Misses = second // isn't a problem
+		}
 		a.Transfers = []diagnose.Transfer{{Time: f.Time, Receive: true, Bytes: 1 << 20, Took: 0.5, Post: 0.25}}
 		f.Agents = append(f.Agents, a)
 	}
@@ -70,6 +78,7 @@ type answer struct {
 		Unjudged  []diagnose.Check
 		Rows      []struct {
 			ID, Name, Alive, Consumer string
+			Capacity                  int
 			Severity                  string
 			Problems                  []string
 			Memory                    *float64
@@ -104,10 +113,10 @@ func TestStateHasTheVerdictTheRowsAndTheDetailsOfAnAgent(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	got := fmt.Sprintf("%+v", s.Rows[0])
-	if want := `{ID:/run/agent-001 Name:agent-1 Alive:running Consumer:otelcol Severity:warning Problems:[straggler: 10% of peers] Memory:<nil> Transfers:100 Times:[9 300 0 600]}`; got != want {
+	if want := `{ID:/run/agent-001 Name:agent-1 Alive:running Consumer:otelcol Capacity:4096 Severity:warning Problems:[straggler: 10% of peers] Memory:<nil> Transfers:100 Times:[9 300 0 600]}`; got != want {
 		t.Errorf("row %s\nwant %s", got, want)
 	}
-	if s.Rows[1].Severity != "" || s.Times.Quantile(0.5) <= 0 {
+	if s.Rows[1].Severity != "" || len(s.Rows[1].Problems) != 1 || s.Times.Quantile(0.5) <= 0 {
 		t.Errorf("%+v", s)
 	}
 	if d := a.Agent; d == nil || d.ID != "/run/agent-004" || cmp.Diff([]string{"service decode"}, d.Where) != "" || len(d.Slowest) != 4 || d.Slowest[0].Took != 0.5 {
@@ -151,9 +160,72 @@ func TestPageAnswersOnlyRequestsOfThisHost(t *testing.T) {
 	} {
 		r := ask(t, p, tt.method, tt.host, tt.path)
 		if r.Code != tt.want || !strings.Contains(r.Header().Get("Content-Security-Policy"), "default-src 'none'") ||
-			r.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" {
+			r.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" || tt.want == 200 && r.Header().Get("Cache-Control") != "no-store" ||
+			tt.path == "/state.json" && tt.want == 200 && r.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("%+v: %d %v", tt, r.Code, r.Header())
 		}
+	}
+}
+
+// played is a source of frames, and then of the end of a recording. A frame that is nil fails.
+type played struct {
+	fleet.Source
+
+	frames []*diagnose.Frame
+}
+
+func (s *played) Next(context.Context) (*diagnose.Frame, error) {
+	if len(s.frames) == 0 {
+		return nil, io.EOF
+	}
+	f := s.frames[0]
+	if s.frames = s.frames[1:]; f == nil {
+		return nil, errors.New("it hangs")
+	}
+	return f, nil
+}
+
+func TestPageShowsFramesAndProcessesUntilItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		p, searches, done := New("/run"), 0, make(chan struct{})
+		go func() {
+			defer close(done)
+			p.Run(ctx, &played{frames: []*diagnose.Frame{frame(0), nil, frame(3)}}, func() []diagnose.Process {
+				searches++
+				return []diagnose.Process{{PID: 7, Command: "python3"}}
+			})
+		}()
+		synctest.Wait()
+		s := stateOf(t, p, "").State
+		if f := s.Findings; s.At != begin.Add(3*time.Second).UnixMilli() || len(f) != 2 || f[1].Kind != diagnose.NoTelemetry {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(30 * time.Second) // synctest
+		synctest.Wait()
+		cancel()
+		if <-done; searches != 2 {
+			t.Errorf("%d searches for processes", searches)
+		}
+	})
+}
+
+func TestServerEndsWithItsContextOrItsListener(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		must.OK(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- New("/run").Serve(ctx, l) }()
+		if broken {
+			must.OK(t, l.Close())
+		} else {
+			cancel()
+		}
+		if err := <-done; (err != nil) != broken {
+			t.Error(err)
+		}
+		cancel()
 	}
 }
 
