@@ -8,7 +8,6 @@ package ringbuf
 import (
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +42,14 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 			ringtest.Make(t, path, ringtest.NewHeader(version, capacity), slots)
 		}
 	}
+	ring, otherHeader := newRing(t, V4, 64).Path(), make([]byte, 512+64*16)
+	otherHeader[8], otherHeader[16], otherHeader[24] = 64, 5, 63
+	made := func(create func(path string) error) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			t.Helper()
+			must.OK(t, create(path))
+		}
+	}
 	for _, c := range []struct {
 		name string
 		make func(t *testing.T, path string)
@@ -52,32 +59,18 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 		{"an empty file", content(""), ErrNotReady, []string{"the file is empty"}},
 		{"zeros", content(strings.Repeat("\x00", 1064)), ErrNotReady, []string{"version is still 0"}},
 		{"version 0", header(func(h *ringtest.Header) { h.Version = 0 }), ErrNotReady, []string{"version is still 0"}},
-		{
-			"version 0 after a failed start", header(func(h *ringtest.Header) { h.Version, h.Capacity, h.Mask = 0, 12, 11 }),
-			ErrNotReady,
-			[]string{"12 slots are not a power of two", "NIXL_TELEMETRY_BUFFER_SIZE"},
-		},
+		{"a failed start", header(func(h *ringtest.Header) { h.Version, h.Capacity, h.Mask = 0, 12, 11 }), ErrNotReady, []string{"12 slots are not a power of two", "NIXL_TELEMETRY_BUFFER_SIZE"}},
 
 		{"a text file", content(strings.Repeat("some text or other\n", 100)), ErrNotRing, nil},
 		{"a short text file", content("hello\n"), ErrNotRing, []string{"6 bytes"}},
 		{"39 bytes", content(strings.Repeat("\x04", 39)), ErrNotRing, []string{"39 bytes"}},
 		{"noise", content(strings.Repeat("\x9c\xf3\x01", 500)), ErrNotRing, nil},
-		{
-			"version 300 with a wrong mask", header(func(h *ringtest.Header) { h.Version, h.Mask = 300, 1 }),
-			ErrNotRing, nil,
-		},
+		{"version 300 with a wrong mask", header(func(h *ringtest.Header) { h.Version, h.Mask = 300, 1 }), ErrNotRing, nil},
 
 		{"version 6", header(func(h *ringtest.Header) { h.Version = 6 }), ErrUnknownVersion, []string{"version 6", "newer"}},
 		{"version 5", header(func(h *ringtest.Header) { h.Version = 5 }), ErrUnknownVersion, []string{"version 5", "newer"}},
 		{"version -1", header(func(h *ringtest.Header) { h.Version = -1 }), ErrUnknownVersion, []string{"version -1"}},
-		{
-			"version 5 with another header", func(t *testing.T, path string) {
-				t.Helper()
-				b := make([]byte, 512+64*16)
-				b[8], b[16], b[24] = 64, 5, 63
-				content(string(b))(t, path)
-			}, ErrUnknownVersion, []string{"version 5"},
-		},
+		{"version 5 with another header", content(string(otherHeader)), ErrUnknownVersion, []string{"version 5"}},
 
 		{"cut short", sized(4, 64, 64*16-1), ErrInvalid, []string{"1063 bytes", "truncated?"}},
 		{"a slot short", sized(4, 64, 63*16), ErrInvalid, []string{"64 slots", "truncated?"}},
@@ -95,37 +88,11 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 		{"a write position beyond", header(func(h *ringtest.Header) { h.WritePos = 64 }), ErrInvalid, []string{"write position 64"}},
 		{"a read position beyond", header(func(h *ringtest.Header) { h.ReadPos = 1 << 63 }), ErrInvalid, []string{"read position"}},
 
-		{
-			"a FIFO", func(t *testing.T, path string) { t.Helper(); must.OK(t, unix.Mkfifo(path, 0o600)) },
-			ErrNotRegular,
-			[]string{"FIFO"},
-		},
-		{
-			"a directory", func(t *testing.T, path string) { t.Helper(); must.OK(t, os.Mkdir(path, 0o700)) },
-			ErrNotRegular,
-			[]string{"directory"},
-		},
-		{
-			"a socket", func(t *testing.T, path string) {
-				t.Helper()
-				var c net.ListenConfig
-				l, err := c.Listen(t.Context(), "unix", path)
-				must.OK(t, err)
-				t.Cleanup(func() { must.OK(t, l.Close()) })
-			}, ErrNotRegular, []string{"socket"},
-		},
-		{
-			"a link to a ring", func(t *testing.T, path string) {
-				t.Helper()
-				sized(4, 64, 64*16)(t, path+".ring")
-				must.OK(t, os.Symlink(path+".ring", path))
-			}, ErrNotRegular, []string{"symbolic link"},
-		},
-		{
-			"a link to nothing", func(t *testing.T, path string) { t.Helper(); must.OK(t, os.Symlink("nowhere", path)) },
-			ErrNotRegular,
-			[]string{"symbolic link"},
-		},
+		{"a FIFO", made(func(path string) error { return unix.Mkfifo(path, 0o600) }), ErrNotRegular, []string{"FIFO"}},
+		{"a directory", made(func(path string) error { return os.Mkdir(path, 0o700) }), ErrNotRegular, []string{"directory"}},
+		{"a socket", made(socket), ErrNotRegular, []string{"socket"}},
+		{"a link to a ring", made(func(path string) error { return os.Symlink(ring, path) }), ErrNotRegular, []string{"symbolic link"}},
+		{"a link to nothing", made(func(path string) error { return os.Symlink("nowhere", path) }), ErrNotRegular, []string{"symbolic link"}},
 		{"nothing", func(*testing.T, string) {}, fs.ErrNotExist, nil},
 	} {
 		for _, mode := range modes() {
@@ -146,6 +113,16 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 			})
 		}
 	}
+}
+
+// socket creates a socket and leaves it behind.
+func socket(path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Bind(fd, &unix.SockaddrUnix{Name: path})
 }
 
 // Opening a device can have side effects.

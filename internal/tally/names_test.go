@@ -23,57 +23,41 @@ func namedEvent(c ringbuf.Category, name string, v uint64) ringbuf.Event {
 	return e
 }
 
-// event is the category and the name that an event is reported as.
-type event struct{ category, name string }
+// key is the category and the name that an event is reported as.
+type key struct{ category, name string }
+
+func list(events ...ringbuf.Event) []ringbuf.Event { return events }
 
 func TestNamesAreReportedAsValidUTF8(t *testing.T) {
 	const backend = ringbuf.CategoryBackend
 	long := strings.Repeat("x", 32)
-	tests := []struct {
-		name   string
+	event := func(name string, v uint64) ringbuf.Event { return namedEvent(backend, name, v) }
+	for name, tt := range map[string]struct {
 		events []ringbuf.Event
-		want   map[event][]uint64
+		want   map[key][]uint64
 	}{
-		{"no NUL", []ringbuf.Event{namedEvent(backend, long, 1)}, map[event][]uint64{{"backend", long}: {1}}},
-		{
-			"bytes after the NUL",
-			[]ringbuf.Event{namedEvent(backend, "a\x00b", 1), namedEvent(backend, "a\x00c", 2), namedEvent(backend, "a", 3)},
-			map[event][]uint64{{"backend", "a"}: {1, 2, 3}},
+		"no NUL":              {list(event(long, 1)), map[key][]uint64{{"backend", long}: {1}}},
+		"bytes after the NUL": {list(event("a\x00b", 1), event("a\x00c", 2), event("a", 3)), map[key][]uint64{{"backend", "a"}: {1, 2, 3}}},
+		"empty":               {list(event("", 1)), map[key][]uint64{{"backend", ""}: {1}}},
+		"not UTF-8, equal after replacement": {
+			list(event("a\xffb", 1), event("a\xfe\xfdb", 2), event("a\uFFFDb", 3)), map[key][]uint64{{"backend", "a\uFFFDb"}: {1, 2, 3}},
 		},
-		{"empty", []ringbuf.Event{namedEvent(backend, "", 1)}, map[event][]uint64{{"backend", ""}: {1}}},
-		{
-			"not UTF-8, equal after replacement",
-			[]ringbuf.Event{namedEvent(backend, "a\xffb", 1), namedEvent(backend, "a\xfe\xfdb", 2), namedEvent(backend, "a\uFFFDb", 3)},
-			map[event][]uint64{{"backend", "a\uFFFDb"}: {1, 2, 3}},
+		"cut in the middle of a character": {list(event(long[:31]+"ä", 1)), map[key][]uint64{{"backend", long[:31] + "\uFFFD"}: {1}}},
+		"only invalid UTF-8":               {list(event(strings.Repeat("\xff", 32), 1)), map[key][]uint64{{"backend", "\uFFFD"}: {1}}},
+		"every other byte is invalid UTF-8": {
+			list(event(strings.Repeat("\xffa", 16), 1)), map[key][]uint64{{"backend", strings.Repeat("\uFFFDa", 16)}: {1}},
 		},
-		{
-			"cut in the middle of a character",
-			[]ringbuf.Event{namedEvent(backend, strings.Repeat("x", 31)+"ä", 1)},
-			map[event][]uint64{{"backend", strings.Repeat("x", 31) + "\uFFFD"}: {1}},
+		"one name in several categories": {
+			list(event("a", 1), namedEvent(ringbuf.CategoryCustom, "a", 2), namedEvent(-7, "a", 3), namedEvent(8, "a", 4)),
+			map[key][]uint64{{"backend", "a"}: {1}, {"custom", "a"}: {2}, {"unknown", "a"}: {3, 4}},
 		},
-		{
-			"only invalid UTF-8",
-			[]ringbuf.Event{namedEvent(backend, strings.Repeat("\xff", 32), 1)},
-			map[event][]uint64{{"backend", "\uFFFD"}: {1}},
-		},
-		{
-			"every other byte is invalid UTF-8",
-			[]ringbuf.Event{namedEvent(backend, strings.Repeat("\xffa", 16), 1)},
-			map[event][]uint64{{"backend", strings.Repeat("\uFFFDa", 16)}: {1}},
-		},
-		{
-			"one name in several categories",
-			[]ringbuf.Event{namedEvent(backend, "a", 1), namedEvent(ringbuf.CategoryCustom, "a", 2), namedEvent(-7, "a", 3), namedEvent(8, "a", 4)},
-			map[event][]uint64{{"backend", "a"}: {1}, {"custom", "a"}: {2}, {"unknown", "a"}: {3, 4}},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	} {
+		t.Run(name, func(t *testing.T) {
 			agent := NewAgent(shapeOf(t, Config{}))
 			feed(t, agent, ringbuf.V1, tt.events)
-			got, want := map[event][]uint64{}, map[event][]uint64{}
+			got, want := map[key][]uint64{}, map[key][]uint64{}
 			for _, s := range agent.Series() {
-				got[event{s.Category(), s.Name}] = []uint64{s.Events, s.Sum.Lo, uint64(s.Last())}
+				got[key{s.Category(), s.Name}] = []uint64{s.Events, s.Sum.Lo, uint64(s.Last())}
 			}
 			for e, values := range tt.want {
 				var sum uint64

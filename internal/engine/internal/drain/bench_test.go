@@ -8,7 +8,6 @@ package drain
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -17,11 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -38,14 +33,32 @@ func BenchmarkIdleRound(b *testing.B) {
 func benchmarkIdleRound(b *testing.B, n int) {
 	b.Helper()
 	before := resident(b)
-	c := newCrowd(b, n)
+	h := newHarness(b)
+	shape, err := tally.NewShape(tally.Config{})
+	must.OK(b, err)
+	h.owner = newOwner(&Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Hour}, h, false)
+	var opened []Message
+	for dir := inMemoryDir(b); len(opened) < n; {
+		path := fmt.Sprintf("%s/agent-%05d", dir, len(opened))
+		w, err := ringbuf.Create(path, ringbuf.V4, 4096)
+		must.OK(b, err)
+		r, err := ringbuf.OpenReader(path, ringbuf.Consume)
+		must.OK(b, err)
+		b.Cleanup(func() { _, _ = w.Close(), r.Close() })
+		opened = append(opened, Opened{Agent: Agent{ID: path, Dir: dir, Path: path}, Reader: r, From: h})
+	}
+	h.owner.step(h.now, opened) // accesses each page once
+	h.calls, opened = nil, nil
 	grown := resident(b) - before
 	pages := make([]uint64, n*pageWords)
 	for at := range pages {
 		pages[at] = 1 // otherwise the kernel maps a shared page of zeros
 	}
 	var sum uint64
-	took, reference := inTurns(b, n, c.round, func() {
+	took, reference := inTurns(b, n, func() {
+		h.now = h.now.Add(time.Second)
+		h.owner.step(h.now, nil)
+	}, func() {
 		for at := 0; at < len(pages); at += pageWords {
 			sum += atomic.LoadUint64(&pages[at])
 		}
@@ -62,75 +75,12 @@ func benchmarkIdleRound(b *testing.B, n int) {
 
 const pageWords = 4096 / 8
 
-// crowd is an owner of many rings.
-type crowd struct {
-	owner *owner
-	now   time.Time
-}
-
-func (*crowd) save(*batch, []checkpoint.Op) {}
-func (*crowd) reply(*collect)               {}
-func (*crowd) report(notice.Notice)         {}
-
-func newCrowd(b *testing.B, n int) *crowd {
+// inMemoryDir returns an empty directory, in memory if possible.
+func inMemoryDir(b *testing.B) string {
 	b.Helper()
-	shape, err := tally.NewShape(tally.Config{})
-	must.OK(b, err)
-	c := &crowd{now: time.Now()}
-	c.owner = newOwner(&Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Hour}, c, false)
-	dir := crowdDir(b, n)
-	var opened []Message
-	for i := range n {
-		r := newRing(b, dir, i)
-		opened = append(opened, Opened{Agent: r.agent, Reader: r.reader, From: r})
-	}
-	c.owner.step(c.now, opened) // accesses each page once
-	return c
-}
-
-// round drains all rings.
-func (c *crowd) round() {
-	c.now = c.now.Add(time.Second)
-	c.owner.step(c.now, nil)
-}
-
-// ownRing is a ring of a benchmark, and its source.
-type ownRing struct {
-	agent  Agent
-	reader *ringbuf.Reader
-}
-
-func (ownRing) Close(r *ringbuf.Reader)              { _ = r.Close() }
-func (ownRing) Reopen(_ Agent, _ *ringbuf.Reader)    {}
-func (ownRing) Retire(_ Agent, _ *ringbuf.Reader)    {}
-func (ownRing) Answer(Agent, *ringbuf.Reader, error) {}
-
-func newRing(b *testing.B, dir string, i int) ownRing {
-	b.Helper()
-	name := fmt.Sprintf("agent-%05d", i)
-	path := filepath.Join(dir, name)
-	w, err := ringbuf.Create(path, ringbuf.V4, 4096)
-	must.OK(b, err)
-	r, err := ringbuf.OpenReader(path, ringbuf.Consume)
-	must.OK(b, err)
-	b.Cleanup(func() {
-		_ = w.Close()
-		_ = r.Close()
-	})
-	return ownRing{Agent{ID: path, Name: name, Dir: dir, Path: path}, r}
-}
-
-// crowdDir returns an empty directory for n rings, in memory if possible.
-func crowdDir(b *testing.B, n int) string {
-	b.Helper()
-	files := 2*n + 100
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < uint64(files) {
-		b.Skipf("%d open files are too few (%v): ulimit -n %d", limit.Cur, err, files)
-	}
 	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
 	if err != nil {
-		dir = b.TempDir()
+		return b.TempDir()
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir

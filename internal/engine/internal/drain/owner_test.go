@@ -43,7 +43,7 @@ func (f faulty) Guard(fn func()) error {
 
 // harness is an owner with one ring, its source, and a store.
 type harness struct {
-	t      *testing.T
+	t      testing.TB
 	owner  *owner
 	now    time.Time
 	next   time.Time // when the owner wants to run
@@ -72,9 +72,9 @@ type harness struct {
 
 const agentPath = "/rings/agent"
 
-func newHarness(t *testing.T) *harness { t.Helper(); return newHarnessOf(t, 64) }
+func newHarness(t testing.TB) *harness { t.Helper(); return newHarnessOf(t, 64) }
 
-func newHarnessOf(t *testing.T, capacity int) *harness {
+func newHarnessOf(t testing.TB, capacity int) *harness {
 	t.Helper()
 	b := &harness{
 		t: t, now: time.Unix(1_700_000_000, 0), mem: make(memory, ringbuf.V4.FileSize(uint64(capacity))),
