@@ -24,17 +24,13 @@ func cluster() Dashboard {
 					`sum by (error_type) (`+hostErrors+`{@}) > 0`, byError).ifEmpty(noErrors),
 			}},
 			{Title: "Hosts that stand out", Panels: []Panel{
-				ranked("Slowest transfers, 99th percentile", "From the start of a transfer until the application saw it complete.", Milliseconds,
+				ranked("Slowest transfers, 99th percentile", "From the start of a transfer until the application saw it complete.", Seconds,
 					hostQuantile("0.99", hostLabels), byHost),
-				perHost("Loss by host", "Sum of all signs that events were lost.", PerSecond, hostLoss+`{@}`),
+				ranked("Loss by host", "Sum of all signs that events were lost.", PerSecond, `sum by (`+hostLabels+`) (now(`+hostLoss+`{@}))`, byHost),
 			}},
 			{Title: "Busiest hosts", Panels: []Panel{hostTable()}},
 		},
 	}
-}
-
-func perHost(title, description string, unit Unit, series string) Panel {
-	return ranked(title, description, unit, `sum by (`+hostLabels+`) (now(`+series+`))`, byHost)
 }
 
 func hostErrorRatio(by string) string {
@@ -59,7 +55,7 @@ func hostTable() Panel {
 		column("Sent", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="transmit"}`)),
 		column("Received", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="receive"}`)),
 		column("Transfers", Requests, sum(hostRequests+`{@}`)),
-		column("p99", Milliseconds, hostQuantile("0.99", hostLabels)),
+		column("p99", Seconds, hostQuantile("0.99", hostLabels)),
 		column("Errors", Share, hostErrorRatio(hostLabels)),
 		column("Memory", Memory, sum(hostMemory+`{@}`)),
 		column("Ring fill", Share, `max by (`+hostLabels+`) (`+hostFill+`{@})`),

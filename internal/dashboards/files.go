@@ -18,11 +18,7 @@ func Grafana() []Dashboard {
 func Files() (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for _, d := range Grafana() {
-		rendered, err := newGrafana(d)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.UID, err)
-		}
-		text, err := encode(rendered)
+		text, err := d.grafana()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.UID, err)
 		}
@@ -31,17 +27,22 @@ func Files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// encode encodes content without escaping < and >, which are common in PromQL. The SDK's types
-// escape them, so encode decodes their JSON to a tree first.
-func encode(content any) ([]byte, error) {
-	text, err := json.Marshal(content)
+// grafana returns the dashboard as JSON, without escaping < and >, which are common in PromQL. The SDK's types
+// escape them, and its annotations lack the format fields of a Prometheus data source.
+func (d *Dashboard) grafana() ([]byte, error) {
+	built, err := d.build()
 	if err != nil {
 		return nil, err
 	}
-	var tree any
+	text, err := json.Marshal(built)
+	if err != nil {
+		return nil, err
+	}
+	tree := make(map[string]any)
 	if err := json.Unmarshal(text, &tree); err != nil {
 		return nil, err
 	}
+	tree["annotations"] = map[string]any{"list": d.annotations()}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

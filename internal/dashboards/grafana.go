@@ -4,6 +4,7 @@
 package dashboards
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,100 +17,64 @@ import (
 // source is the variable of the data source.
 var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
 
-// page is a Grafana dashboard. The SDK's annotations lack the format fields of a Prometheus data
-// source.
-type page struct {
-	dashboard.Dashboard
-	Annotations struct {
-		List []annotation `json:"list"`
-	} `json:"annotations"`
-}
-
-type annotation struct {
-	dashboard.AnnotationQuery
-	TitleFormat string `json:"titleFormat"`
-	TextFormat  string `json:"textFormat"`
-	TagKeys     string `json:"tagKeys"`
-}
-
 // menu is the tag of the dashboards in the menu, which passes on the selected values. A dashboard
 // with a variable that can have only one value isn't in it, because All may be selected.
 const menu = "nixl-menu"
 
-func newGrafana(d Dashboard) (page, error) {
-	refresh := d.Refresh
-	if refresh == "" {
-		refresh = "10s"
-	}
+func (d *Dashboard) build() (dashboard.Dashboard, error) {
 	tags := []string{"nixl"}
-	if !d.single() {
+	if !slices.ContainsFunc(d.Variables, func(v Variable) bool { return v.Single }) {
 		tags = append(tags, menu)
 	}
 	b := dashboard.NewDashboardBuilder(d.Title).Uid(d.UID).Description(d.Description).Tags(tags).
 		Readonly().Version(1).Tooltip(dashboard.DashboardCursorSyncCrosshair).
-		Time("now-30m", "now").Refresh(refresh).
+		Time("now-30m", "now").Refresh(cmp.Or(d.Refresh, "10s")).
 		Link(dashboard.NewDashboardLinkBuilder("NIXL").Type(dashboard.DashboardLinkTypeDashboards).
 			Tags([]string{menu}).AsDropdown(true).IncludeVars(true).KeepTime(true)).
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
 	for _, v := range d.Variables {
 		b.WithVariable(v.grafana())
 	}
-	for _, v := range d.logsBackends() {
-		b.WithVariable(v)
+	heatmaps := false
+	for _, r := range d.Rows {
+		for _, p := range r.Panels {
+			if p.Backend != nil {
+				b.WithVariable(dashboard.NewDatasourceVariableBuilder(p.Backend.Name).Label(p.Backend.Title).Type(p.Backend.Type))
+			}
+			heatmaps = heatmaps || p.Kind == Heatmap
+		}
 	}
-	if d.has(Heatmap) {
+	if heatmaps {
 		b.WithVariable(cumulative())
 	}
 	if err := d.addRows(b); err != nil {
-		return page{}, err
+		return dashboard.Dashboard{}, err
 	}
 	built, err := b.Build()
-	if err != nil {
-		return page{}, err
-	}
 	for i := range built.Templating.List {
 		if v := &built.Templating.List[i]; v.Hide != nil && *v.Hide == dashboard.VariableHideHideVariable {
 			v.SkipUrlSync = new(true) // a link must not set what the backend determines
 		}
 	}
-	p := page{Dashboard: built}
-	p.Annotations.List = d.annotations()
-	return p, nil
-}
-
-// single reports whether a variable can have only one value.
-func (d *Dashboard) single() bool {
-	return slices.ContainsFunc(d.Variables, func(v Variable) bool { return v.Single })
-}
-
-func (d *Dashboard) has(k Kind) bool {
-	for _, r := range d.Rows {
-		for i := range r.Panels {
-			if r.Panels[i].kind() == k {
-				return true
-			}
-		}
-	}
-	return false
+	return built, err
 }
 
 // annotations returns the annotations: the alerts about the selected hosts and agents, and, if
 // agents can be selected, their restarts.
-func (d *Dashboard) annotations() []annotation {
-	where := "{{k8s_namespace_name}} {{k8s_pod_name}} {{host_name}} {{nixl_agent_name}}"
-	mark := func(name, color, expr, title string) annotation {
-		return annotation{
-			AnnotationQuery: dashboard.AnnotationQuery{Name: name, Datasource: source, Enable: true, IconColor: color, Expr: &expr},
-			TitleFormat:     title, TextFormat: where,
+func (d *Dashboard) annotations() []map[string]any {
+	const where = "{{k8s_namespace_name}} {{k8s_pod_name}} {{host_name}} {{nixl_agent_name}}"
+	mark := func(name, color, expr, title string) map[string]any {
+		return map[string]any{
+			"name": name, "datasource": source, "enable": true, "iconColor": color, "expr": expr, "titleFormat": title, "textFormat": where, "tagKeys": "",
 		}
 	}
-	list := []annotation{} // not null in JSON
+	list := []map[string]any{} // not null in JSON
 	if about := d.alertsShown(); about != nil {
 		expr := `ALERTS{alertname=~"NIXL.*",alertstate="firing",` + strings.Join(about, ",") + `}`
 		list = append(list, mark("Alerts", "red", expr, "{{alertname}}"))
 	}
 	if strings.Contains(selector(d.Variables), "nixl_agent_name") {
-		expr := terms{selector: selector(d.Variables)}.fillIn(ofAgents + `(increase(nixl_telemetry_ring_restarts_total{@}[1m])) > 0`)
+		expr := fillIn(selector(d.Variables), ofAgents+`(increase(nixl_telemetry_ring_restarts_total{@}[1m])) > 0`)
 		list = append(list, mark("Agent restarts", "blue", expr, "Agent restarted"))
 	}
 	return list
@@ -139,27 +104,24 @@ func (d *Dashboard) addRows(b *dashboard.DashboardBuilder) error {
 	}
 	for _, r := range d.Rows {
 		row := dashboard.NewRowBuilder(r.Title).Id(next()).Collapsed(r.Optional)
-		var panels []placed
+		if !r.Optional {
+			b.WithRow(row)
+		}
 		for i := range r.Panels {
 			p := &r.Panels[i]
 			panel, err := p.grafana(selector(d.Variables))
 			if err != nil {
 				return err
 			}
-			w, h := p.size()
-			panel.Id, panel.GridPos = new(next()), &dashboard.GridPos{W: w, H: h}
-			panels = append(panels, placed(panel))
+			panel.Id, panel.GridPos = new(next()), &dashboard.GridPos{W: cmp.Or(p.Width, 8), H: heights[p.Kind]}
+			if r.Optional {
+				row.WithPanel(placed(panel))
+			} else {
+				b.WithPanel(placed(panel))
+			}
 		}
 		if r.Optional {
-			for _, p := range panels {
-				row.WithPanel(p)
-			}
-		}
-		b.WithRow(row)
-		if !r.Optional {
-			for _, p := range panels {
-				b.WithPanel(p)
-			}
+			b.WithRow(row)
 		}
 	}
 	return nil
@@ -171,22 +133,8 @@ type placed dashboard.Panel
 // Build returns the panel.
 func (p placed) Build() (dashboard.Panel, error) { return dashboard.Panel(p), nil }
 
-func (p *Panel) size() (w, h uint32) {
-	w, h = 8, 9 // the legend of a ranked panel shows 10 lines
-	if p.Width != 0 {
-		w = uint32(p.Width)
-	}
-	switch p.kind() {
-	case Number:
-		h = 4
-	case Table:
-		h = 12
-	case Logs:
-		h = 10
-	case Lines, Heatmap:
-	}
-	return w, h
-}
+// heights has those of panels. The legend of a ranked panel shows 10 lines.
+var heights = map[Kind]uint32{Lines: 9, Number: 4, Table: 12, Heatmap: 9, Logs: 10}
 
 func (v *Variable) grafana() cog.Builder[dashboard.VariableModel] {
 	if v.Options != nil {
@@ -221,11 +169,8 @@ func (v *Variable) grafana() cog.Builder[dashboard.VariableModel] {
 func (v *Variable) options() cog.Builder[dashboard.VariableModel] {
 	var list []dashboard.VariableOption
 	for i, o := range v.Options {
-		text, value, found := strings.Cut(o, " : ")
-		if !found {
-			value = text
-		}
-		list = append(list, option(text, value, i == 0))
+		text, value, _ := strings.Cut(o, " : ")
+		list = append(list, option(text, cmp.Or(value, text), i == 0))
 	}
 	return dashboard.NewCustomVariableBuilder(v.Name).Label(v.Label).
 		Values(dashboard.StringOrMap{String: new(strings.Join(v.Options, ","))}).

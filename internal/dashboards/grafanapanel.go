@@ -11,70 +11,48 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
+	"github.com/grafana/grafana-foundation-sdk/go/loki"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-func (p *Panel) kind() Kind {
-	if p.Kind == "" {
-		return Lines
-	}
-	return p.Kind
-}
-
 func (p *Panel) ranked() bool { return p.Queries[0].Rank != "" }
 
 func (p *Panel) grafana(selector string) (dashboard.Panel, error) {
-	var b cog.Builder[dashboard.Panel]
-	switch p.kind() {
-	case Number:
-		b = p.stat()
-	case Table:
-		b = p.table()
-	case Heatmap:
-		b = p.heatmap()
-	case Logs:
-		b = p.logs()
-	case Lines:
-		b = p.timeSeries()
-	}
-	panel, err := b.Build()
+	panel, err := [...]func() cog.Builder[dashboard.Panel]{
+		Lines: p.timeSeries, Number: p.stat, Table: p.table, Heatmap: p.heatmap, Logs: p.logs,
+	}[p.Kind]().Build()
 	if err != nil {
 		return panel, err
 	}
-	panel.Title, panel.Description, panel.Datasource = &p.Title, &p.Description, &source
-	if p.Kind == Logs {
-		panel.Datasource = new(p.Backend.source())
-		panel.Targets, err = p.logsTargets()
-		return panel, err
+	panel.Title, panel.Description, panel.Datasource = &p.Title, &p.Description, new(p.source())
+	for i := range p.Queries {
+		target, err := p.target(selector, &p.Queries[i], string(rune('A'+i)))
+		if err != nil {
+			return panel, err
+		}
+		panel.Targets = append(panel.Targets, target)
 	}
-	panel.Targets, err = p.targets(selector)
-	return panel, err
+	return panel, nil
 }
 
-func (p *Panel) targets(selector string) (list []variants.Dataquery, err error) {
-	in := terms{selector: selector, window: "$__rate_interval", whole: "$__range", top: "$top"}
-	for i := range p.Queries {
-		q := &p.Queries[i]
-		b := prometheus.NewDataqueryBuilder().RefId(string(rune('A' + i))).Datasource(source).
-			EditorMode(prometheus.QueryEditorModeCode).Range().Expr(q.promQL(in))
-		switch p.kind() {
-		case Number, Logs:
-		case Table:
-			b.Instant().Format(prometheus.PromQueryFormatTable)
-		case Heatmap:
-			b.Format(prometheus.PromQueryFormatHeatmap).LegendFormat(q.Legend)
-		case Lines:
-			b.LegendFormat(q.Legend)
-		}
-		built, err := b.Build()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, built)
+// target returns a query. The data source of VictoriaLogs has the fields of Loki's that are used here.
+func (p *Panel) target(selector string, q *Query, ref string) (variants.Dataquery, error) {
+	if p.Kind == Logs {
+		return loki.NewDataqueryBuilder().RefId(ref).Datasource(p.source()).Expr(q.Expr).MaxLines(500).Build()
 	}
-	return list, nil
+	b := prometheus.NewDataqueryBuilder().RefId(ref).Datasource(source).EditorMode(prometheus.QueryEditorModeCode).Range().Expr(q.promQL(selector))
+	switch p.Kind {
+	case Number, Logs:
+	case Table:
+		b.Instant().Format(prometheus.PromQueryFormatTable)
+	case Heatmap:
+		b.Format(prometheus.PromQueryFormatHeatmap).LegendFormat(q.Legend)
+	case Lines:
+		b.LegendFormat(q.Legend)
+	}
+	return b.Build()
 }
 
 func (p *Panel) timeSeries() cog.Builder[dashboard.Panel] {

@@ -46,14 +46,9 @@ func (h histogram) quantile(phi, by string) string {
 	buckets := "histogram_quantile(" + phi + ", sum " + grouped("le, vmrange", by) + h.rate("_bucket") + ")"
 	native := "histogram_quantile(" + phi + ", " + h.native(by) + ")"
 	if h.equal {
-		return either(buckets, native, h.sums(by))
+		return either(buckets, native, "sum "+grouped(by)+h.rate("_sum")+" / sum "+grouped(by)+h.rate("_count")) // the mean
 	}
 	return either(buckets, native)
-}
-
-// sums returns the mean of a histogram that isn't native.
-func (h histogram) sums(by string) string {
-	return "sum " + grouped(by) + h.rate("_sum") + " / sum " + grouped(by) + h.rate("_count")
 }
 
 // ratio returns the sum of a histogram divided by the sum of another histogram with the same

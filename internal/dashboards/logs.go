@@ -5,11 +5,9 @@ package dashboards
 
 import (
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/cog/variants"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/logs"
-	"github.com/grafana/grafana-foundation-sdk/go/loki"
 )
 
 // slowTransfers returns rows with the log records of an agent's slow transfers. These are the records with a size:
@@ -31,40 +29,15 @@ func slowTransfers() []Row {
 	}
 }
 
-// source refers to the variable of the data source.
-func (b *LogsBackend) source() common.DataSourceRef {
-	return common.DataSourceRef{Type: &b.Type, Uid: new("${" + b.Name + "}")}
-}
-
-// logsBackends returns variables that select the data sources of a dashboard's log records.
-func (d *Dashboard) logsBackends() (list []cog.Builder[dashboard.VariableModel]) {
-	for _, r := range d.Rows {
-		for i := range r.Panels {
-			if b := r.Panels[i].Backend; b != nil {
-				list = append(list, dashboard.NewDatasourceVariableBuilder(b.Name).Label(b.Title).Type(b.Type))
-			}
-		}
+// source refers to the variable of the panel's data source.
+func (p *Panel) source() common.DataSourceRef {
+	if p.Backend == nil {
+		return source
 	}
-	return list
+	return common.DataSourceRef{Type: &p.Backend.Type, Uid: new("${" + p.Backend.Name + "}")}
 }
 
 func (p *Panel) logs() cog.Builder[dashboard.Panel] {
 	return logs.NewPanelBuilder().ShowTime(true).WrapLogMessage(true).EnableLogDetails(true).
 		SortOrder(common.LogsSortOrderDescending).NoValue(p.NoData)
 }
-
-// logsTargets returns the queries of a panel of log records. The data source of VictoriaLogs has the fields of
-// Loki's that are used here.
-func (p *Panel) logsTargets() (list []variants.Dataquery, err error) {
-	for _, q := range p.Queries {
-		built, err := loki.NewDataqueryBuilder().RefId("A").Datasource(p.Backend.source()).Expr(q.Expr).MaxLines(mostRecords).Build()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, built)
-	}
-	return list, nil
-}
-
-// mostRecords limits the number of log records in a panel.
-const mostRecords = 500

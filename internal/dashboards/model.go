@@ -23,24 +23,24 @@ type Row struct {
 }
 
 // Kind is the visualization of a panel.
-type Kind string
+type Kind uint8
 
-// The kinds, by Grafana's names.
+// The kinds.
 const (
-	Lines   Kind = "timeseries"
-	Number  Kind = "stat"
-	Table   Kind = "table"
-	Heatmap Kind = "heatmap"
-	Logs    Kind = "logs"
+	Lines Kind = iota
+	Number
+	Table
+	Heatmap
+	Logs
 )
 
 // Panel is one visualization.
 type Panel struct {
 	Title       string
 	Description string
-	Kind        Kind // default: Lines
+	Kind        Kind
 	Unit        Unit
-	Width       int // of 24; default: 8
+	Width       uint32 // of 24; default: 8
 	Stacked     bool
 	Many        bool    // whether there may be many series; then the legend is a table, and areas aren't filled
 	Max         float64 // maximum of the axis; 0 fits the data
@@ -83,8 +83,6 @@ var (
 	BytesPerSecond = Unit{Grafana: "Bps"}
 	Bytes          = Unit{Grafana: "decbytes"}
 	Memory         = Unit{Grafana: "bytes"}
-	Milliseconds   = Unit{Grafana: "s"}
-	Microseconds   = Unit{Grafana: "s"}
 	PerSecond      = Unit{Grafana: "cps", Least: 0.1}
 	Operations     = Unit{Grafana: "ops", Least: 0.1}
 	Requests       = Unit{Grafana: "reqps", Least: 0.1}
@@ -128,12 +126,10 @@ func column(title string, unit Unit, expr string) Query {
 	return Query{Expr: expr, Legend: title, Unit: unit}
 }
 
-var levels = []struct{ phi, legend string }{{"0.5", "median"}, {"0.9", "90th percentile"}, {"0.99", "99th percentile"}}
-
 // quantiles returns a panel of the median, the 90th and the 99th percentile.
 func quantiles(title, description string, unit Unit, quantile func(phi, by string) string) Panel {
 	p := Panel{Title: title, Description: description, Unit: unit}
-	for _, l := range levels {
+	for _, l := range []struct{ phi, legend string }{{"0.5", "median"}, {"0.9", "90th percentile"}, {"0.99", "99th percentile"}} {
 		p.Queries = append(p.Queries, Query{Expr: quantile(l.phi, ""), Legend: l.legend})
 	}
 	return p
@@ -165,7 +161,7 @@ func (p Panel) upTo(most float64) Panel {
 	return p
 }
 
-func (p Panel) wide(width int) Panel {
+func (p Panel) wide(width uint32) Panel {
 	p.Width = width
 	return p
 }
@@ -177,10 +173,5 @@ func (p Panel) many() Panel {
 
 func (p Panel) ifEmpty(text string) Panel {
 	p.NoData = text
-	return p
-}
-
-func (p Panel) stacked() Panel {
-	p.Stacked = true
 	return p
 }

@@ -46,7 +46,7 @@ func neighborhood() []Row {
 				ofModel(dynamo, "dynamo_frontend_time_to_first_token_seconds").quantile("0.99", dynamo)),
 			perModel("Running requests", Count, `sum by (model_name) (vllm:`+running+` or vllm_`+running+`)`,
 				`sum by (model) (dynamo_frontend_inflight_requests{model=~"$model"})`),
-			perModel("Time between tokens, 99th percentile", Milliseconds, "",
+			perModel("Time between tokens, 99th percentile", Seconds, "",
 				ofModel(dynamo, "dynamo_frontend_inter_token_latency_seconds").quantile("0.99", dynamo)),
 		}, Optional: true},
 	}

@@ -15,7 +15,7 @@ func overview() Dashboard {
 				agentsNow,
 				number("Throughput", "Bytes of completed transfers.", BytesPerSecond, `sum(rate(nixl_transfer_io_bytes_total{@}[@]))`),
 				number("Errors", "Failed operations as a share of all operations.", Share, errorRatio("")).bad(0.01),
-				number("Transfer time, p99", "99th percentile.", Milliseconds, transferTime.quantile("0.99", "")),
+				number("Transfer time, p99", "99th percentile.", Seconds, transferTime.quantile("0.99", "")),
 				lossNow.wide(8),
 			}},
 			{Title: "Rate, errors, duration", Panels: []Panel{requests, throughput, times, errorTypes, speeds}},
@@ -34,10 +34,24 @@ func agentTable() Panel {
 		column("Received", BytesPerSecond, received.Queries[0].Expr),
 		column("Transfers", Requests, agentRequests+`{@}`),
 		column("Speed", BytesPerSecond, agentSpeed+`{@}`),
-		column("p50", Milliseconds, transferTime.quantile("0.5", agentLabels)),
-		column("p99", Milliseconds, transferTime.quantile("0.99", agentLabels)),
+		column("p50", Seconds, transferTime.quantile("0.5", agentLabels)),
+		column("p99", Seconds, transferTime.quantile("0.99", agentLabels)),
 		column("Errors", Share, agentErrors+`{@}`),
 		column("Memory", Memory, memory.Queries[0].Expr),
 		column("Ring fill", Share, fill.Queries[0].Expr),
 	)
+}
+
+// wrong returns the row that says which agents are wrong, how, and since when.
+func wrong() Row {
+	// The rules are evaluated once a minute.
+	const since = `1000 * (time() - 60 * count_over_time(` + agentFinding + `{@}[3h:1m]))`
+	return Row{Title: "What is wrong", Panels: []Panel{{
+		Title: "Agents that are wrong", Kind: Table, Width: 24, NoData: "No agent is wrong",
+		Description: "Every agent with a problem. The value is how fast it is compared with its peers or its past, or the share of failed operations or of post time. Needs rules.yaml.",
+		Queries: []Query{
+			{Expr: agentFinding + `{@}`, Legend: "Value", Unit: Share},
+			{Expr: since, Legend: "Since (at most 3 h ago)", Unit: Time},
+		},
+	}}}
 }

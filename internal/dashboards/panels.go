@@ -55,9 +55,9 @@ var (
 	requests = lines("Transfers", "Completed transfers.", Requests,
 		`sum by (nixl_transfer_direction) `+ofRequests, byDirection)
 	times = quantiles("Transfer time",
-		"From the start of a transfer until the application saw it complete.", Milliseconds, transferTime.quantile)
+		"From the start of a transfer until the application saw it complete.", Seconds, transferTime.quantile)
 	postTimes = quantiles("Post time",
-		"From the start of a transfer until it was posted to the backend.", Microseconds, postTime.quantile)
+		"From the start of a transfer until it was posted to the backend.", Seconds, postTime.quantile)
 	speeds = Panel{
 		Title:       "Throughput of single transfers",
 		Description: "Bytes of each transfer divided by its time. Values far below the speed of the link mean that transfers waited or were small.",
@@ -93,4 +93,24 @@ var (
 	lossNow = number("Loss", "Sum of all signs that events were lost.", PerSecond,
 		`sum(rate(nixl_telemetry_ring_saturations_total{@}[@])) + sum(rate(nixl_telemetry_events_dropped_total{@}[@])) + `+
 			`sum(rate(nixl_telemetry_ring_foreign_reads_total{@}[@])) + (sum(rate(nixl_telemetry_ring_torn_groups_total{@}[@])) or vector(0))`).bad(1e-9)
+)
+
+// Recorded series, which dashboards/rules.yaml defines.
+const (
+	agentRequests = "agent:nixl_transfer_requests:rate3m"
+	agentBytes    = "agent:nixl_transfer_io_bytes:rate3m"
+	agentSpeed    = "agent:nixl_transfer_throughput:mean3m"
+	agentRelative = "agent:nixl_transfer_throughput:relative"
+	agentErrors   = "agent:nixl_errors:ratio4m"
+	agentFinding  = "agent:nixl_finding:value" // of each agent that is wrong; the label finding says what
+
+	hostAgents   = "host:nixl_agents:count"
+	hostBytes    = "host_direction:nixl_transfer_io_bytes:rate2m"
+	hostRequests = "host_direction:nixl_transfer_requests:rate2m"
+	hostBuckets  = "host_le:nixl_transfer_duration_seconds_bucket:rate2m"
+	hostTimes    = "host:nixl_transfer_duration_seconds:rate2m"
+	hostErrors   = "host_type:nixl_errors:rate2m"
+	hostMemory   = "host:nixl_memory_usage_bytes:sum"
+	hostFill     = "host:nixl_telemetry_ring_utilization_ratio:max"
+	hostLoss     = "host_kind:nixl_loss:rate2m"
 )

@@ -28,11 +28,11 @@ func programs() Dashboard {
 	return Dashboard{
 		UID: "nixl-programs", Title: "NIXL / Ring kernels and split inference",
 		Description: "Persistent kernels that exchange messages, and inference whose layers run as work packets on several devices.",
-		Variables:   []Variable{service(`{__name__=~"ringkernel_uptime_seconds|splitinfer_tokens_total"}`)},
+		Variables:   []Variable{{Name: "service", Label: "Service", Key: "service_name", Metric: `{__name__=~"ringkernel_uptime_seconds|splitinfer_tokens_total"}`}},
 		Rows: []Row{
 			{Title: "Ring kernels", Panels: []Panel{
 				messages,
-				lines("Processing time, 99th percentile", "Time that each kernel took to process a message.", Microseconds, messageTime.quantile("0.99", kernels), byKernel),
+				lines("Processing time, 99th percentile", "Time that each kernel took to process a message.", Seconds, messageTime.quantile("0.99", kernels), byKernel),
 				lines("Queue fill", "Messages in each queue, as a share of its capacity.", Share,
 					`sum by (`+kernels+`, ringkernel_queue_name) (ringkernel_queue_size{@}) / `+
 						`sum by (`+kernels+`, ringkernel_queue_name) (ringkernel_queue_capacity{@})`, byKernel+" {{ringkernel_queue_name}}").upTo(1),
@@ -40,8 +40,10 @@ func programs() Dashboard {
 					`sum by (`+kernels+`, ringkernel_queue_name) (rate(ringkernel_messages_dropped_total{@}[@]))`, byKernel+" {{ringkernel_queue_name}}"),
 				lines("Errors", "By kernel and type.", PerSecond,
 					`sum by (`+kernels+`, error_type) (rate(ringkernel_errors_total{@}[@]))`, byKernel+" "+byError).ifEmpty(noErrors),
-				lines("Kernels by state", "Number of kernels in each state.", Count,
-					`sum by (ringkernel_kernel_state) (ringkernel_kernel_status{@}) > 0`, "{{ringkernel_kernel_state}}").stacked(),
+				{
+					Title: "Kernels by state", Description: "Number of kernels in each state.", Unit: Count, Stacked: true,
+					Queries: []Query{{Expr: `sum by (ringkernel_kernel_state) (ringkernel_kernel_status{@}) > 0`, Legend: "{{ringkernel_kernel_state}}"}},
+				},
 				lines("Time since the newest message", "Time since each kernel last received a message.", Seconds,
 					`time() - max by (`+kernels+`) (ringkernel_last_message_time_seconds{@})`, byKernel),
 			}},
@@ -50,7 +52,7 @@ func programs() Dashboard {
 					`sum by (splitinfer_token_type) (rate(splitinfer_tokens_total{@}[@]))`, "{{splitinfer_token_type}}"),
 				lines("Packets", "Completed work packets by device, including failed ones.", PerSecond,
 					`sum by (splitinfer_device_name) (rate(splitinfer_packets_total{@}[@]))`, byDevice),
-				lines("Packet time, 99th percentile", "By operation.", Microseconds, packetTime.quantile("0.99", "splitinfer_operation"), "{{splitinfer_operation}}"),
+				lines("Packet time, 99th percentile", "By operation.", Seconds, packetTime.quantile("0.99", "splitinfer_operation"), "{{splitinfer_operation}}"),
 				lines("Failed packets", "By device and type of error.", PerSecond,
 					`sum by (splitinfer_device_name, error_type) (rate(splitinfer_packets_total{@,error_type!=""}[@]))`, byDevice+" "+byError).ifEmpty("No failures"),
 				lines("Fallbacks", "Work packets that ran on a device other than the requested one.", PerSecond,

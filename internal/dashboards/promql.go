@@ -31,40 +31,32 @@ var (
 	model    = regexp.MustCompile(`,gen_ai_request_model=~"[^"]*"`)
 )
 
-// terms are the values of a query's placeholders.
-type terms struct {
-	selector string // matchers of the variables
-	window   string // time range for rates
-	whole    string // displayed time range
-	top      string // number of series in a ranking
-}
-
 // promQL returns the query, with its placeholders replaced.
-func (q *Query) promQL(t terms) string {
-	expr := t.fillIn(current.ReplaceAllString(q.Expr, "$1"))
+func (q *Query) promQL(selector string) string {
+	expr := fillIn(selector, current.ReplaceAllString(q.Expr, "$1"))
 	if q.Rank == "" {
 		return expr
 	}
 	rank := current.ReplaceAllString(q.Rank, "avg_over_time($1[@])")
 	// One value for all points: backends evaluate it once.
-	rank = window.ReplaceAllLiteralString(rank, "["+t.whole+"] @ end()")
+	rank = window.ReplaceAllLiteralString(rank, "[$__range] @ end()")
 	choose := "topk("
 	if q.Lowest {
 		choose = "bottomk("
 	}
 	// The comparison drops NaN. Without it, VictoriaMetrics also evaluates the
 	// left side for all series.
-	return expr + " and " + choose + t.top + ", " + t.fillIn(rank) + ") >= 0"
+	return expr + " and " + choose + "$top, " + fillIn(selector, rank) + ") >= 0"
 }
 
-// fillIn replaces the selector and the window.
-func (t terms) fillIn(expr string) string {
-	if t.selector == "" {
+// fillIn replaces the selector of the variables, and the time range for rates.
+func fillIn(selector, expr string) string {
+	if selector == "" {
 		expr = strings.NewReplacer("{@}", "", "{@,", "{").Replace(expr)
 	}
 	// Recorded series lack the label of the model, so the selector of the model is left out.
 	expr = recorded.ReplaceAllStringFunc(expr, func(series string) string {
-		return strings.TrimSuffix(series, "@") + model.ReplaceAllString(t.selector, "")
+		return strings.TrimSuffix(series, "@") + model.ReplaceAllString(selector, "")
 	})
-	return strings.NewReplacer("{@", "{"+t.selector, "[@]", "["+t.window+"]").Replace(expr)
+	return strings.NewReplacer("{@", "{"+selector, "[@]", "[$__rate_interval]").Replace(expr)
 }

@@ -44,7 +44,7 @@ func collector() []Panel {
 		lines("Rings", "Discovered rings by state and, if they are refused, by reason.", Count,
 			`sum by (state, reason) (otelcol_receiver_nixl_shm_rings)`, "{{state}} {{reason}}"),
 		lines("Drain lag, 99th percentile",
-			"Delay of drain rounds. If it is close to the agents' run interval, rings fill up: give the Collector more CPU.", Milliseconds,
+			"Delay of drain rounds. If it is close to the agents' run interval, rings fill up: give the Collector more CPU.", Seconds,
 			quantile("0.99", "otelcol_receiver_nixl_shm_drain_lag"), legend),
 		lines("Checkpoint failures", "Batches of checkpoints that the storage extension failed to store.", PerSecond,
 			rate("otelcol_receiver_nixl_shm_checkpoint_failures"), legend),

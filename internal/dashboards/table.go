@@ -66,7 +66,7 @@ func (p *Panel) table() cog.Builder[dashboard.Panel] {
 // are off the screen.
 func (u Unit) width() int {
 	switch u {
-	case Share, Milliseconds:
+	case Share, Seconds:
 		return 80
 	case Time:
 		return 170

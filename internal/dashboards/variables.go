@@ -56,11 +56,6 @@ func shown(what string) Variable {
 	return Variable{Name: "top", Label: what + " shown", Options: []string{"10", "20", "50", "all : 1000000"}}
 }
 
-// service returns the variable that selects services.
-func service(metric string) Variable {
-	return Variable{Name: "service", Label: "Service", Key: "service_name", Metric: metric}
-}
-
 // selector returns the matchers of variables.
 func selector(list []Variable) string {
 	matchers := ""

@@ -5,7 +5,8 @@
 package main
 
 import (
-	"fmt"
+	"errors"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -13,29 +14,16 @@ import (
 )
 
 func main() {
+	log.SetFlags(0)
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: gen DIR")
-		os.Exit(2)
+		log.Fatal("usage: gen DIR")
 	}
-	if err := run(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "gen:", err)
-		os.Exit(1)
-	}
-}
-
-func run(dir string) error {
 	files, err := dashboards.Files()
-	if err != nil {
-		return err
-	}
 	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			return err
-		}
+		path := filepath.Join(os.Args[1], name)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644))
 	}
-	return nil
+	if err != nil {
+		log.Fatal("gen: ", err)
+	}
 }
