@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/mailbox"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // Directory finds the rings and reads the stores in one directory. It is a [drain.Source]. Its
@@ -29,15 +27,14 @@ type Directory struct {
 	send    func(drain.Message)
 	notices *notice.Reporter
 
-	requests *mailbox.Mailbox[func()] // of the engine
-	answers  *mailbox.Mailbox[func()] // of the owner of the rings
-	ctx      context.Context          // of the search for rings and stores
-	cancel   context.CancelFunc
-	ended    chan struct{} // closed when the goroutine has ended
+	calls  *mailbox.Mailbox[func()] // what the goroutine is asked to do
+	answer chan error               // to the current offer; see offer
+	ctx    context.Context          // of the search for rings and stores
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the goroutine has ended
 
-	started     time.Time
-	busySince   atomic.Int64 // start of what the goroutine does in nanoseconds since started, plus 1; 0 if it waits
-	hangIsKnown int64        // busySince when a hang was reported last
+	busy        atomic.Pointer[time.Time] // since when the goroutine has been using the file system; nil if it waits
+	hangIsKnown *time.Time                // busy when a hang was reported last
 
 	open  atomic.Int64  // open rings, and stores that are reported
 	paths *atomic.Int64 // records of all directories of the holder; see maxFiles
@@ -51,12 +48,11 @@ type Directory struct {
 	refused map[string]Refusal
 
 	// Only the directory's goroutine uses these:
-	records map[string]*record       // by path
-	offered map[*ringbuf.Reader]bool // rings that the owner hasn't answered; at most maxOffered
-	seeking bool                     // the process of an agent is sought
-	retryAt time.Time                // when the first refused path is tried again
-	stopped bool                     // the directory was removed: nothing is opened from now on
-	done    bool                     // the goroutine ends
+	records map[string]*record // by path
+	seeking bool               // the process of an agent is sought
+	retryAt time.Time          // when the first refused path is tried again
+	stopped bool               // the directory was removed: nothing is opened from now on
+	done    bool               // the goroutine ends
 
 	walks     uint64
 	walked    files.Info            // the directory before the last walk; zero if it was missing
@@ -66,16 +62,16 @@ type Directory struct {
 	listed    time.Time             // when unchanged was cleared
 	unchanged map[string]files.Info // directories that were listed; a new file would change them
 	skipped   bool                  // the last walk has ignored files
+	waited    time.Duration         // for the owner, since the last walk began
 }
 
 // newDirectory returns a Directory. It passes messages to send. Nothing is opened before start.
 func newDirectory(cfg Config, at Location, send func(drain.Message), notices *notice.Reporter) *Directory {
 	d := &Directory{
 		cfg: cfg.withDefaults(), at: at, send: send, notices: notices, paths: new(atomic.Int64), patternsKnown: new(atomic.Bool),
-		requests: mailbox.New[func()](), answers: mailbox.New[func()](), ended: make(chan struct{}),
-		refused: make(map[string]Refusal), records: make(map[string]*record), offered: make(map[*ringbuf.Reader]bool), unchanged: make(map[string]files.Info),
+		calls: mailbox.New[func()](), answer: make(chan error, 1), ended: make(chan struct{}),
+		refused: make(map[string]Refusal), records: make(map[string]*record), unchanged: make(map[string]files.Info),
 	}
-	d.started = d.cfg.Now()
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -85,7 +81,7 @@ func (d *Directory) start() { go d.run() }
 
 // request runs fn and then done on the directory's goroutine, or only done if that has ended.
 func (d *Directory) request(fn, done func()) {
-	if !d.requests.Put(func() { fn(); done() }) {
+	if !d.calls.Put(func() { fn(); done() }) {
 		done()
 	}
 }
@@ -105,7 +101,7 @@ func (d *Directory) readStores(add func([]drain.Snapshot), done func()) {
 // closed in the background.
 func (d *Directory) stop(ctx context.Context) error {
 	d.cancel()
-	d.requests.Put(func() { d.done = true })
+	d.calls.Put(func() { d.done = true })
 	select {
 	case <-d.ended:
 		return nil
@@ -160,10 +156,8 @@ func (d *Directory) run() {
 	defer look.Stop()
 	for !d.done && !(d.stopped && d.open.Load() == 0) { // what is open in a removed directory may still be in use
 		select {
-		case <-d.requests.Arrived():
-			d.do(d.runRequests)
-		case <-d.answers.Arrived():
-			d.do(d.runRequests)
+		case <-d.calls.Arrived():
+			d.do(d.runCalls)
 		case <-look.C:
 			look.Reset(lookInterval - time.Duration(time.Now().UnixNano())%lookInterval)
 			d.do(d.look)
@@ -174,23 +168,23 @@ func (d *Directory) run() {
 
 // do runs a function that may block.
 func (d *Directory) do(fn func()) {
-	d.busySince.Store(1 + int64(d.cfg.Now().Sub(d.started)))
+	now := d.cfg.Now()
+	d.busy.Store(&now)
 	fn()
-	d.busySince.Store(0)
+	d.busy.Store(nil)
 }
 
 // hungFor returns how long the current call of do has taken, or 0 if that is less than hangTimeout.
 func (d *Directory) hungFor() time.Duration {
-	since := d.busySince.Load()
-	if took := d.cfg.Now().Sub(d.started) - time.Duration(since-1); since != 0 && took >= hangTimeout {
-		return took.Round(time.Second)
+	if since := d.busy.Load(); since != nil && d.cfg.Now().Sub(*since) >= hangTimeout {
+		return d.cfg.Now().Sub(*since).Round(time.Second)
 	}
 	return 0
 }
 
 // checkHang reports once that the directory hangs. Only one goroutine may call it.
 func (d *Directory) checkHang() {
-	since := d.busySince.Load()
+	since := d.busy.Load()
 	if since == d.hangIsKnown || d.hungFor() == 0 {
 		return
 	}
@@ -231,6 +225,7 @@ func (d *Directory) describe() (info files.Info) {
 // because many directories may be discovered at once.
 func (d *Directory) refresh() {
 	began := d.cfg.Now()
+	d.waited = 0
 	if !d.stopped {
 		d.walk()
 	}
@@ -238,17 +233,12 @@ func (d *Directory) refresh() {
 	d.updateStores()
 	now := d.cfg.Now()
 	d.walkDue = now.Add(ProbeInterval - rand.N(ProbeInterval/8)) //nolint:gosec // not for security
-	d.walkRest = now.Add(maxWalking * now.Sub(began))
+	d.walkRest = now.Add(maxWalking * (now.Sub(began) - d.waited))
 }
 
-// runRequests runs what the owner and the engine have requested.
-func (d *Directory) runRequests() {
-	run(d.answers.Take(nil))
-	run(d.requests.Take(nil))
-}
-
-func run(list []func()) {
-	for _, fn := range list {
+// runCalls does what the owner and the engine have asked for.
+func (d *Directory) runCalls() {
+	for _, fn := range d.calls.Take(nil) {
 		fn()
 	}
 }
@@ -256,7 +246,7 @@ func run(list []func()) {
 // abandon stops the search because the directory was removed together with every
 // process that had it open.
 func (d *Directory) abandon() {
-	d.requests.Put(func() {
+	d.calls.Put(func() {
 		d.stopped = true
 		d.release()
 		for _, r := range d.records {
@@ -278,7 +268,9 @@ func (d *Directory) end() {
 	d.stopped = true
 	d.cancel()
 	d.release()
-	run(slices.Concat(d.answers.Close(), d.requests.Close()))
+	for _, fn := range d.calls.Close() {
+		fn()
+	}
 	for _, r := range d.records {
 		if r.store != nil {
 			d.drop(r)

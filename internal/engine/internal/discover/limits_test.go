@@ -86,46 +86,36 @@ func TestFilesBeyondTheLimitOfAContainerAreNotRemembered(t *testing.T) {
 	})
 }
 
-// A process has a limited number of mappings, so rings are opened only as fast as the owner answers.
+// A process has a limited number of mappings, so a ring is opened once the owner has answered about the one before. An
+// owner that is slow is no sign that the file system hangs.
 func TestWalkWaitsForTheOwnerToAnswer(t *testing.T) {
 	x := newFixture(t)
-	for i := range maxOffered + 20 {
+	d := x.directory(nil)
+	offers := make(chan drain.Opened, 10)
+	d.send = func(m drain.Message) {
+		if m, ok := m.(drain.Opened); ok {
+			offers <- m
+		}
+	}
+	const rings = 3
+	for i := range rings {
 		x.ring(fmt.Sprint("agent-", i), ringbuf.V4, 8)
 	}
-	x.owner.mute = true
-	d := x.directory(nil)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.walk()
+		d.do(d.refresh)
 	}()
-	must.EventuallyTrue(t, "offered rings", func() bool { return count[drain.Opened](x.owner) >= maxOffered })
-	d.cancel()
-	<-done
-	if n := count[drain.Opened](x.owner); n != maxOffered || len(d.offered) != maxOffered {
-		t.Errorf("%d rings were opened, and %d wait for an answer, want %d", n, len(d.offered), maxOffered)
-	}
-	for _, m := range x.owner.takeMessages() {
-		if m, ok := m.(drain.Opened); ok {
-			d.Close(m.Reader)
+	for range rings {
+		m := <-offers
+		x.advance(hangTimeout)
+		if s := d.state(); len(offers) != 0 || len(s.Missing) != 0 {
+			t.Errorf("%d further offers, state %+v", len(offers), s)
 		}
+		d.Answer(m.Agent, m.Reader, drain.ErrLimit)
 	}
-}
-
-// Outside of a walk, a ring isn't opened before the owner has answered, but with the next look.
-func TestRefusedRingIsTriedOnceTheOwnerHasAnswered(t *testing.T) {
-	x := newFixture(t)
-	x.ring("agent", ringbuf.V4, 8)
-	d := x.directory(nil)
-	for range maxOffered {
-		d.offered[new(ringbuf.Reader)] = true
-	}
-	r := d.record("agent")
-	if d.checkPath(r); r.ring != nil || !d.mayRetry(x.clock()) {
-		t.Errorf("opened: %v, tried again: %v", r.ring != nil, d.mayRetry(x.clock()))
-	}
-	clear(d.offered)
-	if d.look(); r.ring == nil {
-		t.Error("not opened once the owner has answered")
+	<-done
+	if s := d.state(); s.Open != 0 || len(s.Refused) != rings || d.walkRest.After(x.clock()) {
+		t.Errorf("state is %+v, the next walk is after %v", s, d.walkRest.Sub(x.clock()))
 	}
 }

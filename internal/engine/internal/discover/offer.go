@@ -16,10 +16,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// maxOffered limits the rings of a directory that are open and that the owner hasn't answered yet: a process has
-// at most 65,530 mappings by default, and a directory may have as many rings.
-const maxOffered = 256
-
 // openRing opens the ring of a path, identifies its agent, and offers it to the owner.
 func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 	mode := ringbuf.Consume
@@ -29,6 +25,9 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 	ring, err := ringbuf.OpenReaderWith(r.Path, mode, func(flag int) (*os.File, error) {
 		return f.OpenFile(filepath.Base(r.Path), flag, d.cfg.AllowedUIDs...)
 	})
+	if errors.Is(err, ringbuf.ErrLocked) { // maybe by another directory of this process, which the owner knows
+		return d.offer(drain.Opened{Agent: r.Agent, File: info.ID, Locked: err})
+	}
 	if err != nil {
 		return err
 	}
@@ -37,14 +36,14 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 	if err == nil {
 		err = d.ctx.Err()
 	}
+	if err == nil {
+		err = d.offer(drain.Opened{Agent: agent, Reader: ring, File: idOf(ring), Exited: exited})
+	}
 	if err != nil {
 		return errors.Join(err, ring.Close())
 	}
-	r.Agent = agent
 	d.setState(r, open)
-	r.ring, r.info, r.up = ring, info, drain.UpUnknown
-	d.offered[ring] = true
-	d.send(drain.Opened{Agent: r.Agent, Reader: ring, From: d, File: idOf(ring), Exited: exited})
+	r.Agent, r.ring, r.info, r.up = agent, ring, info, drain.UpUnknown
 	d.open.Add(1)
 	if !exited {
 		d.reportDisk(f)
@@ -52,6 +51,20 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 	d.probe(r)
 	return nil
 }
+
+// offer offers a ring to the owner, and waits for the answer. It returns why the owner doesn't keep the ring.
+func (d *Directory) offer(m drain.Opened) error {
+	m.From = d
+	began, busy := d.cfg.Now(), d.busy.Swap(nil) // this isn't the time of the file system
+	d.send(m)
+	err := <-d.answer
+	d.busy.Store(busy)
+	d.waited += d.cfg.Now().Sub(began)
+	return err
+}
+
+// Answer implements [drain.Source].
+func (d *Directory) Answer(_ drain.Agent, _ *ringbuf.Reader, refused error) { d.answer <- refused }
 
 // identify identifies the agent of a ring.
 func (d *Directory) identify(r *record, ring *ringbuf.Reader) (drain.Agent, error) {
@@ -109,55 +122,28 @@ func (d *Directory) reportDisk(f *files.Dir) {
 // Close implements [drain.Source].
 func (d *Directory) Close(r *ringbuf.Reader) {
 	if r != nil {
-		d.answer(r, func() { d.returned(r) })
+		d.call(r, func() { d.returned(r) })
 	}
 }
 
 // Reopen implements [drain.Source].
-func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.answer(r, func() { d.reopen(a, r) }) }
+func (d *Directory) Reopen(a drain.Agent, r *ringbuf.Reader) { d.call(r, func() { d.reopen(a, r) }) }
 
 // Retire implements [drain.Source].
 func (d *Directory) Retire(_ drain.Agent, r *ringbuf.Reader) { d.Close(r) }
 
-// Answer implements [drain.Source].
-func (d *Directory) Answer(a drain.Agent, r *ringbuf.Reader, refused error) {
-	if refused == nil {
-		d.answers.Put(func() { delete(d.offered, r) })
-		return
-	}
-	d.answer(r, func() {
-		if of := d.take(a.Path, r); of != nil && (r == nil || of.state == open) {
-			d.refuse(of, of.info, refused)
-		}
-	})
-}
-
-// answer runs fn, which closes a ring, on the directory's goroutine. If that has ended, it only closes the ring.
-func (d *Directory) answer(r *ringbuf.Reader, fn func()) {
-	if !d.answers.Put(fn) {
+// call runs fn, which closes a ring, on the directory's goroutine. If that has ended, it only closes the ring.
+func (d *Directory) call(r *ringbuf.Reader, fn func()) {
+	if !d.calls.Put(fn) {
 		go d.closeRing(r)
-	}
-}
-
-// awaitAnswers waits until another ring may be offered to the owner.
-func (d *Directory) awaitAnswers() {
-	for len(d.offered) >= maxOffered && d.ctx.Err() == nil {
-		select {
-		case <-d.ctx.Done():
-		case <-d.answers.Arrived():
-			run(d.answers.Take(nil))
-		}
 	}
 }
 
 // take closes a ring that the owner has returned. It returns the record of its path if this
 // is the path's newest ring, and nil otherwise.
 func (d *Directory) take(path string, ring *ringbuf.Reader) *record {
+	d.closeRing(ring)
 	r := d.records[path]
-	if ring != nil {
-		delete(d.offered, ring)
-		d.closeRing(ring)
-	}
 	if r == nil || r.ring != ring {
 		return nil
 	}

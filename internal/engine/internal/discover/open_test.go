@@ -167,14 +167,14 @@ func TestClosedRingIsReopenedOnlyOnRequest(t *testing.T) {
 	d.Close(m.Reader)
 	for range 3 {
 		x.advance(time.Hour)
-		d.runRequests()
+		d.runCalls()
 		d.refresh()
 	}
 	if d.open.Load() != 0 {
 		t.Error("a closed ring was reopened")
 	}
 	d.Reopen(m.Agent, nil)
-	d.runRequests()
+	d.runCalls()
 	again := x.owner.ring(ring.Path())
 	if d.open.Load() != 1 || again.Reader == m.Reader {
 		t.Error("the ring wasn't reopened although the owner asked for it")

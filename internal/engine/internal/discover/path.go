@@ -147,18 +147,10 @@ func (d *Directory) tryOpen(f *files.Dir, r *record, info files.Info) {
 	case err != nil:
 	case r.isStore():
 		err = d.openStore(f, r, info)
-	case len(d.offered) >= maxOffered:
-		d.retryAt = d.cfg.Now()
 	default:
 		err = d.openRing(f, r, info)
 	}
-	switch {
-	case err == nil, d.ctx.Err() != nil, isAbsent(err): // the search was canceled, or the file was just removed
-	case errors.Is(err, ringbuf.ErrLocked): // maybe by another directory of this process, which the owner knows
-		d.setState(r, refused)
-		r.info, r.until = info, time.Time{} // until it answers
-		d.send(drain.Opened{Agent: r.Agent, From: d, File: info.ID, Locked: err})
-	default:
+	if err != nil && d.ctx.Err() == nil && !isAbsent(err) { // the search wasn't canceled, and the file wasn't just removed
 		d.refuse(r, info, err)
 	}
 }

@@ -150,7 +150,7 @@ func TestSecondConsumerOpensRingAfterFirstCloses(t *testing.T) {
 		t.Errorf("state of the second is %+v", s)
 	}
 	x.owner.stop()
-	first.runRequests()
+	first.runCalls()
 	push(t, ring, 1)
 	y.advance(time.Minute)
 	y.round(second)
@@ -272,7 +272,7 @@ func TestRestartedRingIsTriedAgainSoon(t *testing.T) {
 	m := x.owner.ring(x.path("agent"))
 	restart()
 	d.Reopen(m.Agent, m.Reader)
-	d.runRequests()
+	d.runCalls()
 	x.advance(time.Minute)
 	d.look()
 	if n := len(x.noticesOf(notice.RingRefused)); n != 2 {
@@ -301,7 +301,7 @@ func TestRefusalEndsWhenTheRingIsGone(t *testing.T) {
 	}
 	remove(t, ring.Path())
 	d.Reopen(d.records[ring.Path()].Agent, nil)
-	d.runRequests()
+	d.runCalls()
 	if s := d.state(); len(s.Refused) != 0 {
 		t.Errorf("state = %+v", s)
 	}

@@ -368,7 +368,7 @@ func TestStoresOfAHungDirectoryAreNotRead(t *testing.T) {
 		x.advance(hangTimeout)
 		read()
 	})
-	d.runRequests()
+	d.runCalls()
 	if stores != 1 {
 		t.Errorf("got %d stores, want 1", stores)
 	}

@@ -176,7 +176,6 @@ func (w *walk) file(f *files.Dir, name string) {
 		return
 	}
 	r.walk = w.walks
-	w.awaitAnswers()
 	w.check(f, r)
 }
 

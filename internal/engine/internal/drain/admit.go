@@ -28,7 +28,7 @@ const maxHolderRings = 256
 
 // Opened offers an open ring to the owner. If the owner keeps it and the agent already has a
 // ring, either another file has replaced that, or the agent has restarted with a ring at another
-// path. The owner calls [Source.Answer] in any case.
+// path. The answer is a call of [Source.Answer], also after the end of the owner.
 type Opened struct {
 	Agent  Agent
 	Reader *ringbuf.Reader // nil if the ring is locked
@@ -39,11 +39,10 @@ type Opened struct {
 }
 
 func (m Opened) apply(o *owner, now time.Time) {
-	if o.stopped {
-		m.From.Close(m.Reader)
-		return
+	err := ErrUnneeded
+	if !o.stopped {
+		err = o.admit(&m)
 	}
-	err := o.admit(&m)
 	m.From.Answer(m.Agent, m.Reader, err)
 	if err == nil {
 		o.keep(&m, now)

@@ -74,7 +74,7 @@ func (l *Loop) run() {
 		next = l.step(now, messages)
 		if l.owner.stopped {
 			for _, m := range l.mail.Close() {
-				closeLate(m)
+				refuseLate(m)
 			}
 			return
 		}
@@ -96,14 +96,14 @@ func (l *Loop) step(now time.Time, messages []Message) (next time.Time) {
 // Send sends a message to the owner.
 func (l *Loop) Send(m Message) {
 	if !l.mail.Put(m) {
-		closeLate(m)
+		refuseLate(m)
 	}
 }
 
-// closeLate closes a ring that arrives after the end of the loop.
-func closeLate(m Message) {
+// refuseLate refuses a ring that is offered after the end of the loop.
+func refuseLate(m Message) {
 	if m, ok := m.(Opened); ok {
-		m.From.Close(m.Reader)
+		m.From.Answer(m.Agent, m.Reader, ErrUnneeded)
 	}
 }
 

@@ -17,7 +17,7 @@ type Source interface {
 	// the file again only when it changes.
 	Retire(a Agent, r *ringbuf.Reader)
 	// Answer answers an offer; see [Opened]. If refused isn't nil, the owner doesn't keep r, so the
-	// source closes it, unless it is nil, and offers the ring again later, depending on the reason.
+	// source closes it, unless it is nil, and may offer the ring again later, depending on the reason.
 	Answer(a Agent, r *ringbuf.Reader, refused error)
 }
 
