@@ -65,14 +65,8 @@ func newMonitor(s source, opts ...Option) *Monitor {
 	for _, o := range opts {
 		o(&c)
 	}
-	m := &Monitor{source: s}
-	m.connect(scope.NewMeter(c.provider))
-	return m
-}
-
-// connect creates the instruments and registers their callback. The descriptions are
-// those of the semantic conventions.
-func (m *Monitor) connect(meter scope.Meter) {
+	m, meter := &Monitor{source: s}, scope.NewMeter(c.provider)
+	// The descriptions are those of the semantic conventions.
 	gauge := func(name, unit, description string) metric.Float64Observable {
 		return meter.ObservableFloatGauge(semconv.Metric{Name: name, Unit: unit, Description: description})
 	}
@@ -107,6 +101,7 @@ func (m *Monitor) connect(meter scope.Meter) {
 		}
 		return nil
 	}, usage, limit, memory, utilization, temperature, power, energy)
+	return m
 }
 
 // Samples returns the current values of all GPUs. It returns nil without a GPU or a

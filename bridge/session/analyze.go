@@ -166,7 +166,7 @@ func analyze(path string) (*Report, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	base := strings.TrimSuffix(path, ".csv")
-	r.Summary = t.summary(paths{filepath.Base(base), path, base + ".json"}, start, end)
+	r.Summary = t.summary(Summary{SessionName: filepath.Base(base), CSVLog: path, JSONSummary: base + ".json"}, start, end)
 	delete(t.layers, -1) // the embedding
 	r.Devices, r.Workers, r.Operations = byTime(t.devices), byTime(t.workers), byTime(t.operations)
 	for _, layer := range slices.Sorted(maps.Keys(t.layers)) {

@@ -66,8 +66,8 @@ func TestAnalysisKeepsTheFirst100FailuresAndSkippedRows(t *testing.T) {
 	for i := range 150 {
 		recordAll(t, s, Packet{ID: int64(i), Operation: "a", Device: CPU, Err: textError("no\x1b[31m")})
 	}
-	write(t, s.files.csv, read(t, s.files.csv)+strings.Repeat("1.5,cpu\n", 120))
-	r, err := Analyze(s.files.csv)
+	write(t, s.sum.CSVLog, read(t, s.sum.CSVLog)+strings.Repeat("1.5,cpu\n", 120))
+	r, err := Analyze(s.sum.CSVLog)
 	must.OK(t, err)
 	equal(t, []int64{100, 150, 100, 120}, []int64{int64(len(r.Failures)), r.Summary.FailedPackets, int64(len(r.Skipped)), r.SkippedRows})
 	if got := textOf(t, r); !strings.Contains(got, "First failed packets") || strings.Contains(got, "\x1b") || strings.Contains(got, "Slowest") {

@@ -59,7 +59,7 @@ func TestConcurrentRecordsAreCompleteUntilClose(t *testing.T) {
 			})
 		}
 		recording.Wait()
-		rows := rowsOf(t, read(t, s.files.csv))
+		rows := rowsOf(t, read(t, s.sum.CSVLog))
 		if !slices.IsSortedFunc(rows, func(a, b Row) int { return a.Time.Compare(b.Time) }) {
 			t.Error("the rows are not in the order of their timestamps")
 		}

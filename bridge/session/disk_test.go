@@ -24,7 +24,7 @@ func TestCloseReturnsAnErrorIfTheDirectoryWasRemoved(t *testing.T) {
 	s := openTest(t, dir)
 	recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
 	must.OK(t, os.RemoveAll(dir))
-	if err := s.Close(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.files.json) {
+	if err := s.Close(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.sum.JSONSummary) {
 		t.Errorf("close: %v", err)
 	}
 }
@@ -59,14 +59,14 @@ func fillUp(t *testing.T, dir string) {
 				t.Errorf("packet %d: %v", id, err)
 			}
 		}
-		content := read(t, s.files.csv)
+		content := read(t, s.sum.CSVLog)
 		if rows := rowsOf(t, content); int64(len(rows)) != id+1-failed || !strings.HasSuffix(content, "\n") {
 			t.Fatalf("after packet %d the file is:\n%s", id, content)
 		}
 	}
 	limitFiles(t, math.MaxUint64)
 	recordAll(t, s, Packet{ID: id, Operation: "embedding", Device: CPU})
-	rows := rowsOf(t, read(t, s.files.csv))
+	rows := rowsOf(t, read(t, s.sum.CSVLog))
 	if last := rows[len(rows)-1].PacketID; last != id {
 		t.Errorf("the last row is packet %d's, want %d", last, id)
 	}

@@ -104,10 +104,10 @@ func TestGroupsBeyondTheLimitCountTogetherInTheSummary(t *testing.T) {
 	equal(t, groupLimit+1, len(sum.Operations))
 	equal(t, groupLimit+1, len(sum.ExpertSelections))
 	equal(t, []int64{2, 3, 3}, []int64{sum.Operations["expert 1"].Count, sum.Operations["_OTHER"].Count, sum.ExpertSelections["_OTHER"]})
-	equal(t, fmt.Sprint("expert ", groupLimit), rowsOf(t, read(t, s.files.csv))[groupLimit].Operation)
+	equal(t, fmt.Sprint("expert ", groupLimit), rowsOf(t, read(t, s.sum.CSVLog))[groupLimit].Operation)
 
 	crash(t, s)
-	recovered, err := Recover(s.files.csv, false)
+	recovered, err := Recover(s.sum.CSVLog, false)
 	must.OK(t, err)
 	equal(t, sum.Operations, recovered.Summary.Operations)
 	equal(t, sum.ExpertSelections, recovered.Summary.ExpertSelections)

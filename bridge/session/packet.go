@@ -4,11 +4,8 @@
 package session
 
 import (
-	"fmt"
 	"strings"
 	"time"
-
-	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 )
 
 // The devices that a [Summary] reports separately. A packet can name any device.
@@ -53,15 +50,6 @@ type Packet struct {
 	// result of its method ErrorType() string, or of an error that it wraps, or else its
 	// Go type.
 	Err error
-}
-
-// failure returns the text of the packet's error and its low-cardinality name, or empty
-// strings.
-func (p *Packet) failure() (text, name string) {
-	if p.Err == nil {
-		return "", ""
-	}
-	return clean(fmt.Sprint(p.Err)), errtype.Of(p.Err)
 }
 
 // worker derives worker_instance, the stage of the pipeline, from the operation and

@@ -39,9 +39,9 @@ func TestRecoverRebuildsTheSummary(t *testing.T) {
 		recordAll(t, s, p)
 	}
 	crash(t, s)
-	recovered, err := Recover(s.files.csv, false)
+	recovered, err := Recover(s.sum.CSVLog, false)
 	must.OK(t, err)
-	written, err := readSummary(s.files.json)
+	written, err := readSummary(s.sum.JSONSummary)
 	must.OK(t, err)
 	equal(t, &recovered.Summary, written)
 
@@ -52,7 +52,7 @@ func TestRecoverRebuildsTheSummary(t *testing.T) {
 	if written.StartTime != 1763337869.803673 || written.EndTime != 1763337869.902673 || written.TotalTimeS != 0.099 {
 		t.Errorf("the session lasted from %v to %v: %v s", written.StartTime, written.EndTime, written.TotalTimeS)
 	}
-	if _, err := Recover(s.files.csv, false); !errors.Is(err, fs.ErrExist) {
+	if _, err := Recover(s.sum.CSVLog, false); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("second Recover: %v", err)
 	}
 }
@@ -70,15 +70,15 @@ func TestRecoverRejectsARunningSession(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
 	for _, overwrite := range []bool{false, true} {
-		if _, err := Recover(s.files.csv, overwrite); err == nil || !strings.Contains(err.Error(), s.files.csv+": the session is still running") {
+		if _, err := Recover(s.sum.CSVLog, overwrite); err == nil || !strings.Contains(err.Error(), s.sum.CSVLog+": the session is still running") {
 			t.Errorf("while the session is running: %v", err)
 		}
 	}
-	if _, err := Analyze(s.files.csv); err != nil {
+	if _, err := Analyze(s.sum.CSVLog); err != nil {
 		t.Error(err)
 	}
 	must.OK(t, s.Close())
-	if _, err := Recover(s.files.csv, true); err != nil {
+	if _, err := Recover(s.sum.CSVLog, true); err != nil {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -88,16 +88,16 @@ func TestRecoverOverwritesOnlyOnRequest(t *testing.T) {
 	s := openTest(t, dir)
 	recordAll(t, s, Packet{Operation: "a", Device: CPU})
 	crash(t, s)
-	write(t, s.files.json, "{ torn")
-	if _, err := Recover(s.files.csv, false); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), s.files.json) {
+	write(t, s.sum.JSONSummary, "{ torn")
+	if _, err := Recover(s.sum.CSVLog, false); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), s.sum.JSONSummary) {
 		t.Errorf("the error is %v", err)
 	}
-	if got := read(t, s.files.json); got != "{ torn" {
+	if got := read(t, s.sum.JSONSummary); got != "{ torn" {
 		t.Errorf("the summary is %q now", got)
 	}
 	recovered, err := Recover(dir, true) // the newest session
 	must.OK(t, err)
-	written, err := readSummary(s.files.json)
+	written, err := readSummary(s.sum.JSONSummary)
 	must.OK(t, err)
 	equal(t, &recovered.Summary, written)
 	if entries, _ := os.ReadDir(dir); len(entries) != 2 {

@@ -101,12 +101,12 @@ type rowLog struct {
 
 // openRowLog creates the CSV and writes its header. Close creates the summary. Neither file
 // must exist yet.
-func openRowLog(files paths) (*rowLog, error) {
-	if _, err := os.Lstat(files.json); err == nil {
-		return nil, &fs.PathError{Op: "open", Path: files.json, Err: fs.ErrExist}
+func openRowLog(csv, json string) (*rowLog, error) {
+	if _, err := os.Lstat(json); err == nil {
+		return nil, &fs.PathError{Op: "open", Path: json, Err: fs.ErrExist}
 	}
 	// Appending continues at the end after a part of a row was removed.
-	f, err := os.OpenFile(files.csv, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
+	f, err := os.OpenFile(csv, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func openRowLog(files paths) (*rowLog, error) {
 	l := &rowLog{file: f}
 	if err := l.write([]byte(headerLine)); err != nil {
 		// A file without a header is useless and would prevent the next attempt.
-		return nil, errors.Join(err, f.Close(), os.Remove(files.csv))
+		return nil, errors.Join(err, f.Close(), os.Remove(csv))
 	}
 	return l, nil
 }

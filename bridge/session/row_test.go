@@ -36,7 +36,7 @@ func TestRealSessionsAreRecordedAgain(t *testing.T) {
 		for _, r := range original {
 			recordAll(t, s, packetOf(r))
 		}
-		equal(t, original, rowsOf(t, read(t, s.files.csv)))
+		equal(t, original, rowsOf(t, read(t, s.sum.CSVLog)))
 	}
 }
 
@@ -100,13 +100,13 @@ func TestEveryRecordedPacketIsRead(t *testing.T) {
 		{Packet{Operation: "\n\"", Device: "\r", Worker: ","}, Row{Operation: `\n"`, Device: `\r`, Worker: ","}},
 	} {
 		recordAll(t, s, c.packet)
-		rows := rowsOf(t, read(t, s.files.csv))
+		rows := rowsOf(t, read(t, s.sum.CSVLog))
 		c.want.Success = c.packet.Err == nil
 		got := rows[len(rows)-1]
 		got.Time = time.Time{}
 		equal(t, c.want, got)
 	}
-	if lines := strings.Count(read(t, s.files.csv), "\n"); lines != 9 {
+	if lines := strings.Count(read(t, s.sum.CSVLog), "\n"); lines != 9 {
 		t.Errorf("%d lines, want 9", lines)
 	}
 }

@@ -17,23 +17,20 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 )
-
-// paths are the name and the files of a session.
-type paths struct {
-	name, csv, json string
-}
 
 // Session records the packets of one run of a pipeline. It is safe for concurrent
 // use.
 //
 // A nil *Session does nothing and returns no error; to turn telemetry off, leave it nil.
 type Session struct {
-	files   paths
 	clock   func() time.Time
 	start   time.Time
 	metrics *instruments
+
+	sum Summary // only its names, tokens and contention events; mu guards the numbers
 
 	mu       sync.Mutex // guards what follows
 	rows     *rowLog    // nil if the files couldn't be created
@@ -62,7 +59,7 @@ func Open(dir string, opts ...Option) (*Session, error) {
 		totals: newTotals(), points: make(map[kind]*points),
 	}
 	if s.rows, s.err = s.openNamed(cmp.Or(dir, DefaultDir), c.name); s.err != nil {
-		s.err = fmt.Errorf("open session %q: %w", s.files.name, s.err)
+		s.err = fmt.Errorf("open session %q: %w", s.sum.SessionName, s.err)
 	}
 	return s, s.err
 }
@@ -71,7 +68,7 @@ func Open(dir string, opts ...Option) (*Session, error) {
 // one, under the first free name for the session's start.
 func (s *Session) openNamed(dir, name string) (*rowLog, error) {
 	base := cmp.Or(name, s.start.Local().Format("session_2006-01-02_15-04-05"))
-	s.files.name = base
+	s.sum.SessionName = base
 	if base != filepath.Base(base) || base == "." || base == ".." {
 		return nil, errors.New("the name is not a valid file name; choose one without path separators")
 	}
@@ -79,13 +76,13 @@ func (s *Session) openNamed(dir, name string) (*rowLog, error) {
 		return nil, err
 	}
 	for i := 2; ; i++ {
-		path := filepath.Join(dir, s.files.name)
-		s.files.csv, s.files.json = path+".csv", path+".json"
-		rows, err := openRowLog(s.files)
+		path := filepath.Join(dir, s.sum.SessionName)
+		s.sum.CSVLog, s.sum.JSONSummary = path+".csv", path+".json"
+		rows, err := openRowLog(s.sum.CSVLog, s.sum.JSONSummary)
 		if name != "" || !errors.Is(err, fs.ErrExist) {
 			return rows, exists(err)
 		}
-		s.files.name = fmt.Sprintf("%s_%d", base, i)
+		s.sum.SessionName = fmt.Sprintf("%s_%d", base, i)
 	}
 }
 
@@ -112,7 +109,10 @@ func (s *Session) Record(ctx context.Context, p Packet) error {
 		p.Duration = 0
 	}
 	p.Memory = max(p.Memory, 0)
-	message, errorType := p.failure() // without the lock, because it may be user code
+	var message, errorType string
+	if p.Err != nil { // without the lock, because this may be user code
+		message, errorType = clean(fmt.Sprint(p.Err)), errtype.Of(p.Err)
+	}
 	to, err := s.log(&p, message, errorType)
 	if to != nil {
 		s.metrics.record(ctx, to, &p)
@@ -127,7 +127,7 @@ func (s *Session) log(p *Packet, message, errorType string) (*points, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, fmt.Errorf("record packet %d of session %q: %w", p.ID, s.files.name, os.ErrClosed)
+		return nil, fmt.Errorf("record packet %d of session %q: %w", p.ID, s.sum.SessionName, os.ErrClosed)
 	}
 	if p.End.IsZero() || math.Abs(float64(p.End.Unix())) >= maxTime {
 		p.End = s.clock()
@@ -142,7 +142,7 @@ func (s *Session) log(p *Packet, message, errorType string) (*points, error) {
 		return to, s.err
 	}
 	if err := s.rows.add(&row); err != nil {
-		return to, fmt.Errorf("record packet %d of session %q: %w", p.ID, s.files.name, err)
+		return to, fmt.Errorf("record packet %d of session %q: %w", p.ID, s.sum.SessionName, err)
 	}
 	return to, nil
 }
@@ -154,7 +154,7 @@ const bytesPerMB = 1 << 20
 // AddPromptTokens counts tokens of prompts. It does nothing if n is less than 1 and
 // after [Session.Close].
 func (s *Session) AddPromptTokens(ctx context.Context, n int64) {
-	if s != nil && s.count(&s.totals.promptTokens, n) {
+	if s != nil && s.count(&s.sum.PromptTokens, n) {
 		s.metrics.tokens.Add(ctx, n, s.metrics.prompt.Add...)
 	}
 }
@@ -162,7 +162,7 @@ func (s *Session) AddPromptTokens(ctx context.Context, n int64) {
 // AddGeneratedTokens counts generated tokens. It does nothing if n is less than 1 and
 // after [Session.Close].
 func (s *Session) AddGeneratedTokens(ctx context.Context, n int64) {
-	if s != nil && s.count(&s.totals.generatedTokens, n) {
+	if s != nil && s.count(&s.sum.TokensGenerated, n) {
 		s.metrics.tokens.Add(ctx, n, s.metrics.generated.Add...)
 	}
 }
@@ -171,7 +171,7 @@ func (s *Session) AddGeneratedTokens(ctx context.Context, n int64) {
 // does nothing if n is less than 1 and after [Session.Close].
 func (s *Session) AddContentionEvents(n int64) {
 	if s != nil {
-		s.count(&s.totals.contention, n)
+		s.count(&s.sum.ContentionEvents, n)
 	}
 }
 
@@ -205,7 +205,7 @@ func (s *Session) summary() Summary {
 	if !s.closed {
 		end = s.clock()
 	}
-	return s.totals.summary(s.files, s.start, end)
+	return s.totals.summary(s.sum, s.start, end)
 }
 
 // Close ends the session and writes its summary. It joins the error of writing the
@@ -227,10 +227,10 @@ func (s *Session) Close() error {
 	s.closed, s.end = true, s.clock()
 	err := s.err
 	if s.rows != nil {
-		err = errors.Join(s.rows.close(), s.summary().write(s.files.json, false))
+		err = errors.Join(s.rows.close(), s.summary().write(s.sum.JSONSummary, false))
 	}
 	if err != nil {
-		s.closeErr = fmt.Errorf("close session %q: %w", s.files.name, err)
+		s.closeErr = fmt.Errorf("close session %q: %w", s.sum.SessionName, err)
 	}
 	return s.closeErr
 }

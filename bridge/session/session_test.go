@@ -93,11 +93,11 @@ func TestFilesThatCannotBeCreatedAreAnErrorOfEachCall(t *testing.T) {
 
 func TestCloseDoesNotOverwriteASummary(t *testing.T) {
 	s := openTest(t, t.TempDir())
-	write(t, s.files.json, "precious")
+	write(t, s.sum.JSONSummary, "precious")
 	if err := s.Close(); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("close: %v", err)
 	}
-	equal(t, "precious", read(t, s.files.json))
+	equal(t, "precious", read(t, s.sum.JSONSummary))
 }
 
 func TestNilSessionDoesNothing(t *testing.T) {
@@ -121,7 +121,7 @@ func TestClosedSessionRejectsPackets(t *testing.T) {
 			s := openTest(t, t.TempDir(), withClock(clock))
 			recordAll(t, s, Packet{Operation: "embedding", Device: CPU})
 			must.OK(t, s.Close())
-			before := read(t, s.files.csv)
+			before := read(t, s.sum.CSVLog)
 
 			if err := s.Record(t.Context(), Packet{Operation: "embedding", Device: CPU}); !errors.Is(err, os.ErrClosed) {
 				t.Errorf("record: %v", err)
@@ -130,8 +130,8 @@ func TestClosedSessionRejectsPackets(t *testing.T) {
 			s.AddGeneratedTokens(t.Context(), 1)
 			s.AddContentionEvents(1)
 			must.OK(t, s.Close()) // closing twice is valid
-			equal(t, before, read(t, s.files.csv))
-			written, err := readSummary(s.files.json)
+			equal(t, before, read(t, s.sum.CSVLog))
+			written, err := readSummary(s.sum.JSONSummary)
 			must.OK(t, err)
 			now := s.Summary()
 			equal(t, written, &now)

@@ -70,8 +70,9 @@ type Group struct {
 	FailedCount int64    `json:"failed_count"`
 }
 
-// summary returns the summary of the session in the given files.
-func (t *totals) summary(files paths, start, end time.Time) Summary {
+// summary returns a summary with the totals of a session, and with the names, tokens and
+// contention events of s.
+func (t *totals) summary(s Summary, start, end time.Time) Summary {
 	took := max(end.Sub(start), 0)
 	packets := float64(t.all.packets + t.all.failed)
 	device := func(name string) Group {
@@ -81,41 +82,25 @@ func (t *totals) summary(files paths, start, end time.Time) Summary {
 		return Group{}
 	}
 	cpu, igpu := device(CPU), device(IGPU)
-	s := Summary{
-		SessionName: files.name,
-		StartTime:   seconds(start),
-		EndTime:     seconds(start.Add(took)), // not before the start, even if the clock was set back
-		TotalTimeS:  took.Seconds(),
 
-		PromptTokens:    t.promptTokens,
-		TokensGenerated: t.generatedTokens,
-		TotalTokens:     t.promptTokens + t.generatedTokens,
-		TokensPerSecond: ratio(float64(t.generatedTokens), took.Seconds()),
+	s.StartTime = seconds(start)
+	s.EndTime = seconds(start.Add(took)) // not before the start, even if the clock was set back
+	s.TotalTimeS = took.Seconds()
+	s.TotalTokens = s.PromptTokens + s.TokensGenerated
+	s.TokensPerSecond = ratio(float64(s.TokensGenerated), took.Seconds())
 
-		TotalPackets:  t.all.packets + t.all.failed,
-		CPUPackets:    cpu.CPUCount,
-		IGPUPackets:   igpu.IGPUCount,
-		FailedPackets: t.all.failed,
-		SuccessRate:   ratio(float64(t.all.packets), packets),
+	s.TotalPackets, s.FailedPackets = t.all.packets+t.all.failed, t.all.failed
+	s.SuccessRate = ratio(float64(t.all.packets), packets)
+	s.CPUPackets, s.IGPUPackets = cpu.CPUCount, igpu.IGPUCount
+	s.TotalCPUTimeMS, s.TotalIGPUTimeMS = cpu.TotalTimeMS, igpu.TotalTimeMS
+	s.AvgCPUTimeMS, s.AvgIGPUTimeMS = cpu.AvgTimeMS, igpu.AvgTimeMS
+	s.CPUUtilization, s.IGPUUtilization = ratio(float64(cpu.CPUCount), packets), ratio(float64(igpu.IGPUCount), packets)
 
-		TotalCPUTimeMS:  cpu.TotalTimeMS,
-		TotalIGPUTimeMS: igpu.TotalTimeMS,
-		AvgCPUTimeMS:    cpu.AvgTimeMS,
-		AvgIGPUTimeMS:   igpu.AvgTimeMS,
-
-		CPUUtilization:  ratio(float64(cpu.CPUCount), packets),
-		IGPUUtilization: ratio(float64(igpu.IGPUCount), packets),
-
-		ExpertSelections: make(map[string]int64, len(t.experts)),
-		ContentionEvents: t.contention,
-		Operations:       make(map[string]Group, len(t.operations)),
-
-		CSVLog:      files.csv,
-		JSONSummary: files.json,
-	}
+	s.ExpertSelections = make(map[string]int64, len(t.experts))
 	for sel, g := range t.experts {
 		s.ExpertSelections[sel.name()] = g.packets + g.failed
 	}
+	s.Operations = make(map[string]Group, len(t.operations))
 	for name, g := range t.operations {
 		s.Operations[name] = g.named("")
 	}

@@ -36,8 +36,8 @@ func TestFilesMatchTheGoldenFiles(t *testing.T) {
 		s.AddContentionEvents(none)
 	}
 	must.OK(t, s.Close())
-	golden(t, "test_session.golden.csv", read(t, s.files.csv))
-	golden(t, "test_session.golden.json", read(t, s.files.json))
+	golden(t, "test_session.golden.csv", read(t, s.sum.CSVLog))
+	golden(t, "test_session.golden.json", read(t, s.sum.JSONSummary))
 }
 
 // The summary has the same members, with the same values, as upstream's summary of the same
@@ -71,7 +71,7 @@ func TestRatiosWithoutPacketsAreZero(t *testing.T) {
 	s := openTest(t, "telemetry", WithName("empty"), withClock(func() time.Time { return epoch }))
 	s.AddGeneratedTokens(t.Context(), 5) // within zero time
 	must.OK(t, s.Close())
-	golden(t, "empty.golden.json", read(t, s.files.json))
+	golden(t, "empty.golden.json", read(t, s.sum.JSONSummary))
 }
 
 // Expert selections include failed packets, averages don't.
@@ -87,7 +87,7 @@ func TestSummaryIsValidJSONWithAveragesOverSuccesses(t *testing.T) {
 		Packet{Operation: "attention", Device: IGPU, Layer: 2, Expert: "7"}, // no expert's operation
 	)
 	must.OK(t, s.Close())
-	b := read(t, s.files.json)
+	b := read(t, s.sum.JSONSummary)
 	for _, part := range []string{`"a&b"`, `"expert<ffn>"`, `"min_time_ms": null`} {
 		if !json.Valid([]byte(b)) || !strings.Contains(b, part) {
 			t.Errorf("%s is missing in %s", part, b)
@@ -101,7 +101,7 @@ func TestSummaryIsValidJSONWithAveragesOverSuccesses(t *testing.T) {
 		},
 		"expert_selection": {Count: 1, CPUCount: 1, MinTimeMS: new(0.0)}, "attention": {Count: 1, IGPUCount: 1, MinTimeMS: new(0.0)},
 	}
-	written, err := readSummary(s.files.json)
+	written, err := readSummary(s.sum.JSONSummary)
 	must.OK(t, err)
 	equal(t, want, written.Operations)
 	equal(t, map[string]int64{"expert<ffn>_layer_10": 2, "expert<ffn>_layer_0": 1, "expert_selection_layer_2": 1}, written.ExpertSelections)

@@ -83,8 +83,6 @@ type totals struct {
 	devices, workers, operations groups[string]
 	layers                       groups[int]
 	experts                      groups[selection]
-
-	promptTokens, generatedTokens, contention int64
 }
 
 // selection identifies the packets of one expert's operation at one layer.
