@@ -16,8 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 var update = flag.Bool("update", false, "update the golden files")
@@ -64,29 +62,6 @@ func (m *messages) String() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.text.String()
-}
-
-// rings creates a directory with two rings, the ring of an agent that failed to start, and a
-// text file. It is also the working directory of the test.
-func rings(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	t.Chdir(dir)
-	for name, layout := range map[string]ringbuf.Layout{"decode": ringbuf.V1, "pre\nfill": ringbuf.V4} {
-		w, err := ringbuf.Create(name, layout, 16)
-		must.OK(t, err)
-		for range 6 {
-			must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
-		}
-		must.OK(t, w.Close())
-	}
-	ringtest.Make(t, "failed", ringtest.Header{Capacity: 12, Mask: 11}, 12*16)
-	must.OK(t, os.WriteFile("letter", []byte("Dear Sir or Madam, this is not a ring but a letter."), 0o644))
-	hours := time.Now().Add(-3*time.Hour - 30*time.Minute)
-	for _, name := range []string{"decode", "pre\nfill", "failed", "letter"} {
-		must.OK(t, os.Chtimes(name, hours, hours))
-	}
-	return dir
 }
 
 func readFile(t *testing.T, path string) []byte {

@@ -6,12 +6,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -139,4 +141,17 @@ func TestSlowPrintsTheTransfersOfARecording(t *testing.T) {
 			t.Fatalf("line %d isn't of %s: %s", i, want, line)
 		}
 	}
+}
+
+// A signal cancels the context of the command.
+func TestReplayEndsWithASignal(t *testing.T) {
+	file, dir := stragglerFile(t, nil), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(4010*time.Millisecond, cancel)
+		r := nixlring(ctx, nil, "replay", file, dir, "--speed", "0.5")
+		if r.code != exitOK || !strings.Contains(r.out, ", 2.0 s of the recording; ") {
+			t.Errorf("%+v", r)
+		}
+	})
 }

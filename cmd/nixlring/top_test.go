@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,32 +114,5 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 				t.Errorf("colors: %v, want %v", colored, want)
 			}
 		})
-	}
-}
-
-func TestTopIncludesSubdirectoriesIfAsked(t *testing.T) {
-	dir := rings(t)
-	must.OK(t, os.Mkdir(filepath.Join(dir, "team"), 0o755))
-	must.OK(t, os.Rename("decode", filepath.Join(dir, "team", "decode")))
-	for _, tt := range []struct {
-		want []string
-		args []string
-	}{
-		{[]string{`"pre\nfill"`}, nil},
-		{[]string{`"pre\nfill"`, "team/decode"}, []string{"--include", "**"}},
-		{[]string{"team/decode"}, []string{"--include", "team/*"}},
-	} {
-		r := nixlring(t.Context(), nil, append([]string{"top", dir, "-w", "10ms", "-o", "json"}, tt.args...)...)
-		list := framesOf(t, r)
-		var names []string
-		for _, a := range list[len(list)-1].Agents {
-			names = append(names, a.Name)
-			if a.Up != diagnose.No {
-				t.Errorf("%v: %+v", tt.args, a)
-			}
-		}
-		if diff := cmp.Diff(tt.want, names); diff != "" {
-			t.Errorf("%v: %s", tt.args, diff)
-		}
 	}
 }

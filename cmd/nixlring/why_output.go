@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -78,15 +76,8 @@ func (v *verdict) headline() string {
 
 // wrapped formats a text as lines of at most 80 columns.
 func wrapped(first, rest, text string) string {
-	const width = 76
-	var b strings.Builder
-	for i, part := range strings.Split(ansi.Wordwrap(text, width, ""), "\n") {
-		if i > 0 {
-			first = rest
-		}
-		fmt.Fprintln(&b, strings.TrimRight(first+part, " "))
-	}
-	return b.String()
+	lines := units.Wrap(text, 80-len(first))
+	return first + strings.Join(lines, "\n"+rest) + "\n"
 }
 
 // findings formats findings of one cause as lines of at most 80 columns: the first in full, and who else has it.

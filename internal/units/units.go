@@ -44,6 +44,19 @@ func Printable(s string) string {
 	return s
 }
 
+// Wrap splits a text into lines of up to width characters. It breaks lines only at spaces, so that names and commands can
+// be copied.
+func Wrap(s string, width int) (lines []string) {
+	for _, word := range strings.Fields(s) {
+		if n := len(lines); n > 0 && utf8.RuneCountInString(lines[n-1])+1+utf8.RuneCountInString(word) <= width {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
 // scaled formats a number with three digits and the largest suitable unit.
 func scaled(v, step float64, units ...string) string {
 	i := 0

@@ -5,6 +5,7 @@ package units
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -45,5 +46,15 @@ func TestNumbersHaveThreeDigitsAndASuitableUnit(t *testing.T) {
 		if tt.got != tt.want {
 			t.Errorf("%q, want %q", tt.got, tt.want)
 		}
+	}
+}
+
+func TestWrapBreaksLinesOnlyAtSpaces(t *testing.T) {
+	got := strings.Join(Wrap("nixlring read --consume /run/nixl/decode-0 é é é", 16), "|")
+	if want := "nixlring read|--consume|/run/nixl/decode-0|é é é"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := len(Wrap("12345678 1234567", 16)); got != 1 {
+		t.Errorf("%d lines", got)
 	}
 }

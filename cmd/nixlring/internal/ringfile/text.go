@@ -6,11 +6,8 @@ package ringfile
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -50,7 +47,7 @@ func (r *Report) WriteText(w io.Writer, now time.Time) error {
 	}
 	name := "Advice"
 	for _, advice := range r.Advice {
-		for line := range strings.SplitSeq(ansi.Wordwrap(advice, adviceWidth, ""), "\n") {
+		for _, line := range units.Wrap(advice, adviceWidth) {
 			t.line(name, "%s", line)
 			name = ""
 		}
