@@ -62,45 +62,36 @@ type Config struct {
 	clock func() time.Time // for tests; time.Now by default
 }
 
-// withDefaults returns a valid configuration.
-func (c Config) withDefaults() (Config, error) {
+// engine returns the configuration of package engine, which validates most of it.
+func (c *Config) engine() (engine.Config, error) {
 	env := process.Env(os.LookupEnv)
-	var errs []error
-	require := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	require(c.Mode == ringbuf.Consume || c.Mode == ringbuf.Observe, "mode is %d: it must be ringbuf.Consume or ringbuf.Observe", c.Mode)
-	require(!slices.Contains(c.Sinks, nil), "a sink is nil")
-	if len(c.Directories) == 0 {
-		c.Directories = []string{env.Dir()}
-	}
-	for _, dir := range c.Directories {
-		require(filepath.IsAbs(dir), "directory %q: it must be an absolute path", dir)
-	}
-	if c.RunInterval == 0 {
-		var err error
-		c.RunInterval, err = env.RunInterval()
-		errs = append(errs, err)
-	}
-	if c.clock == nil {
-		c.clock = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return c, errors.Join(errs...)
-}
-
-// engine returns the configuration of package engine.
-func (c *Config) engine() engine.Config {
 	bounds := func(bounds []float64) tally.HistogramConfig {
 		return tally.HistogramConfig{Bounds: slices.Clone(bounds)}
 	}
-	return engine.Config{
+	cfg := engine.Config{
 		Directories: c.Directories, Include: c.Include, Exclude: c.Exclude, Observe: c.Mode == ringbuf.Observe, RunInterval: c.RunInterval,
 		MaxRings: c.MaxRings, Stores: true, Now: c.clock,
 		Tally: tally.Config{Duration: bounds(c.DurationBounds), Size: bounds(c.SizeBounds), Throughput: bounds(c.ThroughputBounds)},
 	}
+	var errs []error
+	if c.Mode != ringbuf.Consume && c.Mode != ringbuf.Observe {
+		errs = append(errs, fmt.Errorf("mode is %d: it must be ringbuf.Consume or ringbuf.Observe", c.Mode))
+	}
+	if slices.Contains(c.Sinks, nil) {
+		errs = append(errs, errors.New("a sink is nil"))
+	}
+	if len(cfg.Directories) == 0 {
+		cfg.Directories = []string{env.Dir()}
+	}
+	for _, dir := range cfg.Directories {
+		if !filepath.IsAbs(dir) {
+			errs = append(errs, fmt.Errorf("directory %q: it must be an absolute path", dir))
+		}
+	}
+	if cfg.RunInterval == 0 {
+		var err error
+		cfg.RunInterval, err = env.RunInterval()
+		errs = append(errs, err)
+	}
+	return cfg, errors.Join(errs...)
 }

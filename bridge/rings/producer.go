@@ -4,6 +4,7 @@
 package rings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,33 +50,27 @@ var _ sdkmetric.Producer = (*Producer)(nil)
 //
 // Pass the Producer to a reader: events are drained even if nobody collects their metrics.
 func Open(c Config) (*Producer, error) {
-	p, err := open(c)
-	if err != nil {
-		return nil, fmt.Errorf("read NIXL's rings: %w", err)
-	}
-	return p, nil
-}
-
-func open(c Config) (*Producer, error) {
-	c, err := c.withDefaults()
-	if err != nil {
-		return nil, err
+	if c.clock == nil {
+		c.clock = time.Now
 	}
 	host, err := identity.HostName()
-	if err != nil {
-		return nil, err
+	cfg, invalid := c.engine()
+	p := &Producer{
+		log: cmp.Or(c.Logger, slog.Default()), clock: c.clock,
+		build: builder{host: host, ambiguous: len(c.Directories) > 1, allEvents: c.Events},
 	}
-	p := &Producer{log: c.Logger, clock: c.clock, build: builder{host: host, ambiguous: len(c.Directories) > 1, allEvents: c.Events}}
-	cfg := c.engine()
 	cfg.Report = p.notice
 	if len(c.Sinks) > 0 {
 		cfg.Handler.Events = (&feeder{sinks: c.Sinks, now: c.clock}).tap
 	}
-	if p.host, err = engine.New(cfg); err != nil {
-		return nil, err
+	if err = errors.Join(err, invalid); err == nil {
+		p.host, err = engine.New(cfg)
 	}
-	if err := p.host.Start(nil); err != nil {
-		return nil, err
+	if err == nil {
+		err = p.host.Start(nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read NIXL's rings: %w", err)
 	}
 	return p, nil
 }
