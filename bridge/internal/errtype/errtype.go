@@ -32,17 +32,15 @@ func Of(err error) (name string) {
 // because their types say nothing about the cause. Of several errors, it takes the first.
 func goType(err error) string {
 	name := reflect.TypeOf(err).String()
-	var inner error
 	switch name {
 	case "*fmt.wrapError":
-		inner = errors.Unwrap(err)
+		if inner := errors.Unwrap(err); inner != nil {
+			return goType(inner)
+		}
 	case "*fmt.wrapErrors", "*errors.joinError":
 		if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
-			inner = joined.Unwrap()[0]
+			return goType(joined.Unwrap()[0])
 		}
 	}
-	if inner == nil {
-		return name
-	}
-	return goType(inner)
+	return name
 }
