@@ -102,7 +102,7 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 func (f *slowFlags) follow(ctx context.Context, w world, source fleet.Source) (err error) {
 	var end time.Time
 	var said []string
-	agents := 0
+	var agents int
 	for err == nil && (end.IsZero() || time.Now().Before(end)) {
 		frame, errFrame := source.Next(ctx)
 		if errors.Is(errFrame, io.EOF) || ctx.Err() != nil {

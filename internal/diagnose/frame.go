@@ -57,7 +57,7 @@ type Agent struct {
 
 	sums *totals // see history
 
-	Transfers []Transfer `json:"transfers,omitempty"` // since the frame before, oldest first; at most some of the slowest
+	Transfers []Transfer `json:"transfers,omitempty"` // since the frame before: the slowest ones first, or all slow ones
 }
 
 // Moved is the completed transfers of one direction.

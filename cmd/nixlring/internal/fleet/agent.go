@@ -156,18 +156,6 @@ func (x *transfers) add(t *tally.Transfer) {
 	if x.slow != nil && (len(x.list) == mostSlow || !x.slow.Check(t)) {
 		return
 	}
-	at := 0
-	if x.slow == nil && len(x.list) == mostSlowest { // replace the fastest of the slowest
-		for i := range x.list {
-			if x.list[i].Took < x.list[at].Took {
-				at = i
-			}
-		}
-		if seconds(t.Duration) <= x.list[at].Took {
-			return
-		}
-		x.list = slices.Delete(x.list, at, at+1)
-	}
 	one := diagnose.Transfer{
 		Time: x.at, Read: t.Micros == 0, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration), Post: seconds(t.Post),
 		Cause: t.Cause,
@@ -175,7 +163,15 @@ func (x *transfers) add(t *tally.Transfer) {
 	if t.Micros > 0 {
 		one.Time = time.UnixMicro(int64(t.Micros))
 	}
-	x.list = append(x.list, one)
+	if x.list = append(x.list, one); x.slow == nil && len(x.list) > 2*mostSlowest {
+		x.list = slowest(x.list)
+	}
+}
+
+// slowest sorts transfers, and returns the slowest ones.
+func slowest(list []diagnose.Transfer) []diagnose.Transfer {
+	slices.SortStableFunc(list, func(a, b diagnose.Transfer) int { return cmp.Compare(b.Took, a.Took) })
+	return list[:min(len(list), mostSlowest)]
 }
 
 // take returns the transfers since the frame before. The first frame of an agent has only slow ones, because
@@ -187,7 +183,11 @@ func (x *transfers) take(now time.Time) []diagnose.Transfer {
 			list[i].Time = now
 		}
 	}
-	if x.list = nil; !x.framed && x.slow == nil {
+	switch x.list = nil; {
+	case x.slow != nil:
+	case x.framed:
+		list = slowest(list)
+	default:
 		list = nil
 	}
 	x.framed = true

@@ -176,9 +176,7 @@ func (b *Board) Slowest(id string) []diagnose.Transfer {
 	if m == nil {
 		return nil
 	}
-	list := slices.Clone(m.slowest)
-	slices.SortStableFunc(list, func(a, b diagnose.Transfer) int { return cmp.Compare(b.Took, a.Took) })
-	return list[:min(len(list), mostSlowest)]
+	return slowest(slices.Clone(m.slowest))
 }
 
 // Sum is the sum over all agents.

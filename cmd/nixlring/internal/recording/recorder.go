@@ -88,8 +88,6 @@ func (r *Recorder) Poll(ctx context.Context) error {
 
 // Run records until ctx is done. It returns an error if the file can't be written.
 func (r *Recorder) Run(ctx context.Context) error {
-	ticker := time.NewTicker(flushEvery)
-	defer ticker.Stop()
 	for {
 		if err := r.Poll(ctx); err != nil {
 			return err
@@ -97,7 +95,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-time.After(flushEvery):
 		}
 	}
 }

@@ -563,7 +563,7 @@ func TestRecordingHasNoMoreAgentsThanItsReaderAccepts(t *testing.T) {
 		r.closed(a, errors.New("exited"))
 	}
 	must.OK(t, r.out.Close())
-	if s := r.Stats(); s.Rings != MaxAgents || s.Omitted != more {
+	if s := r.Stats(); s.Rings != MaxAgents || s.Omitted != more || s.Missed != MaxAgents+more {
 		t.Errorf("%+v", s)
 	}
 	list, err := recorded(t, file.Bytes())

@@ -180,7 +180,7 @@ func TestInvalidContentIsRejectedWithItsLine(t *testing.T) {
 		"half a line":         {header + opened[:20], ErrTruncated, "after line 1"},
 		"no JSON":             {header + "x\n", ErrDamaged, "line 2"},
 		"long line":           {header + strings.Repeat("x", 2<<20), ErrDamaged, "line 2 has more than"},
-		"unknown agent":       {header + `{"agent":1,"events":[]}` + "\n", ErrDamaged, "line 2: agent 1 was not opened"},
+		"unknown agent":       {header + `{"agent":0,"events":[]}` + "\n", ErrDamaged, "line 2: agent 0 was not opened"},
 		"no agent":            {header + opened + "{}\n", ErrDamaged, "line 3: agent -1"},
 		"unknown state":       {event(`,"state":"x"`), ErrDamaged, `line 3: unknown state "x"`},
 		"unknown event":       {event(`,"events":[{"event_name":"x","value":1}]`), ErrDamaged, `no event of layout v2 is named "x"`},
