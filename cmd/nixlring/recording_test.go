@@ -69,6 +69,12 @@ func stragglerFile(t *testing.T, change func(w *recording.Writer, end time.Time)
 }
 
 func TestWhyOfARecordingMatchesTheGoldenFile(t *testing.T) {
+	unread := recordingOf(t, func(w *recording.Writer, start time.Time) {
+		for n := range 6 {
+			must.OK(t, w.State(start, n, recording.Full))
+		}
+		must.OK(t, w.State(start.Add(20*time.Second), 0, recording.Missed))
+	})
 	slow, full, idle := stragglerFile(t, nil), stragglerFile(t, func(w *recording.Writer, end time.Time) {
 		must.OK(t, w.State(end, 2, recording.Full))
 		must.OK(t, w.State(end, 4, recording.Full))
@@ -82,13 +88,14 @@ func TestWhyOfARecordingMatchesTheGoldenFile(t *testing.T) {
 		{slow, "--include", "agent-[0145]"},
 		{slow, "--include", "agent-[03]"}, // too few to say which of them is normal
 		{idle},
+		{unread}, // all the time
 		{slow, "--include", "agent-[015]", "-o", "json"},
 	} {
 		fmt.Fprintf(&got, "$ nixlring why %s\n", strings.Join(args, " "))
 		code := run(t.Context(), world{out: &got, err: &got, env: lookup(nil)}, append([]string{"why"}, args...))
 		fmt.Fprintf(&got, "[exit code %d]\n\n", code)
 	}
-	golden(t, "why_recording.txt", strings.NewReplacer(slow, "slow.jsonl.zst", full, "full.jsonl.zst", idle, "idle.jsonl.zst").Replace(got.String()))
+	golden(t, "why_recording.txt", strings.NewReplacer(slow, "slow.jsonl.zst", full, "full.jsonl.zst", unread, "unread.jsonl.zst", idle, "idle.jsonl.zst").Replace(got.String()))
 }
 
 // The step must grow with the length, or else this takes years.

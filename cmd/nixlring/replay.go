@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +61,7 @@ func (f *replayFlags) run(ctx context.Context, w world, file, dir string) error 
 	if err := patherr.Directory(patherr.Rings, dir); err != nil {
 		return err
 	}
-	in, err := os.Open(file)
+	in, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO without a writer would block
 	if err != nil {
 		return patherr.Explain(patherr.Recording, file, err)
 	}

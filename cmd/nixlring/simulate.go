@@ -117,6 +117,9 @@ func scenarios() string {
 // complete sets the values that come from the environment, the scenario and chance.
 func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 	agent := &f.fleet.Agent
+	if !(f.errorRate >= 0 && f.errorRate <= 1) {
+		return usagef("--error-rate %v: must be from 0 to 1", f.errorRate)
+	}
 	if f.fleet.Layouts, err = parseLayouts(f.layout); err != nil {
 		return err
 	}

@@ -48,6 +48,8 @@ type recorded struct {
 	layout   ringbuf.Layout
 	start    time.Time
 	up       engine.Up
+	full     bool // the ring, since its last event
+	unread   bool // it was full in the last frame and since, so it has no consumer
 	excluded bool
 }
 
@@ -128,7 +130,10 @@ func (s *Recording) frame() *diagnose.Frame {
 		}, &a.seen)
 		one.Attributes = a.about.Attributes
 		identify(&one)
-		one.Ring.ConsumerUnknown, one.Transfers = true, a.seen.take(s.at)
+		one.Ring.ConsumerUnknown, one.Transfers = !a.unread, a.seen.take(s.at)
+		if a.full {
+			one.Ring.Peak, a.unread = one.Ring.Capacity-1, true
+		}
 		f.Agents = append(f.Agents, one)
 	}
 	slices.SortFunc(f.Agents, func(a, b diagnose.Agent) int { return strings.Compare(a.ID, b.ID) })
@@ -162,15 +167,17 @@ func (s *Recording) apply(rec *recording.Record) {
 		if a.layout != 0 {
 			a.tally.Restarted()
 		}
-		a.about, a.layout, a.up = rec.About, rec.Layout, engine.UpYes
+		a.about, a.layout, a.up, a.full, a.unread = rec.About, rec.Layout, engine.UpYes, false, false
 		a.tally.Found(0, rec.Capacity)
 	case recording.Missed:
 		a.tally.Missed()
 	case recording.Full:
 		a.tally.Saturated()
+		a.full = true
 	case recording.Closed:
 		a.up = engine.UpNo
 	default:
+		a.full, a.unread = false, false
 		if b, err := ringbuf.MakeBatch(rec.Layout, rec.Events); err == nil { // a Reader returns only events of the layout
 			a.tally.Add(b)
 		}

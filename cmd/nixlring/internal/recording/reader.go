@@ -64,7 +64,7 @@ func (r *Reader) Close() { r.zstd.Close() }
 // Is reports whether the file at a path is a recording, of any version.
 func Is(path string) bool {
 	// Only open regular files: opening other files may have side effects.
-	info, err := os.Lstat(path)
+	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
