@@ -17,19 +17,23 @@ import (
 )
 
 // shrunkSizes are sizes to truncate a file of 1,024 slots to: nothing, within the header, within
-// the first page, the first page, and all but the last slot.
-func shrunkSizes() []int64 { return []int64{0, 20, 200, 4096, V4.FileSize(1023)} }
+// the first page, the first page, all but the last slot, and half of the one before.
+func shrunkSizes() []int64 { return []int64{0, 20, 200, 4096, V4.FileSize(1023), V4.FileSize(1022) + 8} }
 
 func TestFileShrinksBetweenPasses(t *testing.T) {
 	for _, mode := range modes() {
-		for _, pending := range []int{0, 600} {
+		for _, pending := range []int{0, 200, 600, 1023} {
 			for _, size := range shrunkSizes() {
 				w := newRing(t, V4, 1024)
 				r := open(t, w.Path(), mode)
+				if pending == 200 { // in the first page, which the reader knows to be written once it has read an event
+					push(t, w, 0, 1)
+					read(t, r)
+				}
 				push(t, w, 0, pending)
 				must.OK(t, os.Truncate(w.Path(), size))
 				got, err := tryRead(r, 0)
-				if whole := size >= V4.FileSize(600); whole && len(got) == pending && err == nil {
+				if whole := size >= V4.FileSize(uint64(pending)+1); whole && len(got) == pending && err == nil {
 					continue // no event is missing
 				}
 				if len(got) != 0 {

@@ -6,6 +6,7 @@
 package ringbuf
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -36,6 +37,27 @@ func TestFingerprintCoversAllSlots(t *testing.T) {
 	for _, slot := range []uint64{0, 999, 1000, 3999} {
 		if sum(slot) == sum(4096) {
 			t.Errorf("a change of slot %d doesn't change the fingerprint", slot)
+		}
+	}
+}
+
+// A reader keeps a checksum while it hasn't committed. A commit and a foreign read end that.
+func TestFingerprintIsThatOfANewReader(t *testing.T) {
+	p, w := plainRing(t, V4, 8)
+	r := p.reader(t, Consume)
+	for what, change := range []func(){
+		func() { fill(t, w, 1, 4); drain(t, r) },
+		func() { fill(t, w, 4, 6); drain(t, r) },
+		func() { fill(t, w, 6, 8); binary.LittleEndian.PutUint64(p.mem[8:], 7) },
+	} {
+		change()
+		_, _ = values(r)
+		for to := range uint64(8) {
+			got, err1 := r.Fingerprint(to)
+			want, err2 := p.reader(t, Consume).Fingerprint(to)
+			if got != want || err1 != nil || err2 != nil {
+				t.Errorf("change %d: fingerprint %d is %#x, want %#x (%v, %v)", what, to, got, want, err1, err2)
+			}
 		}
 	}
 }
