@@ -121,7 +121,7 @@ func TestLastCollectionCancelsSlowSearch(t *testing.T) {
 	defer w.Close()
 	found := discover.Configured([]string{dir}, "", nil)
 	gate := make(chan struct{})
-	slow := discover.NewWatcher(discover.Config{Finder: discover.Finder{Find: func(now time.Time) (map[string]discover.Location, error) {
+	slow := discover.NewWatcher(discover.Config{Include: []string{"*"}, Now: time.Now, Finder: discover.Finder{Find: func(now time.Time) (map[string]discover.Location, error) {
 		all, err := found.Find(now)
 		for key, l := range all {
 			open := l.OpenDir

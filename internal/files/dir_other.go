@@ -65,6 +65,9 @@ func IDOf(fs.FileInfo) ID { return ID{} }
 // LeaseRefused returns [errors.ErrUnsupported].
 func LeaseRefused(*os.File, bool) (bool, error) { return false, errors.ErrUnsupported }
 
+// IsLocked returns [errors.ErrUnsupported].
+func IsLocked(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+
 // Lock returns [errors.ErrUnsupported].
 func Lock(f *os.File) error { return unsupported("lock", f.Name()) }
 

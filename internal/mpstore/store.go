@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
@@ -69,10 +70,9 @@ func (s *Store) readAt(b []byte) error {
 
 func updated(b []byte) time.Duration { return time.Duration(word(b[atUpdated:], 0)) }
 
-// Running reports whether the process of the store is running. Only what is read
-// afterwards includes the final values of a process that has exited. The error wraps
-// [errors.ErrUnsupported] on a system without such locks.
-func (s *Store) Running() (bool, error) { return isLocked(s.file) }
+// Running reports whether the process of the store is running: it has a lock until it exits. Only what
+// is read afterwards includes the final values of a process that has exited.
+func (s *Store) Running() (bool, error) { return files.IsLocked(s.file) }
 
 // Read returns the totals in the store. The memory of a process that has exited is released.
 func (s *Store) Read(exited bool) (*tally.Totals, error) {

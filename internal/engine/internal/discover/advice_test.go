@@ -61,7 +61,7 @@ func TestPatternsThatSelectNothingAreReportedOnce(t *testing.T) {
 	}{
 		"include":              {[]string{"decode-0", "decode-1", "a.log"}, []string{"decode-.*"}, []string{"*.log"}, "include (decode-.*) matches none of the 3 files"},
 		"exclude":              {[]string{"a.log", "b.log", "c"}, []string{"a*", "b*"}, []string{"*.log"}, "exclude (*.log) matches all files in this directory that include (a*, b*) matches"},
-		"one file is selected": {[]string{"a.log", "b"}, nil, []string{"*.log"}, ""},
+		"one file is selected": {[]string{"a.log", "b"}, []string{"*"}, []string{"*.log"}, ""},
 		"no files":             {nil, []string{"decode-*"}, nil, ""},
 		"file of another kind": {[]string{storetest.Real}, []string{"decode-*"}, nil, ""},
 	} {

@@ -35,7 +35,7 @@ func BenchmarkIdleRings(b *testing.B) {
 	found, err := Configured([]string{dir}, "", nil).Find(time.Now())
 	must.OK(b, err)
 	var d *Directory
-	d = newDirectory(Config{}, found[dir], func(m drain.Message) {
+	d = newDirectory(Config{Include: []string{"*"}, Now: time.Now}, found[dir], func(m drain.Message) {
 		if m, ok := m.(drain.Opened); ok {
 			rings = append(rings, m.Reader)
 			d.Answer(m.Agent, m.Reader, nil)

@@ -18,26 +18,15 @@ import (
 type Config struct {
 	Finder
 
-	Include     []string // doublestar patterns, relative to the directory; * if empty
+	Include     []string // doublestar patterns, relative to the directory
 	Exclude     []string
 	Observe     bool     // open rings without locking or changing them
 	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
 	Resource    Resource // of all agents
 	Stores      *Stores  // how stores are read; nil if they are ignored
 
-	Now      func() time.Time                        // the clock; time.Now if nil
+	Now      func() time.Time                        // the clock
 	Searched func(source string, took time.Duration) // receives the duration of each search for directories; may be nil
-}
-
-func (c Config) withDefaults() Config {
-	if len(c.Include) == 0 {
-		c.Include = []string{"*"}
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	c.CloseExited = c.CloseExited && !c.Observe // an observer leaves the ring to its consumer
-	return c
 }
 
 // selects reports whether the include and exclude patterns select a name: that of a ring,

@@ -68,7 +68,7 @@ type Directory struct {
 // newDirectory returns a Directory. It passes messages to send. Nothing is opened before start.
 func newDirectory(cfg Config, at Location, send func(drain.Message), notices *notice.Reporter) *Directory {
 	d := &Directory{
-		cfg: cfg.withDefaults(), at: at, send: send, notices: notices, paths: new(atomic.Int64), patternsKnown: new(atomic.Bool),
+		cfg: cfg, at: at, send: send, notices: notices, paths: new(atomic.Int64), patternsKnown: new(atomic.Bool),
 		calls: mailbox.New[func()](), answer: make(chan error, 1), ended: make(chan struct{}),
 		refused: make(map[string]Refusal), records: make(map[string]*record), unchanged: make(map[string]files.Info),
 	}
@@ -230,7 +230,6 @@ func (d *Directory) refresh() {
 		d.walk()
 	}
 	d.probeAll() // of a stopped directory, a process may still have a ring or store open
-	d.updateStores()
 	now := d.cfg.Now()
 	d.walkDue = now.Add(ProbeInterval - rand.N(ProbeInterval/8)) //nolint:gosec // not for security
 	d.walkRest = now.Add(maxWalking * (now.Sub(began) - d.waited))
@@ -259,7 +258,7 @@ func (d *Directory) abandon() {
 		d.sweep(false)
 		d.setRefusal(d.at.Path, nil)
 		d.attribute() // no search will find more
-		d.updateStores()
+		d.probeAll()
 	})
 }
 

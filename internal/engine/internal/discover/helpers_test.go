@@ -78,7 +78,7 @@ type options struct {
 // directory returns a Directory that isn't started. Most tests call its methods instead.
 func (x *fixture) directory(change func(*options)) *Directory {
 	x.t.Helper()
-	o := options{Config: Config{Now: x.clock}}
+	o := options{Config: Config{Now: x.clock, Include: []string{"*"}}}
 	o.Path, o.IdentifyStore = x.dir, func(a drain.Agent, _ int64) drain.Agent { return a }
 	if change != nil {
 		change(&o)

@@ -155,12 +155,13 @@ func (d *Directory) tryOpen(f *files.Dir, r *record, info files.Info) {
 	}
 }
 
-// probeAll probes all open rings.
+// probeAll probes all open rings, and updates all stores.
 func (d *Directory) probeAll() {
 	for _, r := range d.records {
 		if r.ring != nil && d.ctx.Err() == nil {
 			d.probe(r)
 		}
+		d.update(r)
 	}
 }
 
@@ -180,7 +181,7 @@ func (d *Directory) probe(r *record) {
 	}
 	r.up = up
 	d.send(drain.Attended{ID: r.ID, Reader: r.ring, Open: up == drain.UpYes, Known: up != drain.UpUnknown})
-	if up == drain.UpNo && (d.cfg.CloseExited || d.stopped) {
+	if up == drain.UpNo && (d.cfg.CloseExited && !d.cfg.Observe || d.stopped) { // an observer leaves the ring to its consumer
 		d.send(drain.Gone{ID: r.ID, Reader: r.ring})
 	}
 }

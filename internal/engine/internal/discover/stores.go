@@ -4,7 +4,6 @@
 package discover
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -92,20 +91,19 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 	if err != nil {
 		return err
 	}
-	s := &store{Store: opened, claimed: info.ID}
-	if running, err := s.Running(); !d.cfg.selects(s.Agent) || err == nil && !running && d.isOld(s) {
-		return errors.Join(drain.ErrUnneeded, s.Close())
+	s := &store{Store: opened, claimed: info.ID, snapshot: d.describeStore(r, &opened.Header)}
+	if err = s.read(); err == nil && (!d.cfg.selects(s.Agent) || s.snapshot.Up == drain.UpNo && d.isOld(s)) {
+		err = drain.ErrUnneeded
 	}
-	if err := d.cfg.Stores.claim(s.claimed, r.Name, d.at.Holder); err != nil {
-		return errors.Join(err, s.Close())
+	if err == nil {
+		err = d.cfg.Stores.claim(s.claimed, r.Name, d.at.Holder)
 	}
-	s.snapshot = d.describeStore(r, &s.Header)
-	r.store, r.info = s, info
-	d.open.Add(1)
-	if err := s.read(); err != nil {
-		d.drop(r)
+	if err != nil {
+		_ = s.Close() // it was only read
 		return err
 	}
+	r.store, r.info = s, info
+	d.open.Add(1)
 	d.setState(r, open)
 	d.report(notice.Notice{
 		Kind: notice.MPStoreOpened, Level: slog.LevelInfo, Path: r.Path, Text: fmt.Sprintf("store opened (agent %q, process %d)", s.Agent, s.PID),
@@ -165,8 +163,8 @@ func (s *store) read() error {
 // readAll reads all stores, and returns those to report.
 func (d *Directory) readAll() (list []drain.Snapshot) {
 	now := d.cfg.Now()
-	d.updateStores()
 	for _, r := range d.records {
+		d.update(r)
 		if s := r.store; s != nil {
 			if s.snapshot.Start.After(now) { // the clock was set back
 				s.snapshot.Start = now
@@ -178,20 +176,18 @@ func (d *Directory) readAll() (list []drain.Snapshot) {
 	return list
 }
 
-// updateStores reads all stores, unless their values are final, and drops those that are no longer reported.
-func (d *Directory) updateStores() {
-	for _, r := range d.records {
-		switch s := r.store; {
-		case s == nil:
-		case s.snapshot.Up == drain.UpNo:
-			if s.exported && d.isOld(s) {
-				d.drop(r)
-			}
-		default:
-			if err := s.read(); err != nil {
-				d.drop(r)
-				d.refuse(r, r.info, err)
-			}
+// update reads the store of a path, unless its values are final, or drops it if it is no longer reported.
+func (d *Directory) update(r *record) {
+	switch s := r.store; {
+	case s == nil:
+	case s.snapshot.Up == drain.UpNo:
+		if s.exported && d.isOld(s) {
+			d.drop(r)
+		}
+	default:
+		if err := s.read(); err != nil {
+			d.drop(r)
+			d.refuse(r, r.info, err)
 		}
 	}
 }

@@ -30,8 +30,8 @@ func TestIncludeAndExcludeSelectRings(t *testing.T) {
 		include, exclude []string
 		want             []string
 	}{
-		{nil, nil, []string{".hidden", "a", "b.tmp"}},
-		{nil, []string{"*.tmp", ".*"}, []string{"a"}},
+		{[]string{"*"}, nil, []string{".hidden", "a", "b.tmp"}},
+		{[]string{"*"}, []string{"*.tmp", ".*"}, []string{"a"}},
 		{[]string{"pod/*"}, nil, []string{"pod/a", "pod/b.tmp"}},
 		{[]string{"*/*/a", "a"}, nil, []string{"a", "pod/rank/a"}},
 		{[]string{"**"}, []string{"**/*.tmp"}, []string{".hidden", "a", "pod/a", "pod/rank/a"}},

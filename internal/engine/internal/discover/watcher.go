@@ -151,7 +151,7 @@ func (s State) Err() error {
 // Start.
 func NewWatcher(cfg Config, send func(drain.Message), notices *notice.Reporter) *Watcher {
 	return &Watcher{
-		cfg: cfg.withDefaults(), send: send, notices: notices,
+		cfg: cfg, send: send, notices: notices,
 		searches: make(chan chan struct{}), ended: make(chan struct{}), watched: make(map[string]*Directory),
 	}
 }

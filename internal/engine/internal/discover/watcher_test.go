@@ -33,7 +33,7 @@ type pods struct {
 func newPods(t *testing.T, change func(*Config)) *pods {
 	t.Helper()
 	x := newFixture(t)
-	cfg := Config{Finder: Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy), Now: x.clock}
+	cfg := Config{Finder: Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy), Include: []string{"*"}, Now: x.clock}
 	cfg.Interval = time.Hour // tests call look
 	if change != nil {
 		change(&cfg)
