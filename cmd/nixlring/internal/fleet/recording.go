@@ -49,7 +49,7 @@ type recorded struct {
 	start    time.Time
 	up       engine.Up
 	full     bool // the ring, since its last event
-	unread   bool // it was full in the last frame and since, so it has no consumer
+	unread   bool // it was full in the last frame or at the beginning, and since, so it has no consumer
 	excluded bool
 }
 
@@ -77,6 +77,9 @@ func OpenRecording(path string, cfg Config, live bool) (*Recording, error) {
 	s.read()
 	for first := s.next.At; s.err == nil && s.next.At.Sub(first) < beginning; s.read() {
 		s.apply(&s.next)
+	}
+	for _, a := range s.agents {
+		a.unread = a.full
 	}
 	return s, nil
 }
