@@ -20,9 +20,7 @@ import (
 )
 
 // Config configures a [Producer]. The zero value consumes the rings in
-// $NIXL_TELEMETRY_DIR, or else in /tmp. It reads up to 4096 rings and as many stores. How often
-// rings are drained adapts to how often and how much each agent writes; the initial value is a
-// quarter of $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else of 100 ms.
+// $NIXL_TELEMETRY_DIR, or else in /tmp.
 type Config struct {
 	// Directories are those in which agents create their rings, or the stores of NIXL's
 	// prometheus_mp exporter. They may be created later.
@@ -38,6 +36,14 @@ type Config struct {
 	// [ringbuf.Observe], which leaves them for a consumer. Without a consumer, an
 	// observed ring fills up, and its agent drops all further events.
 	Mode ringbuf.Mode
+	// RunInterval is the interval at which agents write events to their rings, at least
+	// 1 ms. It is only an initial value: the Producer adapts to how often and how much
+	// each agent writes. Rings are drained at least four times per interval. The default is
+	// $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
+	RunInterval time.Duration
+	// MaxRings is the maximum number of rings, and of stores. Further ones are not
+	// read, and an error is logged. The default is 4096.
+	MaxRings int
 
 	// DurationBounds (in seconds), SizeBounds (in bytes) and ThroughputBounds (in bytes
 	// per second) are the upper bounds of the histograms. The default bounds are those
@@ -63,7 +69,8 @@ func (c *Config) engine() (engine.Config, error) {
 		return tally.HistogramConfig{Bounds: slices.Clone(bounds)}
 	}
 	cfg := engine.Config{
-		Directories: c.Directories, Include: c.Include, Exclude: c.Exclude, Observe: c.Mode == ringbuf.Observe, Stores: true, Now: c.clock,
+		Directories: c.Directories, Include: c.Include, Exclude: c.Exclude, Observe: c.Mode == ringbuf.Observe, RunInterval: c.RunInterval,
+		MaxRings: c.MaxRings, Stores: true, Now: c.clock,
 		Tally: tally.Config{Duration: bounds(c.DurationBounds), Size: bounds(c.SizeBounds), Throughput: bounds(c.ThroughputBounds)},
 	}
 	var errs []error
@@ -81,7 +88,10 @@ func (c *Config) engine() (engine.Config, error) {
 			errs = append(errs, fmt.Errorf("directory %q: it must be an absolute path", dir))
 		}
 	}
-	var err error
-	cfg.RunInterval, err = env.RunInterval()
-	return cfg, errors.Join(append(errs, err)...)
+	if cfg.RunInterval == 0 {
+		var err error
+		cfg.RunInterval, err = env.RunInterval()
+		errs = append(errs, err)
+	}
+	return cfg, errors.Join(errs...)
 }

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,10 +26,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestMain(m *testing.M) {
-	_ = os.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "2") // ms
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start is when the clock of the tests starts.
 var start = time.Date(2025, time.January, 15, 14, 30, 25, 0, time.UTC)
@@ -49,6 +45,7 @@ func newWorld(t *testing.T, c Config) *world {
 	if c.clock == nil {
 		c.clock = func() time.Time { return start.Add(time.Since(began) + time.Duration(w.ahead.Load())) }
 	}
+	c.RunInterval = 2 * time.Millisecond
 	p, err := Open(c)
 	must.OK(t, err)
 	w.Producer = p

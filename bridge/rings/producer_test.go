@@ -117,12 +117,11 @@ func wanted(c ringtest.Case, e ringtest.Event) sink.Event {
 
 // Sinks receive events before the commit, so that a crash in between loses no event.
 func TestProducerDrainsFromOpenToClose(t *testing.T) {
-	t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", "3600000")
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 5))
 	batches := 0
 	p, err := Open(Config{
-		Directories: []string{dir}, Logger: slog.New(slog.DiscardHandler),
+		Directories: []string{dir}, RunInterval: time.Hour, Logger: slog.New(slog.DiscardHandler),
 		Sinks: []sink.Sink{sink.Func(func(events []sink.Event) error {
 			batches++
 			if n, err := ring.Len(); n != 1 || len(events) != 1 || err != nil {
@@ -260,14 +259,16 @@ func TestInvalidConfigurationIsRejected(t *testing.T) {
 		env  string
 		want string
 	}{
-		"include":     {Config{Include: []string{"["}}, "", `include: "[" is not a valid pattern`},
-		"exclude":     {Config{Exclude: []string{"["}}, "", `exclude: "[" is not a valid pattern`},
-		"in env":      {Config{}, "x", "NIXL_TELEMETRY_RUN_INTERVAL=x"},
-		"mode":        {Config{Mode: 9}, "", "mode is 9"},
-		"nil sink":    {Config{Sinks: []sink.Sink{&kept{}, nil}}, "", "a sink is nil"},
-		"directories": {Config{Directories: []string{"/a", "/a"}}, "", "/a is listed twice"},
-		"relative":    {Config{Directories: []string{"a"}}, "", `directory "a": it must be an absolute path`},
-		"bounds":      {Config{DurationBounds: []float64{2, 1}}, "", "duration: bounds must be"},
+		"include":      {Config{Include: []string{"["}}, "", `include: "[" is not a valid pattern`},
+		"exclude":      {Config{Exclude: []string{"["}}, "", `exclude: "[" is not a valid pattern`},
+		"in env":       {Config{}, "x", "NIXL_TELEMETRY_RUN_INTERVAL=x"},
+		"run interval": {Config{RunInterval: -time.Second}, "", "run_interval: -1s is too short"},
+		"mode":         {Config{Mode: 9}, "", "mode is 9"},
+		"max rings":    {Config{MaxRings: -1}, "", "max_rings: -1 must be 1 or more"},
+		"nil sink":     {Config{Sinks: []sink.Sink{&kept{}, nil}}, "", "a sink is nil"},
+		"directories":  {Config{Directories: []string{"/a", "/a"}}, "", "/a is listed twice"},
+		"relative":     {Config{Directories: []string{"a"}}, "", `directory "a": it must be an absolute path`},
+		"bounds":       {Config{DurationBounds: []float64{2, 1}}, "", "duration: bounds must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NIXL_TELEMETRY_RUN_INTERVAL", c.env)

@@ -53,7 +53,7 @@ func throughRings(c rings.Config) exporter {
 	return func(t *testing.T, dir string) func() pmetric.Metrics {
 		b := otlpfile.NewSink(t)
 		c.Events = true
-		c.Directories, c.Logger = []string{dir}, slog.New(slog.DiscardHandler)
+		c.Directories, c.RunInterval, c.Logger = []string{dir}, 2*time.Millisecond, slog.New(slog.DiscardHandler)
 		p, err := rings.Open(c)
 		must.OK(t, err)
 		provider := pipeline(t, b, sdkmetric.WithProducer(p))
