@@ -236,28 +236,26 @@ func liveRun(t *testing.T) (file []byte, sums map[string]uint64, stats Stats) {
 // events.
 func written(t *testing.T) (file []byte, events uint64) {
 	t.Helper()
-	var out bytes.Buffer
 	at := time.UnixMicro(1_736_951_425_000_000)
-	w, err := NewWriter(&out, Header{Start: at})
-	must.OK(t, err)
 	rng := rand.New(rand.NewPCG(3, 4))
-	for n := range 5 {
-		must.OK(t, w.Open(at, n, About{Name: fmt.Sprint("agent-", n)}, ringbuf.V4, 256))
-	}
-	for range 80 {
-		at = at.Add(50 * time.Millisecond)
+	file = fileOf(t, Header{Start: at}, func(w *Writer) {
 		for n := range 5 {
-			list := make([]ringbuf.Event, 10)
-			for i := range list {
-				list[i] = ringbuf.NewEvent(ringbuf.Type(rng.IntN(21)), rng.Uint64N(1<<40))
-			}
-			b, err := ringbuf.MakeBatch(ringbuf.V4, list)
-			must.OK(t, errors.Join(err, w.Events(at, n, b)))
-			events += uint64(len(list))
+			must.OK(t, w.Open(at, n, About{Name: fmt.Sprint("agent-", n)}, ringbuf.V4, 256))
 		}
-	}
-	must.OK(t, w.Close())
-	return out.Bytes(), events
+		for range 80 {
+			at = at.Add(50 * time.Millisecond)
+			for n := range 5 {
+				list := make([]ringbuf.Event, 10)
+				for i := range list {
+					list[i] = ringbuf.NewEvent(ringbuf.Type(rng.IntN(21)), rng.Uint64N(1<<40))
+				}
+				b, err := ringbuf.MakeBatch(ringbuf.V4, list)
+				must.OK(t, errors.Join(err, w.Events(at, n, b)))
+				events += uint64(len(list))
+			}
+		}
+	})
+	return file, events
 }
 
 func TestReplayHasTheEventsOfTheLiveRun(t *testing.T) {
@@ -311,24 +309,22 @@ func TestReplayWithoutAReaderDropsEventsAfterASecond(t *testing.T) {
 
 // A reader may start late, or stop.
 func TestReplayContinuesWhenARingIsReadAgain(t *testing.T) {
-	var file bytes.Buffer
-	w, err := NewWriter(&file, Header{Start: start})
-	must.OK(t, err)
-	must.OK(t, w.Open(start, 0, About{Name: "a"}, ringbuf.V4, 8))
 	events := make([]ringbuf.Event, 7)
-	for second := range 13 { // of 13 events, 5 find a full ring without a reader, and 7 fit into the ring again
-		for i := range events {
-			events[i] = ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(second))
+	file := fileOf(t, Header{Start: start}, func(w *Writer) {
+		must.OK(t, w.Open(start, 0, About{Name: "a"}, ringbuf.V4, 8))
+		for second := range 13 { // of 13 events, 5 find a full ring without a reader, and 7 fit into the ring again
+			for i := range events {
+				events[i] = ringbuf.NewEvent(ringbuf.TypeTxBytes, uint64(second))
+			}
+			b, err := ringbuf.MakeBatch(ringbuf.V4, events)
+			must.OK(t, errors.Join(err, w.Events(start.Add(time.Duration(second)*time.Second), 0, b)))
+			events = events[:1]
 		}
-		b, err := ringbuf.MakeBatch(ringbuf.V4, events)
-		must.OK(t, errors.Join(err, w.Events(start.Add(time.Duration(second)*time.Second), 0, b)))
-		events = events[:1]
-	}
-	must.OK(t, w.Close())
+	})
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		begin, c, polled := time.Now(), newConsumer(t, dir), false
-		p := play(t, file.Bytes(), dir, 1, func() time.Time {
+		p := play(t, file, dir, 1, func() time.Time {
 			if !polled && time.Since(begin) >= 5500*time.Millisecond {
 				c.poll()
 				polled = true
@@ -341,8 +337,8 @@ func TestReplayContinuesWhenARingIsReadAgain(t *testing.T) {
 	})
 }
 
-// A recorder that crashes loses at most its last second.
-func TestTruncatedRecordingIsReadUpToItsLastSecond(t *testing.T) {
+// A recorder that crashes loses at most its last second. Whatever happens to a file, its reader doesn't invent records.
+func TestTruncatedAndDamagedRecordingsAreReadAsFarAsTheyAreValid(t *testing.T) {
 	file, _ := written(t)
 	whole, err := recorded(t, file)
 	if !errors.Is(err, io.EOF) {
@@ -351,10 +347,7 @@ func TestTruncatedRecordingIsReadUpToItsLastSecond(t *testing.T) {
 	most := 0
 	for n := 0; n < len(file); n += 997 {
 		some, err := recorded(t, file[:n])
-		switch {
-		case n == 0 && errors.Is(err, ErrFormat):
-		case n > 0 && errors.Is(err, ErrTruncated):
-		default:
+		if want := map[bool]error{true: ErrFormat, false: ErrTruncated}[n == 0]; !errors.Is(err, want) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 		if len(some) < most || len(some) > 0 && !reflect.DeepEqual(whole[:len(some)], some) { // go-cmp takes minutes for so many events
@@ -364,14 +357,6 @@ func TestTruncatedRecordingIsReadUpToItsLastSecond(t *testing.T) {
 	}
 	if last := whole[most-1].At; last.Before(whole[len(whole)-1].At.Add(-2 * time.Second)) {
 		t.Errorf("the last record is at %v, and that of the whole file at %v", last, whole[len(whole)-1].At)
-	}
-}
-
-func TestDamagedRecordingIsRejected(t *testing.T) {
-	file, _ := written(t)
-	whole, err := recorded(t, file)
-	if !errors.Is(err, io.EOF) {
-		t.Fatal(err)
 	}
 	for n := 0; n < len(file); n += 601 {
 		bad := bytes.Clone(file)
@@ -387,20 +372,32 @@ func TestDamagedRecordingIsRejected(t *testing.T) {
 	}
 }
 
-func TestOtherFilesAreRejected(t *testing.T) {
-	for name, c := range map[string]struct {
+func TestOnlyRecordingsAreRead(t *testing.T) {
+	file, _ := written(t)
+	text := func(s string) []byte { return compressed(t, strings.NewReader(s+"\n"), 1<<20) }
+	dir := t.TempDir()
+	for name, tt := range map[string]struct {
 		content []byte
 		want    error
+		is      bool
 	}{
-		"empty":       {nil, ErrFormat},
-		"text":        {[]byte("Dear Sir or Madam"), ErrFormat},
-		"JSON":        {[]byte(`{"format":"nixl-recording","version":1}` + "\n"), ErrFormat},
-		"long line":   {compressed(t, zeros(64<<20), 1<<20), ErrDamaged},
-		"more memory": {compressed(t, zeros(65<<20), 64<<20), ErrDamaged},
+		"recording":   {file, io.EOF, true},
+		"newer":       {text(`{"format":"nixl-recording","version":2}`), ErrVersion, true},
+		"empty":       {nil, ErrFormat, false},
+		"text":        {[]byte("Dear Sir or Madam"), ErrFormat, false},
+		"JSON":        {[]byte(`{"format":"nixl-recording","version":1}` + "\n"), ErrFormat, false},
+		"compressed":  {text("Dear Sir"), ErrFormat, false},
+		"long line":   {compressed(t, zeros(64<<20), 1<<20), ErrDamaged, false},
+		"more memory": {compressed(t, zeros(65<<20), 64<<20), ErrDamaged, false},
 	} {
-		if _, err := recorded(t, c.content); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", name, err)
+		path := filepath.Join(dir, name)
+		must.OK(t, os.WriteFile(path, tt.content, 0o600))
+		if _, err := recorded(t, tt.content); !errors.Is(err, tt.want) || Is(path) != tt.is {
+			t.Errorf("%s: %v, a recording: %v", name, err, Is(path))
 		}
+	}
+	if Is(dir) || Is(filepath.Join(dir, "none")) {
+		t.Error("a directory or nothing is a recording")
 	}
 }
 
@@ -458,22 +455,6 @@ func TestRecorderReportsAnInvalidPatternAndAFullDisk(t *testing.T) {
 	t.Error("the recording never fits")
 }
 
-func TestRecordingsOfAnyVersionAreRecognized(t *testing.T) {
-	dir := t.TempDir()
-	file, _ := written(t)
-	got := make(map[string]bool)
-	for name, content := range map[string][]byte{
-		"recording": file, "newer": compressed(t, strings.NewReader(`{"format":"nixl-recording","version":2}`+"\n"), 1<<20),
-		"letter": []byte("Dear Sir"), "other": compressed(t, strings.NewReader("Dear Sir\n"), 1<<20),
-	} {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
-		got[name] = Is(filepath.Join(dir, name))
-	}
-	if diff := cmp.Diff(map[string]bool{"recording": true, "newer": true, "letter": false, "other": false}, got); diff != "" || Is(dir) || Is(dir+"/none") {
-		t.Error(diff)
-	}
-}
-
 func TestRunRecordsUntilItIsCanceled(t *testing.T) {
 	dir := t.TempDir()
 	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
@@ -512,40 +493,25 @@ func TestRecordingIsFlushedEverySecond(t *testing.T) {
 	}
 }
 
-func TestAgentsThatMustNotBeCreatedAreNotReplayed(t *testing.T) {
-	var out bytes.Buffer
-	w, err := NewWriter(&out, Header{Start: start})
-	must.OK(t, err)
-	for n := range 2 {
-		must.OK(t, w.Open(start, n, About{Name: "a"}, ringbuf.V4, 8))
+func TestAgentsThatCanNotBeCreatedAreNotReplayed(t *testing.T) {
+	file := fileOf(t, Header{Start: start}, func(w *Writer) {
+		for n := range 2 {
+			must.OK(t, w.Open(start, n, About{Name: "a"}, ringbuf.V4, 8))
+		}
+	})
+	for want, p := range map[string]*Player{
+		`damaged recording: two agents are named "a"`: {Dir: t.TempDir()},
+		"an agent is running":                         {Dir: t.TempDir(), Check: func(string) error { return errors.New("an agent is running") }},
+		"invalid argument":                            {Dir: "missing\x00"},
+	} {
+		r, err := Open(bytes.NewReader(file))
+		must.OK(t, err)
+		p.Speed, p.Now = 1, time.Now
+		if err := errors.Join(p.Run(t.Context(), r), p.Close()); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		r.Close()
 	}
-	must.OK(t, w.Close())
-	file := bytes.Clone(out.Bytes())
-	r, err := Open(&out)
-	must.OK(t, err)
-	defer r.Close()
-	p := &Player{Dir: t.TempDir(), Speed: 1, Now: time.Now}
-	if err := p.Run(t.Context(), r); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), `two agents are named "a"`) {
-		t.Error(err)
-	}
-	must.OK(t, p.Close())
-	forbidden := errors.New("an agent is running")
-	again, err := Open(bytes.NewReader(file))
-	must.OK(t, err)
-	defer again.Close()
-	p = &Player{Dir: t.TempDir(), Speed: 1, Now: time.Now, Check: func(string) error { return forbidden }}
-	if err := p.Run(t.Context(), again); !errors.Is(err, forbidden) {
-		t.Error(err)
-	}
-	must.OK(t, p.Close())
-	whole, err := Open(bytes.NewReader(file))
-	must.OK(t, err)
-	defer whole.Close()
-	p = &Player{Dir: filepath.Join(t.TempDir(), "missing\x00"), Speed: 1, Now: time.Now}
-	if err := p.Run(t.Context(), whole); err == nil {
-		t.Error("a ring was created in a directory that can't exist")
-	}
-	must.OK(t, p.Close())
 }
 
 // Agents with random names must not make a recording that its reader rejects.

@@ -24,29 +24,26 @@ import (
 
 var start = time.UnixMicro(1_736_951_425_123_456)
 
-// content returns the decompressed content of a recording.
-func content(t *testing.T, file *bytes.Buffer) string {
+// fileOf returns a recording.
+func fileOf(t *testing.T, h Header, write func(w *Writer)) []byte {
 	t.Helper()
-	z, err := zstd.NewReader(file)
+	var out bytes.Buffer
+	w, err := NewWriter(&out, h)
+	must.OK(t, err)
+	write(w)
+	must.OK(t, w.Close())
+	return out.Bytes()
+}
+
+// content returns the decompressed content of a recording.
+func content(t *testing.T, file []byte) string {
+	t.Helper()
+	z, err := zstd.NewReader(bytes.NewReader(file))
 	must.OK(t, err)
 	defer z.Close()
 	text, err := io.ReadAll(z)
 	must.OK(t, err)
 	return string(text)
-}
-
-// batch passes events to fn as they are in a ring.
-func batch(t *testing.T, l ringbuf.Layout, events []ringbuf.Event, fn func(ringbuf.Batch)) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "agent")
-	w, err := ringbuf.Create(path, l, 64)
-	must.OK(t, err)
-	_, err = w.PushBatch(events)
-	must.OK(t, err)
-	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-	must.OK(t, err)
-	_, err = r.Read(0, fn)
-	must.OK(t, errors.Join(err, r.Close(), w.Close()))
 }
 
 // records reads decompressed content until an error.
@@ -69,27 +66,24 @@ func all(r *Reader) (list []Record, err error) {
 }
 
 func TestLinesAreAsDocumented(t *testing.T) {
-	var out bytes.Buffer
 	from := start.Add(999).In(time.FixedZone("", 3600)) // the file has whole microseconds in UTC
-	w, err := NewWriter(&out, Header{Tool: "nixlring 1.2.3", Host: "gpu-7", Directory: "/run/nixl", Start: from})
-	must.OK(t, err)
 	at := func(micros int64) time.Time { return from.Add(time.Duration(micros) * time.Microsecond) }
 	about := About{Name: "a", Path: "/run/nixl/a", Attributes: map[string]string{"k8s.pod.name": "prefill-0"}}
-	must.OK(t, w.Open(at(1), 0, about, ringbuf.V4, 8))
-	batch(t, ringbuf.V4, []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, 7), {Type: 99, Value: 8}}, func(b ringbuf.Batch) {
-		must.OK(t, w.Events(at(2), 0, b))
+	file := fileOf(t, Header{Tool: "nixlring 1.2.3", Host: "gpu-7", Directory: "/run/nixl", Start: from}, func(w *Writer) {
+		events := func(micros int64, agent int, l ringbuf.Layout, list ...ringbuf.Event) {
+			b, err := ringbuf.MakeBatch(l, list)
+			must.OK(t, errors.Join(err, w.Events(at(micros), agent, b)))
+		}
+		must.OK(t, w.Open(at(1), 0, about, ringbuf.V4, 8))
+		events(2, 0, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeTxBytes, 7), ringbuf.Event{Type: 99, Value: 8})
+		must.OK(t, w.Open(at(3), 1, About{Name: "old", Path: "/run/nixl/old"}, ringbuf.V1, 16))
+		events(4, 1, ringbuf.V1,
+			ringbuf.Event{TimestampMicros: 5, Category: ringbuf.CategoryError, Named: true, Name: ringbuf.MakeName("NIXL_ERR_BACKEND"), Value: 1},
+			ringbuf.Event{TimestampMicros: 6, Category: 17, Named: true, Name: ringbuf.Name{'x', 0xff}, Value: 1<<64 - 1})
+		must.OK(t, w.State(at(3), 1, Missed)) // the clock was set back
+		must.OK(t, w.State(at(5), 1, Full))
+		must.OK(t, w.State(at(9), 0, Closed))
 	})
-	must.OK(t, w.Open(at(3), 1, About{Name: "old", Path: "/run/nixl/old"}, ringbuf.V1, 16))
-	batch(t, ringbuf.V1, []ringbuf.Event{
-		{TimestampMicros: 5, Category: ringbuf.CategoryError, Named: true, Name: ringbuf.MakeName("NIXL_ERR_BACKEND"), Value: 1},
-		{TimestampMicros: 6, Category: 17, Named: true, Name: ringbuf.Name{'x', 0xff}, Value: 1<<64 - 1},
-	}, func(b ringbuf.Batch) {
-		must.OK(t, w.Events(at(4), 1, b))
-	})
-	must.OK(t, w.State(at(3), 1, Missed)) // the clock was set back
-	must.OK(t, w.State(at(5), 1, Full))
-	must.OK(t, w.State(at(9), 0, Closed))
-	must.OK(t, w.Close())
 	want := `{"format":"nixl-recording","version":1,"tool":"nixlring 1.2.3","host":"gpu-7","directory":"/run/nixl","start":"2025-01-15T14:30:25.123456Z"}
 {"time_us":1736951425123457,"agent":0,"state":"opened","layout":"v4","capacity":8,"name":"a","path":"/run/nixl/a","attributes":{"k8s.pod.name":"prefill-0"}}
 {"time_us":1736951425123458,"agent":0,"events":[{"category":"transfer","event_name":"agent_tx_bytes","value":7},{"category":"unknown","event_name":"unknown_event_99","value":8}]}
@@ -99,19 +93,16 @@ func TestLinesAreAsDocumented(t *testing.T) {
 {"time_us":1736951425123461,"agent":1,"state":"full"}
 {"time_us":1736951425123465,"agent":0,"state":"closed"}
 `
-	if diff := cmp.Diff(want, content(t, &out)); diff != "" {
+	if diff := cmp.Diff(want, content(t, file)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // Names come from agents.
 func TestLongTextsAreCut(t *testing.T) {
-	var out bytes.Buffer
-	w, err := NewWriter(&out, Header{Start: start})
-	must.OK(t, err)
-	must.OK(t, w.Open(start, 0, About{Name: "a", Path: "x" + strings.Repeat("é", maxString)}, ringbuf.V4, 8))
-	must.OK(t, w.Close())
-	list, err := records(content(t, &out))
+	list, err := records(content(t, fileOf(t, Header{Start: start}, func(w *Writer) {
+		must.OK(t, w.Open(start, 0, About{Name: "a", Path: "x" + strings.Repeat("é", maxString)}, ringbuf.V4, 8))
+	})))
 	if want := "x" + strings.Repeat("é", maxString/2-1) + "\uFFFD"; !errors.Is(err, io.EOF) || list[0].About.Path != want {
 		t.Errorf("%v: %d bytes", err, len(list[0].About.Path))
 	}
@@ -137,13 +128,10 @@ func TestEventsOfEachLayoutAreRestored(t *testing.T) {
 				}
 				want = append(want, e)
 			}
-			var out bytes.Buffer
-			w, err := NewWriter(&out, Header{Start: start})
-			must.OK(t, err)
-			must.OK(t, w.Open(start, 0, About{Name: "a"}, l, 64))
-			must.OK(t, w.Events(start, 0, b))
-			must.OK(t, w.Close())
-			list, err := records(content(t, &out))
+			list, err := records(content(t, fileOf(t, Header{Start: start}, func(w *Writer) {
+				must.OK(t, w.Open(start, 0, About{Name: "a"}, l, 64))
+				must.OK(t, w.Events(start, 0, b))
+			})))
 			for i := range list {
 				got = append(got, list[i].Events...)
 			}
