@@ -181,25 +181,19 @@ func TestInvalidRingIsRejected(t *testing.T) {
 	for name, c := range map[string]struct {
 		agent, dir string
 		opt        agent.Option
-		env        [2]string
-		want       string
+		size, want string // size in the environment
 	}{
-		"no directory":       {"a", filepath.Join(dir, "none"), nil, [2]string{}, "create ring " + filepath.Join(dir, "none", "a")},
-		"another file":       {"file", dir, nil, [2]string{}, "not a NIXL telemetry ring"},
-		"capacity":           {"a", dir, agent.WithCapacity(12), [2]string{}, "capacity is 12: "},
-		"capacity below 0":   {"a", dir, agent.WithCapacity(-1), [2]string{}, "capacity is -1: "},
-		"capacity of 1":      {"a", dir, agent.WithCapacity(1), [2]string{}, "capacity is 1: "},
-		"capacity too large": {"a", dir, agent.WithCapacity(1 << 30), [2]string{}, "from 2 to 4194304"},
-		"run interval":       {"a", dir, agent.WithRunInterval(-1), [2]string{}, "run interval is -1ns"},
-		"nil sink":           {"a", dir, agent.WithSinks(nil), [2]string{}, "a sink is nil"},
-		"another provider":   {"a", dir, agent.WithMeterProvider(newBackend().provider), [2]string{}, "WithRing and WithMeterProvider can't be combined"},
-		"buffer size in env": {"a", dir, nil, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "x"}, "NIXL_TELEMETRY_BUFFER_SIZE=x"},
-		"too large in env":   {"a", dir, nil, [2]string{"NIXL_TELEMETRY_BUFFER_SIZE", "1073741824"}, "from 2 to 4194304"},
+		"no directory":     {"a", filepath.Join(dir, "none"), nil, "", "create ring " + filepath.Join(dir, "none", "a")},
+		"another file":     {"file", dir, nil, "", "not a NIXL telemetry ring"},
+		"capacity":         {"a", dir, agent.WithCapacity(1 << 30), "", "capacity is 1073741824: it must be a power of two from 2 to 4194304"},
+		"capacity below 0": {"a", dir, agent.WithCapacity(-1), "", "capacity is -1: "},
+		"run interval":     {"a", dir, agent.WithRunInterval(-1), "", "run interval is -1ns"},
+		"nil sink":         {"a", dir, agent.WithSinks(nil), "", "a sink is nil"},
+		"another provider": {"a", dir, agent.WithMeterProvider(newBackend().provider), "", "WithRing and WithMeterProvider can't be combined"},
+		"in env":           {"a", dir, nil, "x", "NIXL_TELEMETRY_BUFFER_SIZE=x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.env[0] != "" {
-				t.Setenv(c.env[0], c.env[1])
-			}
+			t.Setenv("NIXL_TELEMETRY_BUFFER_SIZE", c.size)
 			opts := []agent.Option{agent.WithRing(c.dir)}
 			if c.opt != nil {
 				opts = append(opts, c.opt)

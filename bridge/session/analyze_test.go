@@ -4,7 +4,6 @@
 package session
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -47,18 +46,8 @@ func TestReportOfRealSessionsMatchesTheGoldenFiles(t *testing.T) {
 	for _, name := range upstream {
 		r, err := Analyze(name + ".csv")
 		must.OK(t, err)
-		golden(t, name+".golden.txt", textOf(t, r))
+		golden(t, name+".golden.txt", r.String())
 	}
-}
-
-func textOf(t *testing.T, r *Report) string {
-	t.Helper()
-	var b bytes.Buffer
-	n, err := r.WriteTo(&b)
-	if err != nil || n != int64(b.Len()) {
-		t.Fatalf("wrote %d of %d bytes: %v", n, b.Len(), err)
-	}
-	return b.String()
 }
 
 func TestAnalysisKeepsTheFirst100FailuresAndSkippedRows(t *testing.T) {
@@ -70,7 +59,7 @@ func TestAnalysisKeepsTheFirst100FailuresAndSkippedRows(t *testing.T) {
 	r, err := Analyze(s.sum.CSVLog)
 	must.OK(t, err)
 	equal(t, []int64{100, 150, 100, 120}, []int64{int64(len(r.Failures)), r.Summary.FailedPackets, int64(len(r.Skipped)), r.SkippedRows})
-	if got := textOf(t, r); !strings.Contains(got, "First failed packets") || strings.Contains(got, "\x1b") || strings.Contains(got, "Slowest") {
+	if got := r.String(); !strings.Contains(got, "First failed packets") || strings.Contains(got, "\x1b") || strings.Contains(got, "Slowest") {
 		t.Errorf("the report is\n%s", got)
 	}
 }
@@ -134,7 +123,7 @@ func TestReportWarns(t *testing.T) {
 		}
 		r, err := Analyze(path + ".csv")
 		must.OK(t, err)
-		if got := textOf(t, r); !strings.Contains(got, c.want) || (c.json == "") != (r.Problem == "") {
+		if got := r.String(); !strings.Contains(got, c.want) || (c.json == "") != (r.Problem == "") {
 			t.Errorf("%s: the report is\n%s", name, got)
 		}
 	}

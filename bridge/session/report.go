@@ -7,14 +7,13 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"text/tabwriter"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// WriteTo prints the report as text. It implements [io.WriterTo].
-func (r *Report) WriteTo(w io.Writer) (int64, error) {
+// String returns the report as text.
+func (r *Report) String() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Session %s\n", units.Printable(r.Path))
 	if r.SkippedRows > 0 {
@@ -40,7 +39,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		r.rows(&b, failures, r.Failures)
 	}
 	r.written(&b)
-	return b.WriteTo(w)
+	return b.String()
 }
 
 // groups prints a table of groups.

@@ -76,7 +76,7 @@ func TestInvalidRowsAreReportedAndSkipped(t *testing.T) {
 			must.OK(t, err)
 			equal(t, []SkippedRow{{3, reason}}, r.Skipped)
 			equal(t, int64(strings.Count(content, valid)), r.Summary.TotalPackets)
-			if text := textOf(t, r); !strings.Contains(text, "  line 3: "+reason+"\n") {
+			if text := r.String(); !strings.Contains(text, "  line 3: "+reason+"\n") {
 				t.Errorf("the report is\n%s", text)
 			}
 		}

@@ -88,7 +88,7 @@ func runAnalyze(w world, path, format string) error {
 		return explainSession(path, err)
 	}
 	if format == "text" {
-		_, err := r.WriteTo(w.out)
+		_, err := fmt.Fprint(w.out, r)
 		return err
 	}
 	if r.Summary.TotalPackets == 0 { // the text report contains this warning

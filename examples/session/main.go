@@ -78,7 +78,7 @@ func show(csvPath string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = report.WriteTo(out)
+	_, err = fmt.Fprint(out, report)
 	return err
 }
 
