@@ -103,6 +103,16 @@ func TestClosedFileIsNotMapped(t *testing.T) {
 	}
 }
 
+// The file has shrunk since its size was loaded.
+func TestReadBeyondTheEndIsErrShrunk(t *testing.T) {
+	f, err := os.Open(newRing(t, V4, 16).Path())
+	must.OK(t, err)
+	defer f.Close()
+	if b, err := readAt(f, HeaderSize, V4.FileSize(16)); !errors.Is(err, ErrShrunk) {
+		t.Errorf("%d bytes, error %v", len(b), err)
+	}
+}
+
 func TestFileShrinksUnderAWriter(t *testing.T) {
 	w := newRing(t, V4, 1024)
 	push(t, w, 0, 200)
