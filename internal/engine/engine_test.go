@@ -23,8 +23,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/processtest"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -43,7 +45,10 @@ func TestEveryAgentHasTheConfiguredResource(t *testing.T) {
 	machine.Start(processtest.Process{PID: 10, Namespace: "mnt:[1]", Maps: discovered + "/discovered", Env: []string{
 		"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + discovered, "OTEL_RESOURCE_ATTRIBUTES=team=b,k8s-cluster-name=c,zone=d",
 	}})
-	for _, path := range []string{discovered + "/discovered", dir + "/ring"} {
+	pods := t.TempDir()
+	volume := filepath.Join(pods, "uid-1", "volumes", "kubernetes.io~empty-dir", "shm")
+	must.OK(t, os.MkdirAll(volume, 0o750))
+	for _, path := range []string{discovered + "/discovered", dir + "/ring", volume + "/pod"} {
 		w, err := ringbuf.Create(path, ringbuf.V4, 8)
 		must.OK(t, err)
 		defer w.Close()
@@ -53,6 +58,7 @@ func TestEveryAgentHasTheConfiguredResource(t *testing.T) {
 	h, err := New(Config{
 		Directories: []string{dir}, Stores: true, Resource: map[string]string{"team": "a", "k8s.cluster.name": "east", "empty": ""},
 		Processes: &discover.Processes{Proc: machine.Proc, Interval: time.Hour, Attributes: []string{"*"}},
+		Kubelet:   &discover.Kubelet{Pods: pods, Volumes: []string{"shm"}},
 	})
 	must.OK(t, err)
 	must.OK(t, h.Start(nil))
@@ -64,7 +70,8 @@ func TestEveryAgentHasTheConfiguredResource(t *testing.T) {
 		got[s.Name] = s.Resource.Encoded(attribute.DefaultEncoder())
 	}
 	const all = "k8s.cluster.name=east,team=a"
-	if d := cmp.Diff(map[string]string{"discovered": all + ",zone=d", "ring": all, "store": all}, got); d != "" {
+	want := map[string]string{"discovered": all + ",zone=d", "ring": all, "store": all, "pod": "k8s.cluster.name=east,k8s.pod.uid=uid-1,team=a"}
+	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
@@ -135,11 +142,42 @@ func TestLastCollectionCancelsSlowSearch(t *testing.T) {
 	}}}, func(m drain.Message) { t.Errorf("%+v is sent after the search was canceled", m) }, h.reporter)
 	slow.Start()
 	h.sources[0] = slow
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	h.Refresh(ctx)
+	if ctx.Err() != nil {
+		t.Error("a search took all the time, want a quarter of it")
+	}
 	if _, err := h.Collect(t.Context(), true); err != nil {
 		t.Error(err)
 	}
 	close(gate)
 	must.OK(t, h.Stop(context.Background()))
+}
+
+func TestErrorsAndNoticesArePassedOn(t *testing.T) {
+	dir := t.TempDir()
+	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+	must.OK(t, err)
+	defer w.Close()
+	must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+	var failures, notices []string
+	h, err := New(Config{Directories: []string{dir}, Report: func(n notice.Notice) {
+		if n.Kind == notice.LogsDropped {
+			notices = append(notices, n.Text)
+		}
+	}})
+	must.OK(t, err)
+	must.OK(t, h.Stop(t.Context())) // before Start
+	h.Watch(nil, func(a *Agent, e tally.Error) { failures = append(failures, a.Name+" "+e.Type.String()) })
+	must.OK(t, h.Start(nil))
+	_, err = h.Collect(t.Context(), false)
+	must.OK(t, err)
+	h.Report(notice.Notice{Kind: notice.LogsDropped, Text: "dropped"})
+	must.OK(t, h.Stop(context.Background()))
+	if d := cmp.Diff([][]string{{"agent agent_err_backend"}, {"dropped"}}, [][]string{failures, notices}); d != "" {
+		t.Errorf("errors and notices (-want +got)\n%s", d)
+	}
 }
 
 // A test of each part of the configuration has the complete errors.
