@@ -126,7 +126,7 @@ func TestLastCollectionCancelsSlowSearch(t *testing.T) {
 	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
 	must.OK(t, err)
 	defer w.Close()
-	found := discover.Configured([]string{dir}, "", nil)
+	found := discover.Configured([]string{dir}, "", DefaultIdentifyBy)
 	gate := make(chan struct{})
 	slow := discover.NewWatcher(discover.Config{Include: []string{"*"}, Now: time.Now, Finder: discover.Finder{Find: func(now time.Time) (map[string]discover.Location, error) {
 		all, err := found.Find(now)

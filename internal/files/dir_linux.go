@@ -87,12 +87,10 @@ func openDir(at int, name, path string, flags int) (*Dir, error) {
 
 // newDir returns the directory, or the error, that opening it produced.
 func newDir(fd int, path string, err error) (*Dir, error) {
-	switch {
-	case errors.Is(err, unix.ENOTDIR):
-		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrNotDir}
-	case errors.Is(err, unix.ELOOP):
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%w)", ErrNotDir, err)}
-	case err != nil:
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		err = ErrNotDir
+	}
+	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return &Dir{file: os.NewFile(uintptr(fd), path)}, nil

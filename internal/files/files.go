@@ -31,7 +31,7 @@ var (
 // ID identifies a file, even if another file later gets the same path.
 type ID struct{ Dev, Ino uint64 }
 
-// Info describes a file without opening it.
+// Info describes a file without opening it. Equal descriptions are those of one file, apparently unchanged.
 type Info struct {
 	ID      ID
 	Mode    uint32 // file type and permissions, as in stat(2)
@@ -48,11 +48,6 @@ const (
 
 // IsDir reports whether the file is a directory.
 func (i Info) IsDir() bool { return i.Mode&typeMask == typeDir }
-
-// Same reports whether i and j describe the same file, apparently unchanged.
-func (i Info) Same(j Info) bool {
-	return i.ID == j.ID && i.Mode == j.Mode && i.Size == j.Size && i.ModTime.Equal(j.ModTime)
-}
 
 // PermissionError reports a file that this process lacks the permission to open.
 type PermissionError struct {

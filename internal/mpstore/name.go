@@ -5,53 +5,34 @@ package mpstore
 
 import (
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
-const (
-	suffix        = ".mmap"
-	stagingSuffix = ".staging" // MP_STORE_STAGING_SUFFIX: a store that its process is creating
-)
-
-var (
-	fileNames = regexp.MustCompile(`^nixl\.(\d{1,19})\.(\d{1,19})\.(\d{1,20})\.mmap$`)
-	// lockNames match the lock files of the processes that serve all stores to Prometheus.
-	lockNames = regexp.MustCompile(`^nixl-owner\..*\.lock$`)
-)
-
 // parseName returns what the name of a store states: nixl.PID.START.INSTANCE.mmap. The start of the process
 // is in nanoseconds since the epoch.
 func parseName(name string) (h Header, ok bool) {
-	m := fileNames.FindStringSubmatch(name)
-	if m == nil {
+	parts := strings.Split(name, ".")
+	if len(parts) != 5 || parts[0] != "nixl" || parts[4] != "mmap" {
 		return h, false
 	}
-	var errs [3]error
-	var start int64
-	h.PID, errs[0] = strconv.ParseInt(m[1], 10, 64)
-	start, errs[1] = strconv.ParseInt(m[2], 10, 64)
-	h.Instance, errs[2] = strconv.ParseUint(m[3], 10, 64)
-	h.Start = time.Unix(0, start)
-	return h, errors.Join(errs[:]...) == nil
+	pid, err1 := strconv.ParseUint(parts[1], 10, 63)
+	start, err2 := strconv.ParseUint(parts[2], 10, 63)
+	instance, err3 := strconv.ParseUint(parts[3], 10, 64)
+	return Header{PID: int64(pid), Start: time.Unix(0, int64(start)), Instance: instance}, errors.Join(err1, err2, err3) == nil
 }
 
 // IsName reports whether a file name is that of a store.
 func IsName(name string) bool {
-	if !strings.HasSuffix(name, suffix) { // faster than the regular expression
-		return false
-	}
 	_, ok := parseName(name)
 	return ok
 }
 
 // IsAuxiliary reports whether a file name is that of another file that NIXL creates in a
-// directory of stores.
+// directory of stores: a store that its process is creating (MP_STORE_STAGING_SUFFIX), or the lock of a
+// process that serves all stores to Prometheus.
 func IsAuxiliary(name string) bool {
-	if store, ok := strings.CutSuffix(name, stagingSuffix); ok {
-		return IsName(store)
-	}
-	return strings.HasPrefix(name, "nixl-owner.") && lockNames.MatchString(name)
+	store, staging := strings.CutSuffix(name, ".staging")
+	return staging && IsName(store) || strings.HasPrefix(name, "nixl-owner.") && strings.HasSuffix(name, ".lock")
 }

@@ -41,7 +41,6 @@ type slowLog struct {
 	queue    chan record
 	batch    []record // that is exported
 
-	tooMany    string // why records of an agent are dropped
 	retryAfter time.Duration
 	ending     chan struct{}      // stop closes it
 	ended      chan struct{}      // closed when the goroutine ends; nil before start
@@ -80,11 +79,9 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 			resources:   newResources(r.cfg, forLogs(r.cfg.ResourceAttributes), r.hostname),
 			cfg:         &r.cfg.Logs,
 		},
-		counter:  r.telemetry.ReceiverNixlShmLogsDropped,
-		limiters: make(map[string]*limiter),
-		queue:    make(chan record, maxQueued),
-		tooMany: fmt.Sprintf("more than %v log records per second, so some were dropped; raise logs::slow_transfer or logs::rate",
-			r.cfg.Logs.Rate),
+		counter:    r.telemetry.ReceiverNixlShmLogsDropped,
+		limiters:   make(map[string]*limiter),
+		queue:      make(chan record, maxQueued),
 		retryAfter: on.retryAfter,
 		ending:     make(chan struct{}),
 	}
@@ -121,7 +118,7 @@ func (s *slowLog) allow(a *engine.Agent, now time.Time) bool {
 	if !allowed {
 		s.dropped.Add(1)
 		if !l.reported {
-			s.reportDrop(a, s.tooMany)
+			s.reportDrop(a, fmt.Sprintf("more than %v log records per second, so some were dropped; raise logs::slow_transfer or logs::rate", s.cfg.Rate))
 		}
 	}
 	l.reported = !allowed

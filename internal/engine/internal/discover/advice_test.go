@@ -70,7 +70,7 @@ func TestPatternsThatSelectNothingAreReportedOnce(t *testing.T) {
 			cfg := Config{Include: tt.include, Exclude: tt.exclude, Now: x.clock}
 			cfg.Source = source
 			cfg.Find = func(time.Time) (map[string]Location, error) {
-				return Configured([]string{x.path("1"), x.path("2")}, "", nil).Find(x.now)
+				return Configured([]string{x.path("1"), x.path("2")}, "", DefaultIdentifyBy).Find(x.now)
 			}
 			for _, dir := range []string{"1", "2"} {
 				must.OK(t, os.Mkdir(x.path(dir), 0o700))

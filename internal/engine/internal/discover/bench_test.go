@@ -32,7 +32,7 @@ func BenchmarkIdleRings(b *testing.B) {
 		names = append(names, filepath.Base(w.Path()))
 	}
 	var rings []*ringbuf.Reader
-	found, err := Configured([]string{dir}, "", nil).Find(time.Now())
+	found, err := Configured([]string{dir}, "", DefaultIdentifyBy).Find(time.Now())
 	must.OK(b, err)
 	var d *Directory
 	d = newDirectory(Config{Include: []string{"*"}, Now: time.Now}, found[dir], func(m drain.Message) {

@@ -68,11 +68,12 @@ func CheckDirectories(dirs []string) error {
 		abs, err := filepath.Abs(dir)
 		switch {
 		case dir == "":
-			return errors.New("directories: a path is empty: write a path, such as /run/nixl")
-		case err != nil:
-			return fmt.Errorf("directories: %s: %w", dir, err)
+			err = errors.New("a path is empty: write a path, such as /run/nixl")
 		case seen[abs]:
-			return fmt.Errorf("directories: %s is listed twice", dir)
+			err = fmt.Errorf("%s is listed twice", dir)
+		}
+		if err != nil {
+			return fmt.Errorf("directories: %w", err)
 		}
 		seen[abs] = true
 	}

@@ -65,7 +65,7 @@ type Directory struct {
 	waited    time.Duration         // for the owner, since the last walk began
 }
 
-// newDirectory returns a Directory. It passes messages to send. Nothing is opened before start.
+// newDirectory returns a Directory. It passes messages to send. Nothing is opened before run.
 func newDirectory(cfg Config, at Location, send func(drain.Message), notices *notice.Reporter) *Directory {
 	d := &Directory{
 		cfg: cfg, at: at, send: send, notices: notices, paths: new(atomic.Int64), patternsKnown: new(atomic.Bool),
@@ -75,9 +75,6 @@ func newDirectory(cfg Config, at Location, send func(drain.Message), notices *no
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
-
-// start starts the search for rings and stores.
-func (d *Directory) start() { go d.run() }
 
 // request runs fn and then done on the directory's goroutine, or only done if that has ended.
 func (d *Directory) request(fn, done func()) {
@@ -199,16 +196,13 @@ func (d *Directory) checkHang() {
 // time of a directory when a file is created, renamed or removed.
 func (d *Directory) look() {
 	d.attribute()
-	switch now := d.cfg.Now(); {
+	now := d.cfg.Now()
+	retry := !d.retryAt.IsZero() && !now.Before(d.retryAt)
+	switch {
 	case now.Before(d.walkRest), d.ctx.Err() != nil:
-	case !now.Before(d.walkDue), !d.stopped && (d.mayRetry(now) || d.describe() != d.walked):
+	case !now.Before(d.walkDue), !d.stopped && (retry || d.describe() != d.walked):
 		d.refresh()
 	}
-}
-
-// mayRetry reports whether a refused path is to be tried again.
-func (d *Directory) mayRetry(now time.Time) bool {
-	return !d.retryAt.IsZero() && !now.Before(d.retryAt)
 }
 
 // describe describes the directory; the result is zero if it doesn't exist.

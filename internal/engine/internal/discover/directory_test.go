@@ -26,7 +26,7 @@ import (
 // start starts a directory, and stops it when the test ends.
 func start(t *testing.T, x *fixture, d *Directory) {
 	t.Helper()
-	d.start()
+	go d.run()
 	t.Cleanup(func() {
 		x.owner.stop()
 		if err := d.stop(context.Background()); err != nil {
@@ -107,7 +107,7 @@ func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
 	hung := x.directory(func(o *options) { o.Now, o.Path, o.OpenDir = time.Now, h.dir, h.openDir })
 	healthy := x.directory(realTime)
 	h.begin()
-	hung.start()
+	go hung.run()
 	<-h.reached
 	start(t, x, healthy)
 	ring := x.ring("agent", ringbuf.V4, 16)
@@ -129,7 +129,7 @@ func TestHungDirectoryDoesNotBlockOwner(t *testing.T) {
 	h := newHangingFS(x.dir)
 	x.ring("agent", ringbuf.V4, 16)
 	d := x.directory(func(o *options) { o.Now, o.OpenDir = time.Now, h.openDir })
-	d.start()
+	go d.run()
 	await(x.owner, func(drain.Opened) bool { return true })
 	h.begin()
 	<-h.reached
@@ -173,7 +173,7 @@ func TestRingReturnedAfterStopIsClosed(t *testing.T) {
 	x := newFixture(t)
 	ring := x.ring("agent", ringbuf.V4, 16)
 	d := x.directory(realTime)
-	d.start()
+	go d.run()
 	await(x.owner, func(drain.Opened) bool { return true })
 	must.OK(t, d.stop(t.Context()))
 	must.OK(t, d.stop(t.Context()))

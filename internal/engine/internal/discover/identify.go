@@ -95,13 +95,12 @@ func (by IdentifyBy) id(a drain.Agent, o origin) string {
 	if pod != "" && o.containerName != "" {
 		pod += " " + o.containerName
 	}
-	known := map[string]string{
-		ByPod: cmp.Or(pod, o.container, o.namespace), ByContainer: cmp.Or(o.container, o.namespace), ByRank: rank.String(),
-	}
 	var parts []string
 	byAgent := slices.Contains(by, ByAgent)
-	for _, part := range []string{ByPod, ByContainer, ByRank} {
-		switch value := known[part]; {
+	for _, known := range [][2]string{
+		{ByPod, cmp.Or(pod, o.container, o.namespace)}, {ByContainer, cmp.Or(o.container, o.namespace)}, {ByRank, rank.String()},
+	} {
+		switch part, value := known[0], known[1]; {
 		case !slices.Contains(by, part):
 		case value == "":
 			byAgent = true

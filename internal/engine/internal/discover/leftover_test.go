@@ -111,7 +111,7 @@ func TestCanceledSearchOpensNothingMore(t *testing.T) {
 			return a, drain.UpUnknown
 		}
 	})
-	d.start()
+	go d.run()
 	<-identified // in the middle of the first walk
 	refreshed := make(chan struct{})
 	d.request(d.refresh, func() { close(refreshed) })

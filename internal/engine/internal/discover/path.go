@@ -40,10 +40,9 @@ type record struct {
 	until time.Time // when it is tried again; zero if only after a change of the file
 
 	// Since the path was absent, or the owner has returned a ring that it kept:
-	since time.Time     // when it was first refused
-	wait  time.Duration // until the next try
-
-	reported string // why it is refused, as reported last
+	since    time.Time     // when it was first refused
+	wait     time.Duration // until the next try
+	reported string        // why it is refused, as reported last
 
 	sought time.Time // if the agent is unattributed, a search for its process must begin after this
 	up     drain.Up  // as the owner knows it
@@ -117,7 +116,7 @@ func (d *Directory) check(f *files.Dir, r *record) {
 		if d.setState(r, open); r.up != drain.UpNo {
 			r.info = info
 		}
-	case r.state != refused || !r.info.Same(info) || !r.until.IsZero() && !d.cfg.Now().Before(r.until):
+	case r.state != refused || r.info != info || !r.until.IsZero() && !d.cfg.Now().Before(r.until):
 		d.tryOpen(f, r, info)
 	default:
 		d.retryLater(r)

@@ -219,8 +219,8 @@ func TestUnreadableDirectoryKeepsOpenRings(t *testing.T) {
 	if s := d.state(); s.Open != 1 || s.Refused[x.path("sub/other")].Reason != "permission" || len(s.Refused) != 1 {
 		t.Errorf("state = %+v", s)
 	}
-	if x.advance(lookInterval - 1); d.mayRetry(x.clock()) {
-		t.Errorf("the next try is due before %v", lookInterval)
+	if until := d.retryAt.Sub(x.clock()); until != lookInterval {
+		t.Errorf("the next try is due in %v", until)
 	}
 }
 

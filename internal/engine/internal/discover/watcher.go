@@ -75,19 +75,11 @@ func Configured(dirs []string, pod string, by IdentifyBy) Finder {
 	return Finder{Name: "directories", Find: func(time.Time) (map[string]Location, error) {
 		found := make(map[string]Location)
 		for _, dir := range dirs {
-			abs, err := filepath.Abs(dir)
-			if err != nil {
-				return nil, err
-			}
+			abs, _ := filepath.Abs(dir) // CheckDirectories reports the error
 			found[abs] = Location{
 				Path: abs, Holder: drain.Holder{Place: abs, Shared: true},
-				OpenDir: func(name string) (*files.Dir, error) { return files.OpenDir(abs, name) },
-				IdentifyStore: func(a drain.Agent, _ int64) drain.Agent {
-					if pod == "" {
-						return a
-					}
-					return by.identify(a, origin{pod: pod})
-				},
+				OpenDir:       func(name string) (*files.Dir, error) { return files.OpenDir(abs, name) },
+				IdentifyStore: func(a drain.Agent, _ int64) drain.Agent { return by.identify(a, origin{pod: pod}) },
 			}
 		}
 		return found, nil
@@ -241,7 +233,7 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 		if d.paths = paths; w.cfg.Source != "" {
 			d.patternsKnown = &w.patternsKnown
 		}
-		d.start()
+		go d.run()
 		w.watched[key] = d
 		return
 	}
@@ -319,11 +311,8 @@ func (w *Watcher) Cancel() {
 
 // Stop stops the searches, and closes the rings that the owner has returned. Because a file system may hang,
 // it waits only until ctx ends. Call Stop after the owner has returned its rings: rings returned later are closed
-// in the background. Stop may be called more than once, and before Start.
+// in the background. Stop may be called more than once.
 func (w *Watcher) Stop(ctx context.Context) error {
-	if w.cancel == nil {
-		return nil
-	}
 	w.Cancel()
 	var err error
 	select {
