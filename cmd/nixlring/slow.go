@@ -148,7 +148,7 @@ func (f *slowFlags) print(out io.Writer, frame *diagnose.Frame) (err error) {
 			}
 			f.written++
 			if f.output.value == "json" {
-				err = json.NewEncoder(out).Encode(slowTransfer{a.Name, units.Text(a.Path), t, t.Speed()})
+				err = json.NewEncoder(out).Encode(slowTransfer{a.Name, a.Path, t, t.Speed()})
 				continue
 			}
 			direction := semconv.Transmit

@@ -176,7 +176,7 @@ func TestWhyNamesAllAgentsWithTheSameProblem(t *testing.T) {
 		}
 	}
 	var got strings.Builder
-	for _, n := range []int{1, 3, 20, 22} {
+	for _, n := range []int{1, 2, 3, 20, 22} {
 		fmt.Fprintf(&got, "== %d agents\n%s", n, findings(group[:n]))
 	}
 	golden(t, "why_findings.txt", got.String())
