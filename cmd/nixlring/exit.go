@@ -52,14 +52,14 @@ func takes(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// exitCode is the error of a command that has already printed the reason.
-type exitCode int
+// printedError is the exit code of a command that has already printed the reason.
+type printedError int
 
-func (exitCode) Error() string { return "the reason was printed" }
+func (printedError) Error() string { return "the reason was printed" }
 
 // exit prints err and returns the exit code. Errors before a command has started are about the command line.
 func exit(w io.Writer, cmd *cobra.Command, started bool, err error) int {
-	var code exitCode
+	var code printedError
 	var wrong usageError
 	switch {
 	case err == nil:

@@ -86,7 +86,7 @@ func runInspect(w world, path, format string) error {
 		err = r.WriteText(w.out, w.now())
 	}
 	if err == nil && !r.Ring && r.Store == nil {
-		return exitCode(exitNoRing)
+		return printedError(exitNoRing)
 	}
 	return err
 }

@@ -96,7 +96,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 		}
 	}
 	if f.require && found == 0 && err == nil {
-		return exitCode(exitNoRing)
+		return printedError(exitNoRing)
 	}
 	return err
 }

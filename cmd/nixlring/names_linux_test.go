@@ -21,7 +21,7 @@ func unreadable(t *testing.T) (dir string) {
 	dir = filepath.Join(t.TempDir(), "dir\xff")
 	must.OK(t, os.Mkdir(dir, 0o700))
 	for _, name := range []string{"agent\xfe", "agent\xff"} {
-		pushed(t, filepath.Join(dir, name), ringbuf.V4, transferred(false, 4096, 2*time.Second, 0, time.Now()))
+		pushed(t, filepath.Join(dir, name), ringbuf.V4, transferred(4096, 2*time.Second, 0, time.Now()))
 	}
 	return dir
 }

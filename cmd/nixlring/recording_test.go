@@ -57,7 +57,7 @@ func stragglerFile(t *testing.T, change func(w *recording.Writer, end time.Time)
 				if n == 3 {
 					took *= 10
 				}
-				b, err := ringbuf.MakeBatch(ringbuf.V4, transferred(false, 1<<20, took, 10*time.Microsecond, at))
+				b, err := ringbuf.MakeBatch(ringbuf.V4, transferred(1<<20, took, 10*time.Microsecond, at))
 				must.OK(t, err)
 				must.OK(t, w.Events(at, n, b))
 			}

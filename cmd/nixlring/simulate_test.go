@@ -191,7 +191,7 @@ func TestSimulateFlagsOverrideTheScenario(t *testing.T) {
 
 func TestSimulateConsumesItsRingsUnlessTheyHaveAConsumer(t *testing.T) {
 	dir := t.TempDir()
-	transfer := transferred(false, 1, 1, 1, time.Now())
+	transfer := transferred(1, 1, 1, time.Now())
 	own, consumed, other := pushed(t, filepath.Join(dir, "sim-0"), ringbuf.V4, transfer), pushed(t, filepath.Join(dir, "sim-1"), ringbuf.V4, transfer), pushed(t, filepath.Join(dir, "other-0"), ringbuf.V4, transfer)
 	consumer, err := ringbuf.OpenReader(consumed.Path(), ringbuf.Consume)
 	must.OK(t, err)

@@ -22,16 +22,12 @@ import (
 )
 
 // transferred returns the events of a transfer that ended at a time.
-func transferred(receive bool, bytes uint64, took, post time.Duration, at time.Time) []ringbuf.Event {
-	var d ringbuf.Type
-	if receive {
-		d = 1
-	}
+func transferred(bytes uint64, took, post time.Duration, at time.Time) []ringbuf.Event {
 	events := []ringbuf.Event{
 		ringbuf.NewEvent(ringbuf.TypeXferPostTime, uint64(post.Microseconds())),
 		ringbuf.NewEvent(ringbuf.TypeXferTime, uint64(took.Microseconds())),
-		ringbuf.NewEvent(ringbuf.TypeTxBytes+d, bytes),
-		ringbuf.NewEvent(ringbuf.TypeTxRequests+d, 1),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes, bytes),
+		ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
 	}
 	for i := range events {
 		events[i].TimestampMicros = uint64(at.UnixMicro())
@@ -80,7 +76,7 @@ func TestSlowFollowsNewAgentsUntilASignal(t *testing.T) {
 		done <- run(ctx, world{out: out, err: io.Discard, now: time.Now}, []string{"slow", dir, "--slow-transfer", "10ms", "--include", "**"})
 	}()
 	out.next(t) // the head
-	slow := transferred(false, 1000, 11*time.Millisecond, 0, time.Now())
+	slow := transferred(1000, 11*time.Millisecond, 0, time.Now())
 	for range 2 {
 		if n, err := first.PushBatch(slow); err != nil || n != len(slow) {
 			t.Fatalf("pushed %d events: %v", n, err)

@@ -132,9 +132,9 @@ func (f *whyFlags) run(ctx context.Context, w world) (err error) {
 	case err != nil:
 		return err
 	case v.problems() > 0:
-		return exitCode(exitError)
+		return printedError(exitError)
 	case len(v.Unjudged) > 0:
-		return exitCode(exitNoRing)
+		return printedError(exitNoRing)
 	}
 	return nil
 }

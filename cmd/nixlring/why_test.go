@@ -187,7 +187,7 @@ func TestWhyRightAfterAllAgentsStoppedSaysThatTheyDidTransfer(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
 		path := filepath.Join(dir, fmt.Sprint("agent-", i))
-		pushed(t, path, ringbuf.V4, transferred(false, 1<<20, time.Millisecond, 0, time.Now()), transferred(false, 1<<20, time.Millisecond, 0, time.Now()))
+		pushed(t, path, ringbuf.V4, transferred(1<<20, time.Millisecond, 0, time.Now()), transferred(1<<20, time.Millisecond, 0, time.Now()))
 		consumer, err := ringbuf.OpenReader(path, ringbuf.Consume)
 		must.OK(t, err)
 		defer consumer.Close()

@@ -33,10 +33,6 @@ func cluster() Dashboard {
 	}
 }
 
-func hostErrorRatio(by string) string {
-	return failed(`sum `+grouped(by)+`(now(`+hostErrors+`{@}))`, `sum `+grouped(by)+`(now(`+hostRequests+`{@}))`)
-}
-
 // hostQuantile returns a quantile of the recorded rates of a histogram.
 func hostQuantile(phi, by string) string {
 	return either(
@@ -56,7 +52,7 @@ func hostTable() Panel {
 		column("Received", BytesPerSecond, sum(hostBytes+`{@,nixl_transfer_direction="receive"}`)),
 		column("Transfers", Requests, sum(hostRequests+`{@}`)),
 		column("p99", Seconds, hostQuantile("0.99", hostLabels)),
-		column("Errors", Share, hostErrorRatio(hostLabels)),
+		column("Errors", Share, failed(`sum `+grouped(hostLabels)+`(now(`+hostErrors+`{@}))`, `sum `+grouped(hostLabels)+`(now(`+hostRequests+`{@}))`)),
 		column("Memory", Memory, sum(hostMemory+`{@}`)),
 		column("Ring fill", Share, `max by (`+hostLabels+`) (`+hostFill+`{@})`),
 		column("Loss", PerSecond, sum(hostLoss+`{@}`)),

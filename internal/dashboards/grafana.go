@@ -98,12 +98,9 @@ func (d *Dashboard) alertsShown() (matchers []string) {
 // addRows adds the rows and their panels. The SDK places them.
 func (d *Dashboard) addRows(b *dashboard.DashboardBuilder) error {
 	id := uint32(0)
-	next := func() uint32 {
-		id++
-		return id
-	}
 	for _, r := range d.Rows {
-		row := dashboard.NewRowBuilder(r.Title).Id(next()).Collapsed(r.Optional)
+		id++
+		row := dashboard.NewRowBuilder(r.Title).Id(id).Collapsed(r.Optional)
 		if !r.Optional {
 			b.WithRow(row)
 		}
@@ -113,7 +110,8 @@ func (d *Dashboard) addRows(b *dashboard.DashboardBuilder) error {
 			if err != nil {
 				return err
 			}
-			panel.Id, panel.GridPos = new(next()), &dashboard.GridPos{W: cmp.Or(p.Width, 8), H: heights[p.Kind]}
+			id++
+			panel.Id, panel.GridPos = new(id), &dashboard.GridPos{W: cmp.Or(p.Width, 8), H: heights[p.Kind]}
 			if r.Optional {
 				row.WithPanel(placed(panel))
 			} else {

@@ -16,8 +16,7 @@ var (
 // programs returns the dashboard of programs that report through the bridge: ring-kernel runtimes, and
 // split-inference sessions.
 func programs() Dashboard {
-	const device = "splitinfer_device_name"
-	const byDevice = "{{" + device + "}}"
+	const byDevice = "{{splitinfer_device_name}}"
 	messages := lines("Messages", "Messages that each kernel received, processed and sent.", Messages,
 		`sum by (`+kernels+`) (rate(ringkernel_messages_received_total{@}[@]))`, byKernel+" received").many()
 	for _, what := range []string{"processed", "sent"} {
