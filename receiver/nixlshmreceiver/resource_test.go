@@ -73,11 +73,12 @@ func TestLogRecordsHaveTheProcessAndItsContainer(t *testing.T) {
 	}
 }
 
-func TestContainerThatIdentifiesAnAgentIsOnTheResource(t *testing.T) {
+func TestResourceHasTheIdentifyingContainerAndTheServiceOfAnAgent(t *testing.T) {
 	a := discovered()
-	a.Resource = attribute.NewSet(attribute.String(semconv.ContainerID, "id-1"))
+	a.Resource = attribute.NewSet(attribute.String(semconv.ContainerID, "id-1"), attribute.String(semconv.ServiceName, "kv\xff"))
 	cfg := createDefaultConfig()
-	if got := attributes(newResources(cfg, cfg.ResourceAttributes, "host").of(a)); got[semconv.ContainerID] != "id-1" {
+	got := attributes(newResources(cfg, cfg.ResourceAttributes, "host").of(a))
+	if got[semconv.ContainerID] != "id-1" || got[semconv.ServiceName] != "kv\uFFFD" {
 		t.Errorf("resource %v", got)
 	}
 }

@@ -303,6 +303,18 @@ func TestPipelineReceivesNothingBeforeItsStart(t *testing.T) {
 	}
 }
 
+// Another component may have failed to start.
+func TestShutdownDoesntWaitForAPipelineThatHasNotStarted(t *testing.T) {
+	h := agentHarness(t).withLogs()
+	h.create()
+	must.OK(t, h.receiver.Start(t.Context(), h))
+	h.push(slow...)
+	must.OK(t, errors.Join(h.receiver.Shutdown(t.Context()), h.logs.Shutdown(t.Context())))
+	if got := one(t, <-h.batches).int(transmitted); got != 1 || len(h.records) > 0 {
+		t.Errorf("%d bytes transmitted, want 1; %d log records, want none", got, len(h.records))
+	}
+}
+
 func TestLogsPipelineWorksWithoutMetricsPipeline(t *testing.T) {
 	h := agentHarness(t, often).onlyLogs().start()
 	h.push(slow...)
