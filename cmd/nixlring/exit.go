@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -69,6 +70,9 @@ func exit(w io.Writer, cmd *cobra.Command, started bool, err error) int {
 	case !started || errors.As(err, &wrong):
 		complain(w, fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 		return exitUsage
+	case errors.Is(err, context.Canceled):
+		complain(w, errors.New("interrupted"))
+		return exitError
 	default:
 		complain(w, err)
 		return exitError

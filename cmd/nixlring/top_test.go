@@ -116,3 +116,11 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 		})
 	}
 }
+
+func TestTopSaysThatItWasInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := nixlring(ctx, nil, "top", t.TempDir(), "--once"); r.code != exitError || r.err != "nixlring: interrupted\n" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -112,7 +112,7 @@ func (f *watchFlags) open(w world, interval time.Duration, live bool, slow *tall
 		return fleet.OpenRecording(f.dir, cfg, live)
 	}
 	if f.dir != "" {
-		if err := patherr.Directory(patherr.Rings, f.dir); err != nil {
+		if err := patherr.Directory(patherr.Watched, f.dir); err != nil {
 			return nil, err
 		}
 	}

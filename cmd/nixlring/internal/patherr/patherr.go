@@ -24,6 +24,7 @@ type Kind uint8
 const (
 	Ring      Kind = iota // an agent's ring
 	Rings                 // a directory of rings
+	Watched               // a directory of rings, or a recording
 	Recording             // a recording of nixlring record
 	Session               // the CSV of a session, or a directory of sessions
 	Parent                // a directory for a new file
@@ -34,6 +35,7 @@ const (
 var kinds = [...]struct{ noun, todo string }{
 	Ring:      {"file", "nixlring ls lists the rings of a directory"},
 	Rings:     {"directory", "agents don't create it, so create it first"},
+	Watched:   {"directory or recording", "agents don't create a directory, so create it first"},
 	Recording: {"file", "specify a recording written by nixlring record"},
 	Session:   {"file or directory", "specify the CSV of a session, or its directory"},
 	Parent:    {"directory", "create it first"},
@@ -89,7 +91,11 @@ func forbidden(path string) string {
 // Directory returns an error unless path is a directory that this process can read.
 func Directory(k Kind, path string) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() { // opening it could block
-		return fmt.Errorf("%s: is a file; specify the directory of the rings", units.Printable(path))
+		what := "is a file"
+		if k == Watched {
+			what = "is neither a directory nor a recording"
+		}
+		return fmt.Errorf("%s: %s; specify the directory of the rings", units.Printable(path), what)
 	}
 	dir, err := os.Open(path)
 	if err != nil {
