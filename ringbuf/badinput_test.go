@@ -61,6 +61,8 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 		{"version 0", header(func(h *ringtest.Header) { h.Version = 0 }), ErrNotReady, []string{"version is still 0"}},
 		{"a failed start", header(func(h *ringtest.Header) { h.Version, h.Capacity, h.Mask = 0, 12, 11 }), ErrNotReady, []string{"12 slots are not a power of two", "NIXL_TELEMETRY_BUFFER_SIZE"}},
 
+		{"version 0 with events", header(func(h *ringtest.Header) { h.Version, h.WritePos = 0, 3 }), ErrNotReady, []string{"write position is 3"}},
+
 		{"a text file", content(strings.Repeat("some text or other\n", 100)), ErrNotRing, nil},
 		{"a short text file", content("hello\n"), ErrNotRing, []string{"6 bytes"}},
 		{"39 bytes", content(strings.Repeat("\x04", 39)), ErrNotRing, []string{"39 bytes"}},

@@ -18,7 +18,9 @@ import (
 
 // shrunkSizes are sizes to truncate a file of 1,024 slots to: nothing, within the header, within
 // the first page, the first page, all but the last slot, and half of the one before.
-func shrunkSizes() []int64 { return []int64{0, 20, 200, 4096, V4.FileSize(1023), V4.FileSize(1022) + 8} }
+func shrunkSizes() []int64 {
+	return []int64{0, 20, 200, 4096, V4.FileSize(1023), V4.FileSize(1022) + 8}
+}
 
 func TestFileShrinksBetweenPasses(t *testing.T) {
 	for _, mode := range modes() {
@@ -110,6 +112,19 @@ func TestReadBeyondTheEndIsErrShrunk(t *testing.T) {
 	defer f.Close()
 	if b, err := readAt(f, HeaderSize, V4.FileSize(16)); !errors.Is(err, ErrShrunk) {
 		t.Errorf("%d bytes, error %v", len(b), err)
+	}
+}
+
+// Agents of other layouts and sizes do this when they restart.
+func TestFileThatHasGrownIsARestart(t *testing.T) {
+	for _, mode := range modes() {
+		w := newRing(t, V4, 16)
+		r := open(t, w.Path(), mode)
+		push(t, w, 0, 5)
+		must.OK(t, os.Truncate(w.Path(), V4.FileSize(17)))
+		if got, err := tryRead(r, 0); !errors.Is(err, ErrRestarted) || len(got) > 0 {
+			t.Errorf("%v: %d events, error %v", mode, len(got), err)
+		}
 	}
 }
 

@@ -47,6 +47,9 @@ func TestModesAreReadAsTheyAreWritten(t *testing.T) {
 		if err := got.UnmarshalText([]byte(text)); err != nil || got != m || m.String() != text {
 			t.Errorf("%s is read as %v, %v", text, got, err)
 		}
+		if again, err := m.MarshalText(); err != nil || string(again) != text {
+			t.Errorf("%s is written as %s, %v", text, again, err)
+		}
 	}
 	if new(Mode).UnmarshalText([]byte("peek")) == nil {
 		t.Error("peek is accepted")

@@ -117,3 +117,32 @@ func TestClosedReaderCommitsNothingAndReturnsErrClosed(t *testing.T) {
 		}
 	}
 }
+
+func TestMemoryThatIsNoRingIsRefused(t *testing.T) {
+	size := int(V4.FileSize(8))
+	for _, mem := range [][]byte{alignedBytes(HeaderSize - 1), alignedBytes(size + 8)[4:][:size]} {
+		if _, err := NewReader(mem, newPlain(mem), Consume); !errors.Is(err, ErrNotRing) {
+			t.Errorf("reader of %d bytes: %v", len(mem), err)
+		}
+		if _, err := NewWriter(mem, newPlain(mem), V4, 8); !errors.Is(err, ErrInvalid) {
+			t.Errorf("writer of %d bytes: %v", len(mem), err)
+		}
+	}
+	if _, err := NewWriter(alignedBytes(size), newPlain(alignedBytes(size)), V4, 6); err == nil {
+		t.Error("a ring of 6 slots is created")
+	}
+}
+
+// Another name of a file doesn't change its identity.
+func TestReadersOfOneFileHaveOneID(t *testing.T) {
+	one, other := newRing(t, V4, 8).Path(), newRing(t, V4, 8).Path()
+	must.OK(t, os.Link(one, other+" link"))
+	type id struct{ dev, ino uint64 }
+	idOf := func(path string) (i id) {
+		i.dev, i.ino = open(t, path, Observe).ID()
+		return i
+	}
+	if a, b, c := idOf(one), idOf(other+" link"), idOf(other); a != b || a == c || a.ino == 0 {
+		t.Errorf("IDs %v and %v of one file, %v of another", a, b, c)
+	}
+}

@@ -38,6 +38,7 @@ func TestRecallReturnsConsumedEventsThatWereNotOverwritten(t *testing.T) {
 			read(t, c)
 			commit(t, c)
 		}
+		equal(t, "all consumed", recalled(w.Path()), samples(l, 22, 37)) // the slot of event 21 is overwritten next
 		push(t, w, 37, 40)
 		// The slot of event 24 is overwritten next.
 		equal(t, "in a later lap", recalled(w.Path()), samples(l, 25, 37))

@@ -172,3 +172,36 @@ func TestImportedCounterHasEventsUnlessItIsZero(t *testing.T) {
 		}
 	}
 }
+
+func TestImportedTotalsAreThoseOfTheirProcess(t *testing.T) {
+	s, err := ImportShape([]float64{10, 1000}, true)
+	must.OK(t, err)
+	values := make([]Value, ringbuf.Types+1)
+	values[ringbuf.TypeXferTime] = Value{Sum: 2015, Last: 2000, Counts: []uint64{1, 1, 1}}
+	values[ringbuf.TypeMemoryRegistered] = Value{Sum: 100, Last: 100}
+	values[ringbuf.Types] = Value{Sum: 7, Last: 3} // of a later release
+	for exited, want := range map[bool]int64{false: 100, true: 0} {
+		totals := s.Import(values, exited)
+		if d := totals.Duration(); !slices.Equal(d.Bounds(), []float64{1e-5, 1e-3}) || !slices.Equal(d.Counts(), []uint64{1, 1, 1}) || d.Sum() != 2015e-6 {
+			t.Errorf("durations: bounds %v, counts %v, sum %v", d.Bounds(), d.Counts(), d.Sum())
+		}
+		if bytes, known := totals.MemoryUsage(); bytes != want || !known {
+			t.Errorf("%d bytes are registered (known: %v), want %d", bytes, known, want)
+		}
+		if list := totals.Series(); len(list) != 1 || list[0].Sum.Lo != 7 || !list[0].Valued {
+			t.Errorf("other events are %+v", list)
+		}
+	}
+}
+
+// The first events of a transfer are counted before the attributes of an agent change.
+func TestTransferInTwoStreamsIsWhole(t *testing.T) {
+	s := shapeOf(t, Config{})
+	first, events := NewAgent(s), transfersOf(1, 2)
+	feed(t, first, ringbuf.V4, events[:6])
+	next := first.Next(s)
+	feed(t, next, ringbuf.V4, events[6:])
+	if n := next.Throughput(Receive).Count(); n != 1 || first.TornGroups()+next.TornGroups() != 0 {
+		t.Errorf("%d throughputs, want 1; %d and %d torn groups, want none", n, first.TornGroups(), next.TornGroups())
+	}
+}

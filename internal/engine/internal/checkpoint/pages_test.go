@@ -99,6 +99,23 @@ func TestUnreadableValueIsReported(t *testing.T) {
 	}
 }
 
+func TestEntryThatCantBeUsedIsAnError(t *testing.T) {
+	const id = "/run/nixl/agent"
+	values := written(empty(), started, id)
+	page := string(values[PageOf(id)])
+	for _, c := range [][2]string{{`"Totals":{`, `"Totals":null,"Others":{`}, {`"Layout":0`, `"Layout":"x"`}} {
+		if !strings.Contains(page, c[0]) {
+			t.Fatalf("%s isn't in %s", c[0], page)
+		}
+		values[PageOf(id)] = []byte(strings.Replace(page, c[0], c[1], 1))
+		p, errs := NewPages(values, started)
+		must.OK(t, errors.Join(errs...))
+		if e, err := p.Take(id, time.Time{}); e != nil || !errors.Is(err, ErrInvalid) {
+			t.Errorf("with %s: entry %v, error %v", c[1], e, err)
+		}
+	}
+}
+
 func TestEntryThatIsNotWrittenAgainIsGone(t *testing.T) {
 	const known, exited = "/run/nixl/known", "/run/nixl/exited"
 	const neighbor, added = known + Separator + "1", known + Separator + "2" // on the page of known

@@ -84,6 +84,15 @@ func TestLoadIsRepeatedUntilItsTimeLimit(t *testing.T) {
 	}
 }
 
+func TestStopEndsALoadThatIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, began := NewSaver(&storage{failures: 1e9}, ignore), time.Now()
+		if must.OK(t, s.Stop(t.Context())); time.Since(began) > 0 {
+			t.Errorf("Stop took %v", time.Since(began))
+		}
+	})
+}
+
 func TestSavesAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &storage{delay: time.Second}

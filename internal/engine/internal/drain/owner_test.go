@@ -411,6 +411,30 @@ func TestOwnerRestsWhileARingIsClosed(t *testing.T) {
 	}
 }
 
+// A message may arrive late. At a shutdown, a ring may be closed because its agent restarts.
+func TestOwnerIgnoresUnknownAgentsAndStopsWithAClosedRing(t *testing.T) {
+	b := started(t, false)
+	b.step(Attended{ID: "/unknown"}, Gone{ID: "/unknown"}, Attributed{Agent: Agent{ID: "/unknown"}})
+	b.restart()
+	if b.step(stop{}); !b.owner.stopped || b.agent().reader != nil {
+		t.Errorf("stopped %v, reader %v", b.owner.stopped, b.agent().reader)
+	}
+}
+
+func TestRingWithMoreEventsThanADrainReadsIsDueAtOnce(t *testing.T) {
+	b := newHarnessOf(t, 2*maxPass)
+	b.start(ringbuf.Consume, false)
+	n, err := b.writer.PushBatch(slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)}, maxPass+10))
+	must.OK(t, err)
+	b.step()
+	if b.next.After(b.now) || b.counted() != maxPass {
+		t.Errorf("after one drain, %d events are counted, and the next one is in %v", b.counted(), b.next.Sub(b.now))
+	}
+	if b.stepIn(0); b.counted() != uint64(n) {
+		t.Errorf("%d events are counted, want %d", b.counted(), n)
+	}
+}
+
 // During shutdown, a scheduled collection can come right before the last one.
 func TestCollectionRightAfterAnotherHasTheFill(t *testing.T) {
 	eachStore(t, func(t *testing.T, saves bool) {
@@ -578,7 +602,8 @@ func TestExitedAgentGivesWayAtTheLimit(t *testing.T) {
 		b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
 		b.collect()
 		b.step()
-		if b.step(crowded{1}); !b.retired || b.count(notice.RingRetired) != 1 {
+		b.owner.cfg.MaxRings = 1
+		if b.add("/next", 64, Holder{}); !b.retired || b.count(notice.RingRetired) != 1 || b.owner.agents["/next"] == nil {
 			t.Errorf("retired %v, notices %v", b.retired, b.notices)
 		}
 	})

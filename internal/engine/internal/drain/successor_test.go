@@ -210,6 +210,25 @@ func TestStreamsThatWereNotExportedAreLimited(t *testing.T) {
 	}
 }
 
+// The clock may be so coarse that they began at the same time.
+func TestStreamsThatEndedHaveDifferentStarts(t *testing.T) {
+	b := started(t, false)
+	b.push(1)
+	b.step()
+	for range 3 {
+		b.owner.succeed(b.agent(), b.now, b.now)
+	}
+	starts := make(map[time.Time]bool)
+	for _, a := range b.owner.order {
+		if !a.ended.IsZero() {
+			starts[a.start] = true
+		}
+	}
+	if len(starts) != 3 {
+		t.Errorf("the starts of three streams are %v", starts)
+	}
+}
+
 func TestTransfersOfASuccessorArePassedToTheHandler(t *testing.T) {
 	type passed struct{ Transfers, Errors int }
 	for want, handler := range map[passed]func(*passed) Handler{
