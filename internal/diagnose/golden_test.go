@@ -45,6 +45,9 @@ func textOf(name string, r *diagnose.Result) string {
 		for _, e := range f.Evidence {
 			fmt.Fprintf(&b, "  - %s\n", e)
 		}
+		if f.Not != "" {
+			fmt.Fprintf(&b, "  %s\n", f.Not)
+		}
 		fmt.Fprintf(&b, "  %s, %s, since %s, %.3f\n", f.Kind, map[bool]string{true: "job", false: "agent"}[f.OfJob()], cmp.Or(strings.TrimPrefix(f.Since.UTC().Format(time.TimeOnly), "00:00:00"), "?"), f.Ratio)
 	}
 	for _, c := range diagnose.Unjudged(r.Checks) {

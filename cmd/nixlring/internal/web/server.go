@@ -73,9 +73,9 @@ func (p *Page) Run(ctx context.Context, source fleet.Source, processes func() []
 		f, err := source.Next(ctx)
 		if errors.Is(err, io.EOF) { // the end of a recording stays on the page
 			<-ctx.Done()
-			return
+		} else {
+			p.Add(f, err)
 		}
-		p.Add(f, err)
 	}
 }
 
