@@ -7,7 +7,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -205,21 +204,5 @@ func TestEveryPartOfTheConfigurationIsChecked(t *testing.T) {
 		if got := fmt.Sprint(err); key == "" && err != nil || !strings.HasPrefix(got, key) {
 			t.Errorf("error %q, want one of %q", got, key)
 		}
-	}
-}
-
-func TestStateHasAnErrorIfNothingCanBeRead(t *testing.T) {
-	bad := map[string]discover.Refusal{"/b": {Err: errors.New("second")}, "/a": {Err: errors.New("first")}}
-	for want, s := range map[string]State{
-		"<nil>": {Open: 1, Refused: bad},
-		"none of 2 rings can be opened; the first: first": {Refused: bad},
-		"telemetry directory can't be read: no disk":      {Open: 1, Missing: []error{errors.New("no disk")}},
-	} {
-		if got := fmt.Sprint(s.Err()); got != want {
-			t.Errorf("error %q, want %q", got, want)
-		}
-	}
-	if err := (State{}).Err(); err != nil {
-		t.Errorf("error %v without rings", err)
 	}
 }

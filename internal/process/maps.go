@@ -64,8 +64,10 @@ func (s *mappings) add(line, root string) {
 		return
 	}
 	switch name := path.Base(file); {
-	case strings.HasPrefix(name, "nixl.") && strings.HasSuffix(name, ".mmap") && len(s.stores) < maxDirs:
-		s.stores = append(s.stores, path.Dir(file))
+	case strings.HasPrefix(name, "nixl.") && strings.HasSuffix(name, ".mmap"):
+		if len(s.stores) < maxDirs {
+			s.stores = append(s.stores, path.Dir(file))
+		}
 	case ringSizes[to-from] && len(s.rings) < maxRings:
 		s.rings = append(s.rings, file)
 	}

@@ -68,16 +68,17 @@ func TestMappingsReturnReadErrors(t *testing.T) {
 func TestMappingsAreLimited(t *testing.T) {
 	other := fmt.Sprintf("1000-2000 r--p 00000000 00:1a 9 /%s\n", strings.Repeat("x", 4095))
 	for name, tt := range map[string]struct {
-		maps  string
-		rings int
+		maps          string
+		rings, stores int
 	}{
 		"rings":  {maps: strings.Repeat(ringMap+"/a\n", 300), rings: 256},
+		"stores": {maps: strings.Repeat(ringMap+"/a/nixl.1.mmap\n", 2*maxDirs), stores: maxDirs},
 		"bytes":  {maps: strings.Repeat(other, 8<<20/len(other)+1) + ringMap + "/a\n"},
 		"almost": {maps: strings.Repeat(other, 8<<20/len(other)-1) + ringMap + "/a\n", rings: 1},
 	} {
 		found, err := readMaps(strings.NewReader(tt.maps), "/")
-		if err != nil || len(found.rings) != tt.rings {
-			t.Errorf("%s: %d rings, error %v", name, len(found.rings), err)
+		if err != nil || len(found.rings) != tt.rings || len(found.stores) != tt.stores {
+			t.Errorf("%s: %d rings, %d stores, error %v", name, len(found.rings), len(found.stores), err)
 		}
 	}
 }

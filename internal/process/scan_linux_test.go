@@ -344,15 +344,29 @@ func TestProcessThatExitsDuringExaminationIsSkipped(t *testing.T) {
 					t.Errorf("PIDs = %v", got)
 				}
 			}
+			if _, err := s.Config.examine(state{Process: Process{PID: 101}}); name != "statm" && name != "cgroup" && !errors.Is(err, ErrExited) {
+				t.Errorf("error %v, want ErrExited", err)
+			}
 		})
 	}
 }
 
-func TestExaminationOfAnExitedProcessSaysSo(t *testing.T) {
-	h := newHost(t)
-	s := New(Config{Proc: h.Proc})
-	if _, err := s.Config.examine(state{Process: Process{PID: 100}}); !errors.Is(err, ErrExited) {
-		t.Errorf("error %v, want ErrExited", err)
+// Some processes can't be examined even with all capabilities.
+func TestMissingPermissionIsReportedIfMostProcessesCannotBeExamined(t *testing.T) {
+	self, err := os.ReadFile("/proc/self/status")
+	must.OK(t, err)
+	denied, other := &record{err: fs.ErrPermission}, &record{}
+	for _, tt := range []struct {
+		records map[int]*record
+		want    bool
+	}{
+		{map[int]*record{1: other, 2: other}, false},
+		{map[int]*record{1: denied, 2: other}, !privileged(self)},
+		{map[int]*record{1: denied, 2: denied, 3: other}, true},
+	} {
+		if err := (&Scanner{records: tt.records}).permissionError(); errors.Is(err, fs.ErrPermission) != tt.want {
+			t.Errorf("%d processes: error %v", len(tt.records), err)
+		}
 	}
 }
 

@@ -4,12 +4,15 @@
 package discover
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -70,5 +73,62 @@ func TestCheckPatternsRejectsPatternsThatMatchNothing(t *testing.T) {
 		if matched != (why == "") {
 			t.Errorf("%q matches some name: %v", pattern, matched)
 		}
+	}
+}
+
+// Each error names its key.
+func TestInvalidKeysAreRejected(t *testing.T) {
+	long := strings.Repeat("x", process.MaxAttribute)
+	many := make(Resource)
+	for i := range process.MaxAttributes + 1 {
+		many[fmt.Sprint("key", i)] = ""
+	}
+	large := make(Resource)
+	for i := range process.MaxAttributeBytes / len(long) {
+		large[fmt.Sprint("k", i)] = long
+	}
+	kubelet := func(path string, volumes ...string) error { return (&Kubelet{Pods: path, Volumes: volumes}).Check() }
+	env := map[string]string{"RANK": "a.rank"}
+	for _, tt := range []struct {
+		got  error
+		want string
+	}{
+		{CheckDirectories([]string{"/a", "/b", "a"}), "<nil>"},
+		{CheckDirectories([]string{"/a", ""}), "directories: a path is empty"},
+		{CheckDirectories([]string{"/a", "/b", "/b/../a"}), "directories: /b/../a is listed twice"},
+		{kubelet("/pods", "*"), "<nil>"},
+		{kubelet("pods", "*"), `discovery::kubelet::path: "pods" must be an absolute path`},
+		{kubelet("/pods"), "discovery::kubelet::volumes: an empty list selects no volume"},
+		{kubelet("/pods", "a/"), `discovery::kubelet::volumes: "a/" matches nothing`},
+		{Resource{"team": long, "k8s.container.name": ""}.Check(env), "<nil>"},
+		{Resource{"host.name": "a"}.Check(nil), `resource: "host.name": the receiver itself sets`},
+		{Resource{"le": "a"}.Check(nil), `resource: Prometheus can't carry the attribute "le"`},
+		{Resource{"a" + long: "a"}.Check(nil), "resource: Prometheus can't carry the attribute"},
+		{Resource{"a.b": "1", "a_b": "2"}.Check(nil), "resource: a.b and a_b are the same label"},
+		{Resource{"a_rank": "1"}.Check(env), "resource: a_rank: RANK in discovery::processes::env_attributes also sets"},
+		{Resource{"team": long + "x"}.Check(nil), "resource: team: the value "},
+		{Resource{"team": "\xff"}.Check(nil), "resource: team: the value "},
+		{many.Check(nil), "resource: 65 attributes with"},
+		{large.Check(nil), "resource: 16 attributes with 4134 bytes are too many"},
+	} {
+		if got := fmt.Sprint(tt.got); !strings.HasPrefix(got, tt.want) || strings.Contains(got, "\n") {
+			t.Errorf("error %q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestStateHasAnErrorIfNothingCanBeRead(t *testing.T) {
+	bad := map[string]Refusal{"/b": {Err: errors.New("second")}, "/a": {Err: errors.New("first")}}
+	for want, s := range map[string]State{
+		"<nil>": {Open: 1, Refused: bad},
+		"none of 2 rings can be opened; the first: first": {Refused: bad},
+		"telemetry directory can't be read: no disk":      {Open: 1, Missing: []error{errors.New("no disk")}},
+	} {
+		if got := fmt.Sprint(s.Err()); got != want {
+			t.Errorf("error %q, want %q", got, want)
+		}
+	}
+	if err := (State{}).Err(); err != nil {
+		t.Errorf("error %v without rings", err)
 	}
 }

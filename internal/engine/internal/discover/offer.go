@@ -173,9 +173,6 @@ func (d *Directory) returned(ring *ringbuf.Reader) {
 // a newer ring.
 func (d *Directory) reopen(a drain.Agent, ring *ringbuf.Reader) {
 	r := d.take(a.Path, ring)
-	if r == nil && ring == nil {
-		r = d.record(a.Name) // it was deleted because there was no file
-	}
 	if r == nil || d.stopped {
 		return
 	}
