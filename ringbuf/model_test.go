@@ -161,7 +161,7 @@ func (m *model) foreignRead(n int) {
 }
 
 // restart restarts the agent if a reader can detect it. For the other case, see
-// [TestUndetectableRestartCountsNothingTwice].
+// [TestRestartBeforeTheFirstCommitShowsInTheEvents].
 func (m *model) restart(t *testing.T) {
 	t.Helper()
 	if m.changed || m.Reader.Committed() == 0 && m.read == 0 {

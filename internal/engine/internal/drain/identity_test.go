@@ -57,21 +57,31 @@ func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 	}
 }
 
-func TestRingThatIsGoneStaysOpenUntilItsEventsAreStored(t *testing.T) {
-	b := started(t, true)
-	b.step()
-	b.hangs = true
-	b.push(10)
-	b.step(Gone{ID: agentPath, Reader: b.reader})
-	b.steps(3)
-	if b.agent().reader == nil {
-		t.Fatal("closed before its events were stored")
-	}
-	b.hangs = false
-	b.step(saved{batch: b.batch})
-	b.steps(3)
-	if b.agent().reader != nil {
-		t.Error("still open after its events were stored")
+// Events that aren't committed would be counted again once the ring is opened again.
+func TestRingStaysOpenUntilItsEventsAreStored(t *testing.T) {
+	for name, exit := range map[string]func(*harness) Message{
+		"gone":   func(h *harness) Message { return Gone{ID: agentPath, Reader: h.reader} },
+		"exited": func(h *harness) Message { return Attended{ID: agentPath, Reader: h.reader, Known: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := started(t, true)
+			b.step()
+			b.hangs = true
+			b.push(10)
+			b.step()
+			b.step(exit(b))
+			b.collect()
+			b.steps(70)
+			if a := b.agent(); a == nil || a.reader == nil || a.delivered != a.news {
+				t.Fatal("the ring was closed before its events were stored, or its last events weren't delivered")
+			}
+			b.hangs = false
+			b.step(saved{batch: b.batch})
+			b.steps(3)
+			if a := b.agent(); a != nil && a.reader != nil || !b.retired || b.reader.Uncommitted() > 0 {
+				t.Errorf("retired: %v, with %d events that aren't committed", b.retired, b.reader.Uncommitted())
+			}
+		})
 	}
 }
 

@@ -618,27 +618,6 @@ func (m crowded) apply(o *owner, _ time.Time) {
 	}
 }
 
-// Events that aren't committed would be counted again once the ring is opened again.
-func TestExitedAgentIsKeptUntilItsEventsAreStored(t *testing.T) {
-	b := started(t, true)
-	b.step()
-	b.hangs = true
-	b.push(3)
-	b.step()
-	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
-	b.collect()
-	b.steps(70)
-	if a := b.agent(); a == nil || a.delivered != a.news {
-		t.Fatal("the agent is retired, or its last events aren't delivered")
-	}
-	b.hangs = false
-	b.step(saved{batch: b.batch})
-	b.steps(3)
-	if !b.retired || b.reader.Uncommitted() > 0 {
-		t.Errorf("retired: %v, with %d events that aren't committed", b.retired, b.reader.Uncommitted())
-	}
-}
-
 // A write position of 0 may belong to a restart, so the events before it become readable later.
 func TestSilentAgentIsKeptUntilItsLastEventsAreCounted(t *testing.T) {
 	b := newHarnessOf(t, 8)
