@@ -122,6 +122,7 @@ func TestStateHasAnErrorIfNothingCanBeRead(t *testing.T) {
 	for want, s := range map[string]State{
 		"<nil>": {Open: 1, Refused: bad},
 		"none of 2 rings can be opened; the first: first": {Refused: bad},
+		"none of 1 rings can be opened; the first: only":  {Refused: map[string]Refusal{"/c": {Err: errors.New("only")}}},
 		"telemetry directory can't be read: no disk":      {Open: 1, Missing: []error{errors.New("no disk")}},
 	} {
 		if got := fmt.Sprint(s.Err()); got != want {

@@ -18,7 +18,7 @@
 //	state     the path has                         it is checked again
 //	absent    no file                              when a file appears
 //	open      a store, or a ring that the owner    when its directory changes
-//	          was offered
+//	          keeps
 //	refused   a file that can't be opened, or      at a time that depends on the reason, or
 //	          that the owner doesn't keep          when it changes
 //

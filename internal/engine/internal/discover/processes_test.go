@@ -283,7 +283,7 @@ func TestProcessesOfSoughtRingsAreExaminedAgain(t *testing.T) {
 	}
 }
 
-// Each container has limits of its own. Directories of the host have the rings of many users.
+// Each container has limits and identities of its own. Directories of the host have the rings of many users.
 func TestHolderIsTheContainerOrTheDirectoryOfTheHost(t *testing.T) {
 	host := processtest.New(t)
 	env := func(dir string) []string { return []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir} }
@@ -295,11 +295,11 @@ func TestHolderIsTheContainerOrTheDirectoryOfTheHost(t *testing.T) {
 	must.OK(t, err)
 	got := make(map[string]drain.Holder)
 	for _, l := range found {
-		got[filepath.Base(l.Path)] = l.Holder
+		got[l.IdentifyStore(drain.Agent{Name: "a"}, 0).ID] = l.Holder
 	}
 	want := map[string]drain.Holder{
-		"host": {Place: "/host", Shared: true}, "sandbox": {Place: "mnt:[11] /"},
-		"container": {Container: container1}, "pod": {Pod: uid1, Container: container2},
+		"/host/a": {Place: "/host", Shared: true}, "pod mnt:[11] / /sandbox/a": {Place: "mnt:[11] /"},
+		"pod " + container1 + " /container/a": {Container: container1}, "pod " + uid1 + " /pod/a": {Pod: uid1, Container: container2},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -123,14 +123,16 @@ func TestKubeletFindsMatchingVolumes(t *testing.T) {
 	}
 }
 
-func TestSearchesOfPodsLeaveNoFilesOpen(t *testing.T) {
+func TestSearchesAndWalksLeaveNoFilesOpen(t *testing.T) {
 	x := newFixture(t)
 	must.OK(t, os.MkdirAll(x.path("uid-1/volumes/kubernetes.io~empty-dir/shm"), 0o700))
 	finder := Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy)
+	d := x.directory(func(o *options) { o.Include = []string{"**"} })
 	var open []int
 	for range 2 { // the first one opens what the runtime needs
 		found, err := finder.Find(x.now)
 		must.OK(t, err)
+		d.walk()
 		list, err := os.ReadDir("/proc/self/fd")
 		must.OK(t, err)
 		if open = append(open, len(list)); len(found) != 1 {
