@@ -61,6 +61,10 @@ func TestEachCallUpdatesOnlyItsOwnFields(t *testing.T) {
 				}
 			}, ringkernel.Telemetry{MessagesProcessed: 3, TotalLatency: 60, MinLatency: 10, MaxLatency: 30},
 		},
+		"process once": {
+			func(ctx context.Context, k *kernel) { k.Processed(ctx, 7) },
+			ringkernel.Telemetry{MessagesProcessed: 1, TotalLatency: 7, MinLatency: 7, MaxLatency: 7},
+		},
 		"latency of zero": {
 			func(ctx context.Context, k *kernel) { k.Processed(ctx, 5); k.Processed(ctx, 0) },
 			ringkernel.Telemetry{MessagesProcessed: 2, TotalLatency: 5, MaxLatency: 5},
