@@ -35,6 +35,13 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 			"nixl.transfer.last.duration{}":                              120e-6,
 			"nixl.transfer.last.post_duration{}":                         15e-6,
 		}},
+		{"an unknown direction", func(a *agent.Agent) { a.Transfer(ctx, 7, 0, 0, 0) }, map[string]float64{
+			"nixl.transfer.requests{nixl.transfer.direction=transmit}":   1,
+			"nixl.transfer.size{nixl.transfer.direction=transmit}":       1,
+			"nixl.transfer.throughput{nixl.transfer.direction=transmit}": 1,
+			"nixl.transfer.duration{}":                                   1,
+			"nixl.transfer.post.duration{}":                              1,
+		}},
 		{"receive twice, the last without bytes and duration", func(a *agent.Agent) {
 			a.Transfer(ctx, agent.Receive, 1<<20, 3*us, 10*us)
 			a.Transfer(ctx, agent.Receive, 0, 0, 999*time.Nanosecond)

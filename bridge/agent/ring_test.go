@@ -122,7 +122,7 @@ func TestEventsDroppedByStagingAreCounted(t *testing.T) {
 		w.Transfer(ctx, agent.Transmit, 1, us, us)
 	}
 	must.OK(t, w.Flush())
-	if last := got[len(got)-1]; len(got) != 9 || last.Name != "agent_telemetry_events_dropped" || last.Value != 4 {
+	if last := got[len(got)-1]; len(got) != 9 || last.Name != "agent_telemetry_events_dropped" || last.Value != 4 || last.Time.Before(got[0].Time) {
 		t.Errorf("%d events, the last %+v", len(got), last)
 	}
 	values := b.values(t)

@@ -52,8 +52,8 @@ func TestSeriesEndWhenAKernelIsUnregistered(t *testing.T) {
 		must.OK(t, w.Close())
 	}
 	k.Sent(t.Context())
-	if d := cmp.Diff(want, metrictest.Values(w.collect(t))); d != "" {
-		t.Errorf("after Close (-want +got):\n%s", d)
+	if d := cmp.Diff(want, metrictest.Values(w.collect(t))); d != "" || w.Kernel("k") != nil {
+		t.Errorf("after Close, kernel %v (-want +got):\n%s", w.Kernel("k"), d)
 	}
 }
 
