@@ -64,6 +64,28 @@ func TestRingOfExitedAgentWithEventsIsDrained(t *testing.T) {
 	}
 }
 
+// If the rank is part of an agent's ID, the ID isn't known before its process was sought, even if the kernel says
+// that it has exited.
+func TestRingOfExitedAgentIsDrainedOnceItsProcessWasSought(t *testing.T) {
+	x := newFixture(t)
+	x.leftover("agent", 5)
+	var search time.Time
+	d := x.directory(func(c *options) {
+		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, since time.Time) (drain.Agent, drain.Up) {
+			if a.Unattributed = !search.After(since); a.Unattributed {
+				a.ID = ""
+			}
+			return a, drain.UpUnknown
+		}
+	})
+	x.round(d)
+	search = time.Now()
+	d.attribute()
+	if got := x.round(d)["agent"]; got != 5 {
+		t.Errorf("counted %d events, want 5; refused: %v", got, d.state().Refused)
+	}
+}
+
 // NIXL never removes a ring, so a directory may have any number of them.
 func TestLeftoverRingsDontKeepLiveOnesFromBeingOpened(t *testing.T) {
 	x := newFixture(t)

@@ -72,7 +72,7 @@ func (d *Directory) identify(r *record, ring *ringbuf.Reader) (drain.Agent, erro
 		r.sought = time.Now()
 	}
 	a, _ := d.at.identify(r.Agent, ring, r.sought)
-	a.Unattributed = a.Unattributed && !d.stopped && upOf(ring) != drain.UpNo
+	a.Unattributed = a.Unattributed && !d.stopped && (a.ID == "" || upOf(ring) != drain.UpNo)
 	r.Unattributed = a.Unattributed
 	d.seeking = d.seeking || a.Unattributed
 	if a.ID == "" {
