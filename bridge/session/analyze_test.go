@@ -70,16 +70,16 @@ func TestAnalyzeSelectsTheNewestFileOfADirectory(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "z.csv"), 0o755); err != nil { // not a file
 		t.Fatal(err)
 	}
-	for i, name := range []string{"b.csv", "c.csv", "a.csv", "d.json"} {
+	for i, name := range []string{"c.csv", "a.csv", "b.csv", "d.json"} {
 		path := filepath.Join(dir, name)
 		write(t, path, headerLine)
-		at := epoch.Add(time.Duration(min(i, 2)) * time.Hour)
+		at := epoch.Add(time.Duration(min(i, 1)) * time.Hour)
 		must.OK(t, os.Chtimes(path, at, at))
 	}
 	for _, path := range []string{"", dir} {
 		r, err := Analyze(path)
 		must.OK(t, err)
-		if want := filepath.Join(dir, "a.csv"); r.Path != want {
+		if want := filepath.Join(dir, "b.csv"); r.Path != want {
 			t.Errorf("the newest of %q is %s, want %s", path, r.Path, want)
 		}
 	}

@@ -42,7 +42,7 @@ func TestRealSessionsAreRecordedAgain(t *testing.T) {
 
 func TestAnalyzeRejectsFilesThatAreNotSessions(t *testing.T) {
 	for _, content := range []string{
-		"hello", "\nhello", `"hello`, "timestamp_us,category,event_name,value\n1,2,3,4\n", "1.5,cpu,w,1.0,1,0,op,True,0.00,\n",
+		"hello", "\nhello", `"hello`, "timestamp,device\n", headerLine[:30] + "\n1.5,cpu\n", "timestamp_us,category,event_name,value\n1,2,3,4\n", "1.5,cpu,w,1.0,1,0,op,True,0.00,\n",
 	} {
 		path := filepath.Join(t.TempDir(), "x.csv")
 		write(t, path, content)
@@ -57,6 +57,7 @@ func TestInvalidRowsAreReportedAndSkipped(t *testing.T) {
 		"1.5,cpu\n":                                  "got 2 fields, want 10",
 		"1.5,cpu,w,fast,1,0,op,True,0.00,\n":         `invalid duration_ms "fast"`,
 		"1.5,cpu,w,inf,1,0,op,True,0.00,\n":          `invalid duration_ms "inf"`,
+		"now,cpu,w,fast,1,0,op,True,0.00,\n":         `invalid timestamp "now"`, // the first one
 		"1.5,cpu,w,nan,1,0,op,True,0.00,\n":          `invalid duration_ms "nan"`,
 		"1.5,cpu,w,-250.000,1,0,op,True,0.00,\n":     `invalid duration_ms "-250.000"`,
 		"1.5,cpu,w,86400000.001,1,0,op,True,0.00,\n": `invalid duration_ms "86400000.001"`,
