@@ -111,6 +111,11 @@ func short() []shortWatch {
 				busy(second, a)
 			}
 		}},
+		{"a spare agent that may have exited", 4, func(i, second int, a *diagnose.Agent) {
+			if a.Up = diagnose.Unknown; i != 2 {
+				busy(second, a)
+			}
+		}},
 		{"a spare agent among those that complete just enough", 4, func(i, second int, a *diagnose.Agent) {
 			if i != 2 {
 				transfers(a, 0, 4*second, 1)
