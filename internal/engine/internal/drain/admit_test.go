@@ -120,7 +120,7 @@ func TestSearchesForRoomAreLimited(t *testing.T) {
 	for i := range maxHolderRings {
 		o.enter(o.newAgent(Agent{ID: fmt.Sprint("pod-", i), Holder: pod}, time.Time{}))
 	}
-	for range maxWork/maxHolderRings + 1 {
+	for range maxWork/maxHolderRings + 2 { // the last one isn't searched for
 		m := Opened{Agent: Agent{ID: "new", Holder: pod}}
 		if err := o.admit(&m); !errors.Is(err, ErrContainerLimit) {
 			t.Fatalf("error = %v", err)

@@ -67,7 +67,7 @@ func TestRingStaysOpenUntilItsEventsAreStored(t *testing.T) {
 			b := started(t, true)
 			b.step()
 			b.hangs = true
-			b.push(10)
+			b.push(1)
 			b.step()
 			b.step(exit(b))
 			b.collect()
@@ -82,6 +82,16 @@ func TestRingStaysOpenUntilItsEventsAreStored(t *testing.T) {
 				t.Errorf("retired: %v, with %d events that aren't committed", b.retired, b.reader.Uncommitted())
 			}
 		})
+	}
+}
+
+// Discovery no longer finds the directory, but the next scan finds a process that has the ring mapped.
+func TestRingThatAProcessStillHasMappedStaysOpen(t *testing.T) {
+	b := started(t, false)
+	b.step(Gone{ID: agentPath, Reader: b.reader})
+	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+	if b.steps(20); b.agent().reader == nil {
+		t.Error("the ring is closed")
 	}
 }
 

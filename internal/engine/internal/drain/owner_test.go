@@ -470,6 +470,9 @@ func TestCollectionOfManyAgentsHasEachStreamOnce(t *testing.T) {
 				got[s.ID]++
 			}
 		}})
+		if !saves && b.next.After(b.now) {
+			t.Errorf("the next slice is due in %v, want now", b.next.Sub(b.now))
+		}
 		b.steps(5)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("streams of each agent (-want +got)\n%s", d)
