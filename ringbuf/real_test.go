@@ -151,7 +151,11 @@ func TestRealRingThatWrappedToZeroKeepsOneSlot(t *testing.T) {
 	c := ringtest.Find(t, "v1.4.0/wrapped_zero_cap8")
 	path := ringtest.Copy(t, c)
 	r := open(t, path, Consume)
+	before := ringtest.ReadHeader(t, path)
 	equal(t, "pending", read(t, r), wantEvents(c))
+	if r.Release(); ringtest.ReadHeader(t, path) != before {
+		t.Error("events that aren't committed are released")
+	}
 	commit(t, r)
 	if h := ringtest.ReadHeader(t, path); h.ReadPos != 7 || h.WritePos != 0 || r.Uncommitted() != 0 {
 		t.Errorf("positions %d and %d, want 7 and 0; %d uncommitted", h.ReadPos, h.WritePos, r.Uncommitted())
