@@ -23,6 +23,7 @@ type plain struct {
 	now    time.Time
 	left   int    // accesses before that
 	happen func() // nil if nothing happens
+	fault  error  // of one access
 }
 
 func newPlain(capacity int) *plain {
@@ -42,6 +43,10 @@ func (p *plain) Now() time.Time {
 func (p *plain) Guard(fn func()) error {
 	if p.left--; p.left < 0 {
 		p.fire()
+	}
+	if err := p.fault; err != nil {
+		p.fault = nil
+		return err
 	}
 	fn()
 	return nil
@@ -128,6 +133,23 @@ func TestEventsThatARestartedAgentWritesDuringResumeAreNotSkipped(t *testing.T) 
 			if !errors.Is(err, ringbuf.ErrRestarted) && outcome != Restarted {
 				t.Errorf("restarted before %v, writes before access %d: %v, %v; the restart was not detected", before, access, outcome, err)
 			}
+		}
+	}
+}
+
+// While a page can't be read, nothing shows whether an agent has restarted. The last access compares
+// slots that were skipped already.
+func TestRingThatCanNotBeReadIsNotResumed(t *testing.T) {
+	fault := errors.New("no such page")
+	for access := range 3 {
+		p := newPlain(8)
+		p.start(t, 8)(2, 1)
+		r := p.open(t)
+		count(t, r)
+		mark, err := MarkOf(r, 0)
+		must.OK(t, err)
+		if _, outcome, err := p.resume(t, &mark, access, func() { p.fault = fault }); !errors.Is(err, fault) {
+			t.Errorf("access %d: outcome %v, error %v", access, outcome, err)
 		}
 	}
 }
