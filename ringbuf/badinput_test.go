@@ -123,8 +123,7 @@ func socket(path string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	return unix.Bind(fd, &unix.SockaddrUnix{Name: path})
+	return errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Close(fd))
 }
 
 // Opening a device can have side effects.

@@ -363,7 +363,7 @@ func short() []shortWatch {
 
 // Whether an agent restarts again and again is known after ten minutes, unless it may have exited.
 func TestAgentsThatMayHaveExitedAreNotJudged(t *testing.T) {
-	frames := watched(3, func(i, second int, a *diagnose.Agent) {
+	frames := watched(3, func(i, _ int, a *diagnose.Agent) {
 		a.Up = []diagnose.Up{diagnose.Yes, diagnose.Unknown, diagnose.No}[i]
 	})
 	for i, f := range frames {

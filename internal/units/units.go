@@ -47,7 +47,7 @@ func Printable(s string) string {
 // Wrap splits a text into lines of up to width characters. It breaks lines only at spaces, so that names and commands can
 // be copied.
 func Wrap(s string, width int) (lines []string) {
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		if n := len(lines); n > 0 && utf8.RuneCountInString(lines[n-1])+1+utf8.RuneCountInString(word) <= width {
 			lines[n-1] += " " + word
 		} else {

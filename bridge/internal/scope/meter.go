@@ -81,7 +81,7 @@ func (m Meter) Observe(f metric.Callback, instruments ...metric.Observable) metr
 // create returns the instrument of a metric, or the one that none creates.
 func create[I comparable, O any](of, none func(string, ...O) (I, error), d semconv.Metric, opts ...O) I {
 	for _, o := range []any{metric.WithUnit(d.Unit), metric.WithDescription(d.Description)} {
-		opts = append(opts, o.(O)) //nolint:forcetypeassert // these options are those of all instruments
+		opts = append(opts, o.(O)) //nolint:errcheck,forcetypeassert // these options are those of all instruments
 	}
 	i, err := of(d.Name, opts...)
 	if err != nil {

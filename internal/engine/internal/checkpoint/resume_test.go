@@ -21,7 +21,7 @@ func TestResumeCountsEveryEventOnce(t *testing.T) {
 	const capacity = 16
 	type change func(p *plain, r *ringbuf.Reader, push func(n int, value uint64))
 	wrote := func(n int) change { return func(_ *plain, _ *ringbuf.Reader, push func(int, uint64)) { push(n, 1) } }
-	committed := func(p *plain, r *ringbuf.Reader, _ func(int, uint64)) { must.OK(t, r.Commit()) }
+	committed := func(_ *plain, r *ringbuf.Reader, _ func(int, uint64)) { must.OK(t, r.Commit()) }
 	restarted := func(capacity, n int, value uint64) change {
 		return func(p *plain, _ *ringbuf.Reader, _ func(int, uint64)) { p.start(t, capacity)(n, value) }
 	}

@@ -151,7 +151,7 @@ func (d *Directory) run() {
 	defer close(d.ended)
 	look := time.NewTimer(0)
 	defer look.Stop()
-	for !d.done && !(d.stopped && d.open.Load() == 0) { // what is open in a removed directory may still be in use
+	for !d.done && (!d.stopped || d.open.Load() > 0) { // what is open in a removed directory may still be in use
 		select {
 		case <-d.calls.Arrived():
 			d.do(d.runCalls)

@@ -48,7 +48,8 @@ func benchmarkIdleRound(b *testing.B, n int) {
 		opened = append(opened, Opened{Agent: Agent{ID: path, Dir: dir, Path: path}, Reader: r, From: h})
 	}
 	h.owner.step(h.now, opened) // accesses each page once
-	h.calls, opened = nil, nil
+	h.calls = nil
+	clear(opened)
 	grown := resident(b) - before
 	pages := make([]uint64, n*pageWords)
 	for at := range pages {
