@@ -16,7 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-func TestSecondConsumerIsRefused(t *testing.T) {
+func TestRingThatIsLockedIsRefused(t *testing.T) {
 	w := newRing(t, V4, 16)
 	push(t, w, 0, 5)
 	refused := func() {
