@@ -206,6 +206,9 @@ func TestFailedSearchIsReportedAndKeepsDirectories(t *testing.T) {
 	if len(reported) != 1 || reported[0].Path != x.dir || reported[0].Err == nil {
 		t.Errorf("reported %+v, want the failure once", reported)
 	}
+	if reported := x.noticesOf(notice.DiscoveryWorks); len(reported) != 0 {
+		t.Errorf("reported %+v before the recovery", reported)
+	}
 	rename(t, x.dir+"-away", x.dir)
 	x.look()
 	if reported := x.noticesOf(notice.DiscoveryWorks); len(reported) != 1 || len(x.watcher.State().Missing) != 0 {
