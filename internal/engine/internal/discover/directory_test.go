@@ -149,8 +149,9 @@ func TestHangIsReportedOnce(t *testing.T) {
 	d := x.directory(nil)
 	for times := 1; times <= 2; times++ {
 		d.do(func() {
-			if d.checkHang(); len(d.state().Missing) != 0 {
-				t.Errorf("state = %v at once", d.state())
+			d.checkHang()
+			if n := len(x.noticesOf(notice.DirectoryHangs)); n != times-1 || len(d.state().Missing) != 0 {
+				t.Errorf("%d notices at once, state = %v", n, d.state())
 			}
 			x.advance(hangTimeout)
 			d.checkHang()
