@@ -42,7 +42,7 @@ func TestFingerprintCoversAllSlots(t *testing.T) {
 }
 
 // A reader keeps a checksum while it hasn't committed. A commit and a foreign read end that.
-func TestFingerprintIsThatOfANewReader(t *testing.T) {
+func TestFingerprintEqualsThatOfANewReader(t *testing.T) {
 	p, w := plainRing(t, V4, 8)
 	r := p.reader(t, Consume)
 	for what, change := range []func(){

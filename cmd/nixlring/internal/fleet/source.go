@@ -20,7 +20,7 @@ type Source interface {
 	// Next waits until the next frame is due, and returns it. At the end of a recording, the error is [io.EOF].
 	// Any other error is temporary, unless ctx is done.
 	Next(ctx context.Context) (*diagnose.Frame, error)
-	// Name returns what is watched. It is printable, like the names and notes in frames.
+	// Name describes what is watched. Like the names and notes in frames, it has only printable characters.
 	Name() string
 	Close() error
 }
