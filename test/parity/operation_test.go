@@ -7,7 +7,6 @@ package parity
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -76,14 +75,6 @@ func dropped(events uint64) operation {
 	}
 }
 
-var categories = []ringbuf.Category{
-	ringbuf.CategoryCustom, ringbuf.CategoryConnection, ringbuf.CategoryBackend, ringbuf.CategorySystem,
-}
-
-func event(c ringbuf.Category, name string, value uint64) operation {
-	return operation{events: []ringbuf.Event{ringbuf.NewNamedEvent(c, name, value)}}
-}
-
 // stream returns the operations of a busy agent: transfers of many sizes and
 // durations, including those on bucket bounds, memory registrations and errors.
 func stream(seed uint64, n int) []operation {
@@ -114,19 +105,4 @@ func stream(seed uint64, n int) []operation {
 		}
 	}
 	return ops
-}
-
-// ownEvents returns application events.
-func ownEvents() []operation {
-	var ops []operation
-	for i := range 60 { // below the receiver's limit on names
-		c := categories[i%len(categories)]
-		ops = append(ops, event(c, fmt.Sprint("metric_", i), uint64(i)), event(c, fmt.Sprint("metric_", i), 3))
-	}
-	return append(ops,
-		// The SDK converts sums to float64, which rounds values above 2^53.
-		event(ringbuf.CategoryBackend, "metric_2", 1<<52),
-		event(ringbuf.CategoryBackend, "not UTF-8 \xff", 1),
-		event(ringbuf.CategoryCustom, "a name that is longer than a ring has room for", 1),
-	)
 }

@@ -6,14 +6,12 @@
 package parity
 
 import (
-	"context"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.opentelemetry.io/otel/attribute"
@@ -31,90 +29,39 @@ import (
 
 const agentName = "worker 0"
 
-// capacity is the capacity of the rings. A ring has space for a whole stream.
-const capacity = 1 << 14
-
-// batches holds the exported batches, in order.
-type batches struct {
-	mu   sync.Mutex
-	list []pmetric.Metrics
-	came chan struct{} // receives one value for each batch, unless nil
-}
-
-func (b *batches) add(_ context.Context, m pmetric.Metrics) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	own := pmetric.NewMetrics()
-	m.CopyTo(own)
-	b.list = append(b.list, own)
-	if b.came != nil {
-		b.came <- struct{}{}
-	}
-	return nil
-}
-
-func (b *batches) all() []pmetric.Metrics {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.list
-}
-
-// collector is a receiver of one directory, created by its factory.
-type collector struct {
-	dir string
-	batches
-	stop func()
-}
-
-// startReceiver starts a receiver that drains every 2 ms and collects when it
-// shuts down.
-func startReceiver(t *testing.T, dir string, change ...func(*nixlshmreceiver.Config)) *collector {
+// ringOf returns a directory with an agent's ring, which has space for all events and holds them.
+func ringOf(t *testing.T, layout ringbuf.Layout, events ...ringbuf.Event) string {
 	t.Helper()
-	c := &collector{dir: dir, batches: batches{came: make(chan struct{}, 1<<10)}}
+	dir := t.TempDir()
+	w, err := ringbuf.Create(filepath.Join(dir, agentName), layout, 1<<14)
+	must.OK(t, err)
+	t.Cleanup(func() { _ = w.Close() })
+	if n, err := w.PushBatch(events); n < len(events) {
+		t.Fatalf("only %d events fit: %v", n, err)
+	}
+	return dir
+}
+
+// throughReceiver returns the metrics that the receiver exports for a directory when it
+// shuts down.
+func throughReceiver(t *testing.T, dir string, change ...func(*nixlshmreceiver.Config)) pmetric.Metrics {
+	t.Helper()
 	factory := nixlshmreceiver.NewFactory()
 	cfg, ok := factory.CreateDefaultConfig().(*nixlshmreceiver.Config)
 	if !ok {
 		t.Fatalf("the default configuration is a %T", factory.CreateDefaultConfig())
 	}
 	cfg.Directories = []string{dir}
-	cfg.RunInterval = 2 * time.Millisecond
 	cfg.InitialDelay, cfg.CollectionInterval = time.Hour, time.Hour
 	for _, f := range change {
 		f(cfg)
 	}
-	next, err := consumer.NewMetrics(c.add)
-	must.OK(t, err)
-	r, err := factory.CreateMetrics(t.Context(), receivertest.NewNopSettings(factory.Type()), cfg, next)
+	var sink consumertest.MetricsSink
+	r, err := factory.CreateMetrics(t.Context(), receivertest.NewNopSettings(factory.Type()), cfg, &sink)
 	must.OK(t, err)
 	must.OK(t, r.Start(t.Context(), componenttest.NewNopHost()))
-	c.stop = func() {
-		if err := r.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}
-	return c
-}
-
-// throughRing writes a stream of operations to a ring and returns the metrics of
-// the receiver.
-func throughRing(t *testing.T, layout ringbuf.Layout, ops []operation) pmetric.Metrics {
-	t.Helper()
-	dir := t.TempDir()
-	w, err := ringbuf.Create(filepath.Join(dir, agentName), layout, capacity)
-	must.OK(t, err)
-	defer w.Close()
-	c := startReceiver(t, dir)
-	for _, op := range ops {
-		for _, e := range op.events {
-			if layout.Named() && !e.Named {
-				// Without this, the writer uses the names of errors in NIXL's first releases.
-				e = ringbuf.NewNamedEvent(e.Category, e.Type.String(), e.Value)
-			}
-			must.OK(t, w.Push(e))
-		}
-	}
-	c.stop()
-	return only(t, c.all())
+	must.OK(t, r.Shutdown(t.Context()))
+	return only(t, sink.AllMetrics())
 }
 
 // pipeline returns a meter provider that exports to a backend, only on ForceFlush
