@@ -7,10 +7,14 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
@@ -45,12 +49,8 @@ func TestPointsArriveAfterTheBackendWasDown(t *testing.T) {
 	// The backend sees each point that the Collector has collected.
 	must.Eventually(t, func() string {
 		collected, arrived := otlpfile.Times(c.Collections(t)), otlpfile.Times(backend.Collections())
-		for at := range collected {
-			if !arrived[at] {
-				return fmt.Sprintf("%d of %d collections arrived", len(arrived), len(collected))
-			}
-		}
-		return ""
+		maps.DeleteFunc(arrived, func(at pcommon.Timestamp, _ bool) bool { return !collected[at] }) // the newest
+		return cmp.Diff(collected, arrived)
 	})
 	c.Stop(t, syscall.SIGTERM)
 	mustEqual(t, want(a), c.Totals(t))

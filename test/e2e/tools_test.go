@@ -20,6 +20,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
@@ -27,50 +28,13 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// The Collector takes the events out of the rings. The tools see them in between, and take none.
-func TestToolsObserveBesideACollector(t *testing.T) {
+// The Collector takes the events out of the rings. The tools see them as well, and take none.
+func TestToolsMissNothingBesideACollector(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	c := otelcol.Setup{
-		Sample:   "local.yaml",
-		Overlays: []string{otelcol.Every(time.Second), otelcol.ExportTo("file")},
-		Env:      []string{rings(dir)},
-	}.Start(t)
-	simulator := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "500", "--error-rate", "0.01", "--seed", "3", "--duration", "4s")
-	must.Eventually(t, func() string { // whether agents have problems doesn't matter
-		why := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "why", dir, "--for", "500ms", "-o", "json"))
-		why.Wait(t)
-		var verdict struct {
-			Agents int `json:"agents"`
-		}
-		must.OK(t, json.Unmarshal([]byte(why.Stdout.Text()), &verdict))
-		return cmp.Diff(5, verdict.Agents)
-	})
-	top := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "top", dir, "--once", "--window", "500ms", "--output", "json"))
-	top.Wait(t)
-	var last diagnose.Frame // the second one
-	for _, line := range top.Stdout.Lines() {
-		last = diagnose.Frame{}
-		must.OK(t, json.Unmarshal([]byte(line), &last))
-	}
-	if len(last.Agents) != 5 {
-		t.Errorf("%d agents, want 5", len(last.Agents))
-	}
-	for _, a := range last.Agents {
-		if a.Ring.Consumer == nil || a.Ring.Consumer.Name != filepath.Base(built.Collector) || a.Moved[0].Transfers+a.Moved[1].Transfers == 0 {
-			t.Errorf("%s: consumer %+v, transfers %+v", a.ID, a.Ring.Consumer, a.Moved)
-		}
-	}
-	report := simulator.wait(t, 4*time.Second)
-	c.AwaitTotals(t, otlpfile.WantReport(t, report))
-	c.NoComplaints(t)
-}
-
-// Both count all events of agents whose rings they have open.
-func TestRecordBesideACollectorMissesNothing(t *testing.T) {
-	t.Parallel()
+	const long = 4 * time.Second
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "agents.jsonl.zst")
-	simulator := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "200", "--capacity", "16384", "--duration", "6s")
+	simulator := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "300", "--capacity", "16384", "--error-rate", "0.01",
+		"--duration", long.String())
 	record := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "record", file, dir))
 	must.Eventually(t, func() string {
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", record.PID()))
@@ -82,14 +46,56 @@ func TestRecordBesideACollectorMissesNothing(t *testing.T) {
 		Overlays: []string{otelcol.Every(time.Second), otelcol.ExportTo("file")},
 		Env:      []string{rings(dir)},
 	}.Start(t)
-	report := simulator.wait(t, 6*time.Second)
+	must.Eventually(t, func() string {
+		top := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "top", dir, "--once", "--window", "300ms", "--output", "json"))
+		top.Wait(t)
+		var last diagnose.Frame // the second one
+		for _, line := range top.Stdout.Lines() {
+			last = diagnose.Frame{}
+			must.OK(t, json.Unmarshal([]byte(line), &last))
+		}
+		consumers := make(map[string]int) // of agents with transfers
+		for _, a := range last.Agents {
+			if a.Ring.Consumer != nil && a.Moved[0].Transfers+a.Moved[1].Transfers > 0 {
+				consumers[a.Ring.Consumer.Name]++
+			}
+		}
+		return cmp.Diff(map[string]int{filepath.Base(built.Collector): 5}, consumers)
+	})
+	report := simulator.wait(t, long)
 	c.AwaitTotals(t, otlpfile.WantReport(t, report))
-	record.Signal(t, syscall.SIGINT)
-	if code := record.Wait(t); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	c.NoComplaints(t)
+	record.Stop(t, syscall.SIGINT)
 	want := fmt.Sprintf("Recorded %s events of 5 rings (5 starts of agents) in ", units.Count(report.Sum.Written))
 	if got := record.Stderr.Text(); !strings.Contains(got, want) || strings.Contains(got, "missing") {
 		t.Errorf("want %q:\n%s", want, got)
 	}
+}
+
+// simulator is a process that runs `nixlring simulate`.
+type simulator struct{ *proc.Process }
+
+func startSimulator(t *testing.T, dir string, args ...string) simulator {
+	t.Helper()
+	args = append([]string{"simulate", dir, "--no-consumer", "--output", "json"}, args...)
+	return simulator{proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, args...))}
+}
+
+// wait waits until the simulator, which runs for at least long, exits. It returns its report. It ends
+// the test if events didn't reach the rings or were overwritten unread.
+func (s simulator) wait(t *testing.T, long time.Duration) (r simulate.Report) {
+	t.Helper()
+	if code := s.WaitWithin(t, 2*long+must.Patience); code != 0 {
+		t.Fatalf("the simulator ended with code %d, want 0", code)
+	}
+	if err := json.Unmarshal([]byte(s.Stdout.Text()), &r); err != nil {
+		t.Fatalf("the simulator's report: %v\n%s", err, s.Stdout.Text())
+	}
+	for path, a := range r.Agents {
+		if a.DroppedStaging+a.DroppedRing+a.Unread > 0 {
+			t.Fatalf("%s (%s): %d events written; %d dropped in staging, %d dropped at the ring, %d unread at a restart",
+				path, a.Layout, a.Written, a.DroppedStaging, a.DroppedRing, a.Unread)
+		}
+	}
+	return r
 }

@@ -27,8 +27,14 @@ type point struct {
 	time pcommon.Timestamp
 }
 
-// Sums adds up points as [Sum] does. It holds the newest points of all series, by the start
-// times of their runs. Gauges have one run, which starts at 0.
+// Sums adds up points as a backend does, to which any other attribute of the resource or of
+// the point means another series. For a cumulative series, it adds the last points of all
+// start times. For a delta series, it adds all points. For any other series, it
+// takes the newest point. Points that contradict each other and points that
+// follow newer ones are errors.
+//
+// It holds the newest points of all series, by the start times of their runs. Gauges have
+// one run, which starts at 0.
 type Sums struct {
 	byKey     map[key]map[pcommon.Timestamp]point
 	kinds     map[string]kind              // by series
@@ -45,7 +51,8 @@ func NewSums() *Sums {
 	}
 }
 
-// NewSumsAnyOrder returns empty sums that accept points as [SumAnyOrder] does.
+// NewSumsAnyOrder returns empty sums that accept points that arrive late or twice, as from
+// a persistent queue after a restart.
 func NewSumsAnyOrder() *Sums {
 	p := NewSums()
 	p.anyOrder = true

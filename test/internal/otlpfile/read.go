@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"math"
 	"os"
 
@@ -30,9 +31,6 @@ type File struct {
 
 // NewFile returns the file at path, which needn't exist yet.
 func NewFile(path string) *File { return &File{path: path, points: NewSums()} }
-
-// AnyOrder makes the file accept points that arrive late or twice, from now on.
-func (f *File) AnyOrder() { f.points.anyOrder = true }
 
 // Path returns the file's path.
 func (f *File) Path() string { return f.path }
@@ -84,7 +82,7 @@ func (f *File) unread() ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(file, f.offset, math.MaxInt64-f.offset))
 }
 
-// Totals returns the [Sum] of the file's collections.
+// Totals returns the [Sums] of the file's collections.
 func (f *File) Totals() (Totals, error) {
 	if _, err := f.Collections(); err != nil {
 		return nil, err
@@ -100,51 +98,53 @@ func (f *File) Totals() (Totals, error) {
 // times because a queue may merge collections.
 func Times(list []pmetric.Metrics) map[pcommon.Timestamp]bool {
 	times := make(map[pcommon.Timestamp]bool)
-	for _, collection := range list {
-		for _, rm := range collection.ResourceMetrics().All() {
-			for _, sm := range rm.ScopeMetrics().All() {
-				for _, m := range sm.Metrics().All() {
-					addTimes(times, m)
-				}
+	for m := range metrics(list) {
+		switch m.Type() {
+		case pmetric.MetricTypeGauge:
+			for _, dp := range m.Gauge().DataPoints().All() {
+				times[dp.Timestamp()] = true
 			}
+		case pmetric.MetricTypeSum:
+			for _, dp := range m.Sum().DataPoints().All() {
+				times[dp.Timestamp()] = true
+			}
+		case pmetric.MetricTypeHistogram:
+			for _, dp := range m.Histogram().DataPoints().All() {
+				times[dp.Timestamp()] = true
+			}
+		default:
 		}
 	}
 	return times
 }
 
-func addTimes(times map[pcommon.Timestamp]bool, m pmetric.Metric) {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		for _, dp := range m.Gauge().DataPoints().All() {
-			times[dp.Timestamp()] = true
+// Temporalities returns the set of the temporalities of counters and histograms.
+func Temporalities(list []pmetric.Metrics) map[pmetric.AggregationTemporality]bool {
+	all := make(map[pmetric.AggregationTemporality]bool)
+	for m := range metrics(list) {
+		switch {
+		case m.Type() == pmetric.MetricTypeSum && m.Sum().IsMonotonic():
+			all[m.Sum().AggregationTemporality()] = true
+		case m.Type() == pmetric.MetricTypeHistogram:
+			all[m.Histogram().AggregationTemporality()] = true
 		}
-	case pmetric.MetricTypeSum:
-		for _, dp := range m.Sum().DataPoints().All() {
-			times[dp.Timestamp()] = true
-		}
-	case pmetric.MetricTypeHistogram:
-		for _, dp := range m.Histogram().DataPoints().All() {
-			times[dp.Timestamp()] = true
-		}
-	default:
 	}
+	return all
 }
 
-// Cumulative returns the names of the counters and histograms with cumulative
-// temporality.
-func Cumulative(list []pmetric.Metrics) map[string]bool {
-	names := make(map[string]bool)
-	for _, collection := range list {
-		for _, rm := range collection.ResourceMetrics().All() {
-			for _, sm := range rm.ScopeMetrics().All() {
-				for _, m := range sm.Metrics().All() {
-					if m.Type() == pmetric.MetricTypeSum && m.Sum().IsMonotonic() && !isDelta(m.Sum().AggregationTemporality()) ||
-						m.Type() == pmetric.MetricTypeHistogram && !isDelta(m.Histogram().AggregationTemporality()) {
-						names[m.Name()] = true
+// metrics iterates over the metrics of all resources.
+func metrics(list []pmetric.Metrics) iter.Seq[pmetric.Metric] {
+	return func(yield func(pmetric.Metric) bool) {
+		for _, collection := range list {
+			for _, rm := range collection.ResourceMetrics().All() {
+				for _, sm := range rm.ScopeMetrics().All() {
+					for _, m := range sm.Metrics().All() {
+						if !yield(m) {
+							return
+						}
 					}
 				}
 			}
 		}
 	}
-	return names
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
 // Totals are the values that a backend would show at the end if it added up all series of
@@ -59,45 +58,6 @@ func Name(metric string, attrs pcommon.Map) string {
 	return metric + "{" + strings.Join(pairs, ",") + "}"
 }
 
-// Sum adds up points as a backend does, to which any other attribute of the resource or of
-// the point means another series. For a cumulative series, it adds the last points of all
-// start times. For a delta series, it adds all points. For any other series, it
-// takes the newest point. Points that contradict each other and points that
-// follow newer ones are errors.
-func Sum(list []pmetric.Metrics) (Totals, error) { return NewSums().sum(list) }
-
-// SumAnyOrder is like Sum, but accepts points that arrive late or twice, as from
-// a persistent queue after a restart.
-func SumAnyOrder(list []pmetric.Metrics) (Totals, error) {
-	return NewSumsAnyOrder().sum(list)
-}
-
-func (p *Sums) sum(list []pmetric.Metrics) (Totals, error) {
-	for _, m := range list {
-		p.Add(m)
-	}
-	return p.Totals()
-}
-
-// Starts returns the start times of each agent's counters, in ascending order.
-func Starts(list []pmetric.Metrics) map[string][]pcommon.Timestamp {
-	points := NewSums()
-	for _, m := range list {
-		points.Add(m)
-	}
-	starts := make(map[string][]pcommon.Timestamp)
-	for key, runs := range points.byKey {
-		if points.kinds[key.series] == counter {
-			starts[key.agent] = slices.AppendSeq(starts[key.agent], maps.Keys(runs))
-		}
-	}
-	for agent, list := range starts {
-		slices.Sort(list)
-		starts[agent] = slices.Compact(list)
-	}
-	return starts
-}
-
 // plus returns the sum of the values of two runs of a counter or a histogram.
 func (v Value) plus(o Value) Value {
 	v.Int += o.Int
@@ -138,7 +98,6 @@ func (p *Sums) Totals() (Totals, error) {
 // Resource is what has arrived with the same attributes of the resource.
 type Resource struct {
 	Attributes map[string]string
-	Starts     []pcommon.Timestamp // of its counters, in ascending order
 	Series     Series
 }
 
@@ -146,16 +105,9 @@ type Resource struct {
 func (p *Sums) Resources() ([]Resource, error) {
 	byResource := make(map[string]Series)
 	add(p, byResource, func(k key) string { return k.resource })
-	starts := make(map[string][]pcommon.Timestamp)
-	for key, runs := range p.byKey {
-		if p.kinds[key.series] == counter {
-			starts[key.resource] = slices.AppendSeq(starts[key.resource], maps.Keys(runs))
-		}
-	}
 	list := make([]Resource, 0, len(byResource))
 	for name, series := range byResource {
-		slices.Sort(starts[name])
-		list = append(list, Resource{p.resources[name], slices.Compact(starts[name]), series})
+		list = append(list, Resource{p.resources[name], series})
 	}
 	return list, errors.Join(p.errs...)
 }
