@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,23 +23,32 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/processtest"
+	"github.com/nixl-otel/nixl-otel/internal/scripttest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// machine is a proc file system in a directory, and a Watcher that searches it.
+// machine is a proc file system in a directory, and a Watcher that searches it. It runs a script like that of a
+// scenario. What is seen are the agents that were opened or attributed, with the attributes of their resources and
+// processes, and the number of open rings.
 type machine struct {
 	*pods
-	host *processtest.Host
+	host  *processtest.Host
+	tmp   string
+	rings map[string]*ringbuf.Writer
+	names *strings.Replacer
+	full  bool // names of attributes and paths are seen
+	seen  []string
 }
 
 func newMachine(t *testing.T, by IdentifyBy) *machine {
 	t.Helper()
-	host := processtest.New(t)
+	host, tmp := processtest.New(t), t.TempDir()
 	x := newPods(t, func(c *Config) {
 		c.Finder = Processes{Proc: host.Proc, Interval: time.Hour, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"}}.Finder(by)
 	})
-	return &machine{x, host}
+	return &machine{x, host, tmp, make(map[string]*ringbuf.Writer), strings.NewReplacer(
+		tmp, "", host.Proc, "", uid1, "A", uid2, "B", container1, "1", container2, "2"), false, nil}
 }
 
 var (
@@ -45,148 +56,145 @@ var (
 	container1, container2 = strings.Repeat("1", 64), strings.Repeat("2", 64)
 )
 
-// agentIn creates a ring in a directory and returns the environment of its process.
-func (m *machine) agentIn(dir, name string, more ...string) (*ringbuf.Writer, []string) {
+// inPod returns a process of the first container of the first pod.
+func inPod(pid int, dir string, env ...string) processtest.Process {
+	return processtest.Process{
+		PID: pid, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1),
+		Env: append(env, "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR="+dir),
+	}
+}
+
+func (m *machine) run(command []string) {
 	m.t.Helper()
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		m.t.Fatal(err)
-	}
-	w, err := ringbuf.Create(filepath.Join(dir, name), ringbuf.V4, 8)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.t.Cleanup(func() { _ = w.Close() })
-	return w, append(more, "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR="+dir)
-}
-
-func TestProcessesFindsAgentsWithPodAndEnvironment(t *testing.T) {
-	x := newMachine(t, DefaultIdentifyBy)
-	tmp := t.TempDir()
-	_, env1 := x.agentIn(filepath.Join(tmp, "1"), "decode", "LOCAL_RANK=0", "OTEL_SERVICE_NAME=llm",
-		"SECRET=x", "OTEL_RESOURCE_ATTRIBUTES=team=a,k8s.namespace.name=other,k8s.pod.uid="+uid2+",service.instance.id=y")
-	_, env2 := x.agentIn(filepath.Join(tmp, "2"), "decode", "LOCAL_RANK=1")
-	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env1, Maps: tmp + "/1/decode"})
-	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid2, container2), Env: env2, Maps: tmp + "/2/decode"})
-	x.look()
-	got := make(map[string]map[string]string)
-	for id, a := range x.opened() {
-		got[id] = map[string]string{"path": a.Path}
-		for _, kv := range append(a.Resource.ToSlice(), a.Process.ToSlice()...) {
-			got[id][string(kv.Key)] = kv.Value.String()
+	pid, _ := strconv.Atoi(append(command, "")[1])
+	name := append(command, "")[1]
+	switch command[0] {
+	case "start": // PID, pod, box=container, maps=ring, and environment variables
+		dir := filepath.Join(m.tmp, command[2])
+		must.OK(m.t, os.MkdirAll(dir, 0o750))
+		p := inPod(pid, dir)
+		if command[2] == "B" {
+			p.Namespace, p.Cgroup = "mnt:[20]", processtest.InPod(uid2, container2)
 		}
-	}
-	want := map[string]map[string]string{
-		"pod " + uid1 + " " + tmp + "/1/decode": {
-			"path": x.host.Proc + "/10/root" + tmp + "/1/decode", "k8s.pod.uid": uid1, "container.id": container1, "process.pid": "10",
-			"process.executable.name": "python3", "nixl.local_rank": "0", "service.name": "llm", "team": "a",
-		},
-		"pod " + uid2 + " " + tmp + "/2/decode": {
-			"path": x.host.Proc + "/20/root" + tmp + "/2/decode", "k8s.pod.uid": uid2, "container.id": container2, "process.pid": "20",
-			"process.executable.name": "python3", "nixl.local_rank": "1",
-		},
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("agents (-want +got):\n%s", d)
-	}
-}
-
-// The process that has the ring mapped is the agent's.
-func TestRanksInOneContainerAreDistinguished(t *testing.T) {
-	x := newMachine(t, IdentifyBy{ByPod, ByRank})
-	dir := filepath.Join(t.TempDir(), "shm")
-	for rank := range 3 {
-		name := fmt.Sprintf("agent-%d-f81d4fae", rank)
-		env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, fmt.Sprintf("LOCAL_RANK=%d", rank)}
-		x.host.Start(processtest.Process{PID: 10 + rank, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env, Maps: dir + "/" + name})
-		x.agentIn(dir, name)
-	}
-	x.agentIn(dir, "agent-0-left") // by an earlier process
-	x.look()
-	got := make(map[string]string)
-	for id, a := range x.opened() {
-		got[id] = a.Name
-	}
-	want := map[string]string{
-		"pod " + uid1 + " rank 0": "agent-0-f81d4fae", "pod " + uid1 + " rank 1": "agent-1-f81d4fae", "pod " + uid1 + " rank 2": "agent-2-f81d4fae",
-		"pod " + uid1 + " " + dir + "/agent-0-left": "agent-0-left",
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("agents (-want +got):\n%s", d)
-	}
-}
-
-// An earlier process may have left the ring. It had another rank, and maybe another service.
-func TestRingThatNoProcessMapsHasWhatTheProcessesHaveInCommon(t *testing.T) {
-	for processes, want := range map[int]string{1: "k8s.pod.uid=" + uid1 + ",service.name=llm", 2: "k8s.pod.uid=" + uid1} {
-		x := newMachine(t, DefaultIdentifyBy)
-		dir := filepath.Join(t.TempDir(), "shm")
-		_, env := x.agentIn(dir, "left", "OTEL_SERVICE_NAME=llm", "LOCAL_RANK=3")
-		for pid := range processes {
-			x.host.Start(processtest.Process{PID: 10 + pid, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
-		}
-		x.look()
-		for id, a := range x.opened() {
-			if got := a.Resource.Encoded(attribute.DefaultEncoder()); a.Unattributed || got != want {
-				t.Errorf("%d processes: %s has %s, want %s", processes, id, got, want)
+		for _, arg := range command[3:] {
+			if ring, ok := strings.CutPrefix(arg, "maps="); ok {
+				p.Maps = filepath.Join(m.tmp, ring)
+			} else if arg == "box=2" {
+				p.Namespace, p.Cgroup = "mnt:[12]", processtest.InPod(uid1, container2)
+			} else {
+				p.Env = append(p.Env, strings.ReplaceAll(arg, "=B", "="+uid2))
 			}
 		}
+		m.host.Start(p)
+	case "full":
+		m.full = true
+	case "map": // PID, ring: without a change of statm
+		line := fmt.Sprintf("7f0000000000-7f0000001000 rw-s 00000000 00:01 9                   %s\n", filepath.Join(m.tmp, command[2]))
+		must.OK(m.t, os.WriteFile(m.host.Path(pid, "maps"), []byte(line), 0o600))
+	case "quit":
+		m.host.Exit(pid)
+	case "ring":
+		path := filepath.Join(m.tmp, name)
+		must.OK(m.t, os.MkdirAll(filepath.Dir(path), 0o750))
+		w, err := ringbuf.Create(path, ringbuf.V4, 8)
+		must.OK(m.t, err)
+		m.t.Cleanup(func() { _ = w.Close() })
+		m.rings[name] = w
+	case "push":
+		push(m.t, m.rings[name], 3)
+	case "exit":
+		must.OK(m.t, m.rings[name].Close())
+	case "drain":
+		m.seen = append(m.seen, fmt.Sprint("drained ", m.owner.drain()))
+	case "search":
+		m.look()
+	case "walk": // before the next search
+		for _, d := range m.watcher.directories() {
+			walked := make(chan struct{})
+			d.request(d.refresh, func() { close(walked) })
+			<-walked
+		}
+	case "forget": // wait until the removed directories are forgotten
+		must.EventuallyTrue(m.t, "end of their goroutines", func() bool {
+			m.look()
+			m.owner.drain()
+			return len(m.watcher.directories()) == 0
+		})
+	default:
+		m.t.Fatalf("unknown command %q", command)
 	}
 }
 
-// A ring is drained at once, and attributed to its process after the next search.
-func TestRingOfNewWorkerIsDrainedBeforeItIsAttributed(t *testing.T) {
-	x := newMachine(t, DefaultIdentifyBy)
-	dir := filepath.Join(t.TempDir(), "shm")
-	must.OK(t, os.MkdirAll(dir, 0o750))
-	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
-	server := processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env}
-	x.host.Start(server)
-	x.look()
-	worker := server
-	worker.PID, worker.Env, worker.Maps = 11, append(env, "LOCAL_RANK=1"), dir+"/decode"
-	x.host.Start(worker)
-	w, _ := x.agentIn(dir, "decode")
-	push(t, w, 5)
-	x.walk()
-	id := "pod " + uid1 + " " + dir + "/decode"
-	if a := x.opened()[id]; !a.Unattributed || a.Resource.HasValue(semconv.LocalRank) {
-		t.Errorf("%+v before the search", a)
+func (m *machine) see() string {
+	list := m.seen
+	m.seen = nil
+	for id, a := range m.opened() {
+		if a.Unattributed {
+			id = "sought " + id
+		}
+		text := fmt.Sprintf("%s [%s] [%s]", id, a.Resource.Encoded(attribute.DefaultEncoder()), a.Process.Encoded(attribute.DefaultEncoder()))
+		if text = m.names.Replace(text); m.full {
+			text += " at " + m.names.Replace(a.Path)
+		} else {
+			text = strings.NewReplacer("k8s.pod.uid=", "", "container.id=", "", "process.executable.name=python3,process.pid=", "").Replace(text)
+		}
+		list = append(list, text)
 	}
-	x.owner.drain()
-	must.OK(t, w.Close()) // the events that were counted are those of this agent
-	x.look()
-	agents := x.opened()
-	a := agents[id]
-	rank, _ := a.Resource.Value(semconv.LocalRank)
-	pid, _ := a.Process.Value(semconv.ProcessPID)
-	if len(agents) != 1 || a.Unattributed || rank.AsString() != "1" || pid.AsInt64() != 11 {
-		t.Errorf("agents = %+v", agents)
+	slices.Sort(list)
+	if s := m.watcher.State(); s.Open > 0 || len(s.Missing) > 0 {
+		list = append(list, strings.TrimSuffix(fmt.Sprintf("%d open %v", s.Open, s.Missing), " []"))
 	}
+	return strings.Join(list, ", ")
 }
 
-// The ring of a container that is removed before the next search is exported without attributes
-// of its process.
-func TestRingOfRemovedContainerIsAttributed(t *testing.T) {
-	x := newMachine(t, DefaultIdentifyBy)
-	dir := filepath.Join(t.TempDir(), "shm")
-	must.OK(t, os.MkdirAll(dir, 0o750))
-	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
-	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
-	x.look()
-	x.agentIn(dir, "decode")
-	x.walk()
-	x.host.Exit(10)
-	x.look()
-	a := await(x.owner, func(drain.Attributed) bool { return true })
-	uid, _ := a.Agent.Resource.Value(semconv.K8SPodUID)
-	if a.Agent.Unattributed || uid.AsString() != uid1 {
-		t.Errorf("agent = %+v", a.Agent)
+func TestAgentsOfProcesses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		by     IdentifyBy
+		script string
+	}{
+		"agents have the attributes of their pods and environments": {DefaultIdentifyBy, `
+			full; start 10 A maps=A/a LOCAL_RANK=0 OTEL_SERVICE_NAME=llm SECRET=x OTEL_RESOURCE_ATTRIBUTES=team=a,k8s.namespace.name=other,k8s.pod.uid=B,service.instance.id=y
+			start 20 B maps=B/a LOCAL_RANK=1; ring A/a; ring B/a; search
+			=> pod A /A/a [k8s.pod.uid=A,nixl.local_rank=0,service.name=llm,team=a] [container.id=1,process.executable.name=python3,process.pid=10] at /10/root/A/a, pod B /B/a [k8s.pod.uid=B,nixl.local_rank=1] [container.id=2,process.executable.name=python3,process.pid=20] at /20/root/B/a, 2 open`},
+		"the process that has the ring mapped is the agent's": {IdentifyBy{ByPod, ByRank}, `
+			start 10 A maps=A/a LOCAL_RANK=0; start 11 A maps=A/b LOCAL_RANK=1; ring A/a; ring A/b; ring A/left; search
+			=> pod A /A/left [A] [1], pod A rank 0 [A,nixl.local_rank=0] [1,10], pod A rank 1 [A,nixl.local_rank=1] [1,11], 3 open`},
+		"an earlier process, of another rank, may have left a ring": {DefaultIdentifyBy, `
+			start 10 A OTEL_SERVICE_NAME=llm LOCAL_RANK=3; ring A/left; search
+			=> pod A /A/left [A,service.name=llm] [1,10], 1 open`},
+		"one of several processes may have left a ring": {DefaultIdentifyBy, `
+			start 10 A OTEL_SERVICE_NAME=llm; start 11 A OTEL_SERVICE_NAME=llm; ring A/left; search
+			=> pod A /A/left [A] [1], 1 open`},
+		"the ring of a new worker is drained at once, and exported once its process is known": {DefaultIdentifyBy, `
+			start 10 A; search                            =>
+			start 11 A maps=A/a LOCAL_RANK=1; ring A/a; push A/a; walk; drain
+			                                              => drained map[], sought pod A /A/a [A] [1,10], 1 open
+			exit A/a; search; drain                       => drained map[a:3], pod A /A/a [A,nixl.local_rank=1] [1,11], 1 open`},
+		"the ring of a container that is removed before the next search has the attributes of its pod": {DefaultIdentifyBy, `
+			start 10 A; search; ring A/a; walk            => sought pod A /A/a [A] [1,10], 1 open
+			quit 10; search                               => pod A /A/a [A] [1,10], 1 open`},
+		"a process may map a ring at any time, but its mappings are read rarely unless its ring is sought": {DefaultIdentifyBy, `
+			start 10 A; start 11 A; search; ring A/a; map 10 A/a; search
+			                                              => pod A /A/a [A] [1,10], 1 open`},
+		"a removed container leaves no state": {DefaultIdentifyBy, `
+			start 10 A; start 11 A; ring A/a; push A/a; search
+			                                              => pod A /A/a [A] [1], 1 open
+			quit 10; search                               => 1 open
+			exit A/a; quit 11; search; drain; forget      => drained map[a:3]`},
+		"two containers may share a volume": {DefaultIdentifyBy, `
+			start 10 A; ring A/a; search                  => pod A /A/a [A] [1,10], 1 open
+			start 20 A box=2; search                      => 1 open`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t, tt.by)
+			scripttest.Run(t, tt.script, m.run, m.see)
+		})
 	}
 }
 
 // hang starts a process whose environment can't be read until the test ends.
 func hang(h *processtest.Host) {
-	h.Start(processtest.Process{PID: 12, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1)})
+	h.Start(inPod(12, "/"))
 	environ := h.Path(12, "environ")
 	must.OK(h.TB, errors.Join(os.Remove(environ), syscall.Mkfifo(environ, 0o600)))
 	h.TB.Cleanup(func() {
@@ -218,9 +226,8 @@ func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 			w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
 			must.OK(t, err)
 			defer w.Close()
-			env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}
 			for pid := 10; pid <= 11; pid++ {
-				p := processtest.Process{PID: pid, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env}
+				p := inPod(pid, dir)
 				if pid == 11 && tc.maps {
 					p.Maps = dir + "/agent"
 				}
@@ -264,25 +271,6 @@ func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 	}
 }
 
-// A process that runs may map a new ring at any time, but its mappings are read rarely.
-func TestProcessesOfSoughtRingsAreExaminedAgain(t *testing.T) {
-	x := newMachine(t, DefaultIdentifyBy)
-	dir := filepath.Join(t.TempDir(), "shm")
-	must.OK(t, os.MkdirAll(dir, 0o750))
-	p := processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}}
-	x.host.Start(p)
-	x.look()
-	x.agentIn(dir, "decode")
-	maps := fmt.Sprintf("7f0000000000-7f0000001000 rw-s 00000000 00:01 9                   %s/decode\n", dir)
-	must.OK(t, os.WriteFile(filepath.Join(x.host.Proc, "10", "maps"), []byte(maps), 0o600))
-	x.look()
-	for id, a := range x.opened() {
-		if pid, _ := a.Process.Value(semconv.ProcessPID); pid.AsInt64() != 10 {
-			t.Errorf("%s: %+v", id, a)
-		}
-	}
-}
-
 // Each container has limits and identities of its own. Directories of the host have the rings of many users.
 func TestHolderIsTheContainerOrTheDirectoryOfTheHost(t *testing.T) {
 	host := processtest.New(t)
@@ -303,54 +291,6 @@ func TestHolderIsTheContainerOrTheDirectoryOfTheHost(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// walk walks the directories before the next search.
-func (m *machine) walk() {
-	for _, d := range m.watcher.directories() {
-		walked := make(chan struct{})
-		d.request(d.refresh, func() { close(walked) })
-		<-walked
-	}
-}
-
-func TestRemovedContainerLeavesNoState(t *testing.T) {
-	x := newMachine(t, DefaultIdentifyBy)
-	dir := filepath.Join(t.TempDir(), "shm")
-	w, env := x.agentIn(dir, "decode")
-	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
-	x.host.Start(processtest.Process{PID: 11, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
-	x.look()
-	push(t, w, 3)
-	x.host.Exit(10) // the other process is still running
-	x.look()
-	if s := x.watcher.State(); s.Open != 1 || len(s.Missing) != 0 {
-		t.Fatalf("state = %+v while a process is running", s)
-	}
-	must.OK(t, w.Close())
-	x.host.Exit(11)
-	x.look()
-	if n := x.owner.drain()["decode"]; n != 3 {
-		t.Errorf("counted %d events, want 3", n)
-	}
-	must.EventuallyTrue(t, "end of its goroutine", func() bool {
-		x.look()
-		x.owner.drain()
-		return len(x.watcher.directories()) == 0
-	})
-}
-
-// Two containers may share a volume.
-func TestRingSharedByTwoContainersIsOpenedOnce(t *testing.T) {
-	x := newMachine(t, DefaultIdentifyBy)
-	dir := filepath.Join(t.TempDir(), "shm")
-	_, env := x.agentIn(dir, "decode")
-	x.host.Start(processtest.Process{PID: 10, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
-	x.host.Start(processtest.Process{PID: 20, Namespace: "mnt:[20]", Cgroup: processtest.InPod(uid1, container2), Env: env})
-	x.look()
-	if got := x.opened(); len(got) != 1 || x.watcher.State().Open != 1 {
-		t.Errorf("opened %v", got)
 	}
 }
 

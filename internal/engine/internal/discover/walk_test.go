@@ -21,7 +21,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -58,60 +57,6 @@ func TestIncludeAndExcludeSelectRings(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("include %q, exclude %q: %s", tc.include, tc.exclude, diff)
 		}
-	}
-}
-
-// The directory may be removed and created again.
-func TestMissingDirectoryIsReportedUntilCreated(t *testing.T) {
-	x := newFixture(t)
-	dir := x.path("later")
-	d := x.directory(func(c *options) { c.Path = dir })
-	for times := 1; times <= 2; times++ {
-		x.round(d)
-		x.round(d)
-		if len(d.state().Missing) != 1 {
-			t.Error("no error for a missing directory")
-		}
-		must.OK(t, os.Mkdir(dir, 0o750))
-		push(t, x.ring("later/agent", ringbuf.V4, 8), 1)
-		x.round(d)
-		if got := x.round(d)["agent"]; got != times || len(d.state().Missing) != 0 {
-			t.Errorf("%d events are counted, want %d; state = %+v", got, times, d.state())
-		}
-		if len(x.noticesOf(notice.DirectoryMissing)) != times || len(x.noticesOf(notice.DirectoryFound)) != times {
-			t.Errorf("notices = %v", x.notices)
-		}
-		must.OK(t, os.RemoveAll(dir))
-		x.advance(time.Hour) // the same change isn't reported more often than once a minute
-	}
-}
-
-func TestRingMissedByWalkStaysOpen(t *testing.T) {
-	for name, hide := range map[string]func(x *fixture, d *Directory){
-		"directory walked in part": func(_ *fixture, d *Directory) {
-			d.walks++
-			d.sweep(false)
-		},
-		"directory temporarily missing": func(x *fixture, d *Directory) {
-			away := filepath.Join(x.t.TempDir(), "away")
-			rename(x.t, x.dir, away)
-			x.round(d)
-			rename(x.t, away, x.dir)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			x := newFixture(t)
-			ring := x.ring("agent", ringbuf.V4, 8)
-			push(t, ring, 1)
-			d := x.directory(nil)
-			x.round(d)
-			hide(x, d)
-			x.round(d)
-			push(t, ring, 1)
-			if got := x.round(d)["agent"]; got != 2 || d.open.Load() != 1 {
-				t.Errorf("counted %d events, want 2", got)
-			}
-		})
 	}
 }
 
