@@ -1,0 +1,206 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/scripttest"
+)
+
+// run runs a command of a script.
+func (h *host) run(s *Scanner, command []string) (found []Process) {
+	h.t.Helper()
+	pid, err := strconv.Atoi(command[1])
+	switch command[0] {
+	case "start": // PID and properties: starts a process, or changes it
+		must.OK(h.t, err)
+		h.setProcess(h.task(pid, command[2:]))
+	case "ancestors": // of process 100: so many that have overwritten their environments, and one that hasn't
+		for parent := 10; parent < 10+pid; parent++ {
+			h.setProcess(task{PID: parent, Parent: parent + 1, Env: overwritten})
+		}
+		h.setProcess(task{PID: 10 + pid, Env: enabled})
+	case "quit":
+		h.exit(pid)
+	case "zombie": // has no program
+		must.OK(h.t, os.Remove(h.Path(pid, "exe")))
+	case "link": // a name in /proc that isn't that of a process
+		must.OK(h.t, os.Symlink(h.Path(100), filepath.Join(h.Proc, command[1])))
+	case "scan": // after a time, and how often
+		after, err := time.ParseDuration(command[1])
+		must.OK(h.t, err)
+		times, _ := strconv.Atoi(append(command, "1")[2])
+		for range times {
+			found = h.scan(s, after)
+		}
+	case "ask": // examine a process again now
+		found, err = s.Scan(h.now, func(p Process) bool { return p.PID == pid })
+		must.OK(h.t, err)
+	default:
+		h.t.Fatalf("unknown command %q", command)
+	}
+	return found
+}
+
+// task returns a process with properties.
+func (h *host) task(pid int, properties []string) task {
+	h.t.Helper()
+	p := task{PID: pid}
+	for _, property := range properties {
+		name, value, _ := strings.Cut(property, "=")
+		value, err := strconv.Unquote(`"` + value + `"`)
+		must.OK(h.t, err)
+		file := filepath.Join(h.root, value)
+		switch name {
+		case "enabled":
+			p.Env = enabled
+		case "overwritten":
+			p.Env = overwritten
+		case "pod":
+			p.Cgroup = inAPod
+		case "grows": // the size of its mappings
+			p.Mappings += "\n"
+		case "exe":
+			p.Executable = value
+		case "ns":
+			p.Namespace = value
+		case "parent":
+			p.Parent, err = strconv.Atoi(value)
+		case "start":
+			p.Start, err = strconv.ParseUint(value, 10, 64)
+		case "library":
+			p.Mappings += library
+		case "ring", "newer": // has it mapped; it has a layout that isn't known
+			if p.Mappings += h.ring(value); name == "newer" {
+				ringtest.Edit(h.t, file, func(r *ringtest.Header) { r.Version = 5 })
+			}
+		case "file": // has another file of that size mapped
+			h.write(file, strings.Repeat("x", ringSize))
+			p.Mappings += h.mapping(value)
+		case "maps": // has a file mapped that can't be opened
+			p.Mappings += h.mapping(value)
+		default:
+			p.Env = append(p.Env, property)
+		}
+		must.OK(h.t, err)
+	}
+	return p
+}
+
+func TestAgentsAreFound(t *testing.T) {
+	for name, script := range map[string]string{
+		"ring":             `NIXL_TELEMETRY_ENABLE=1 NIXL_TELEMETRY_DIR=/dev/shm/ => 100 python3 /dev/shm`,
+		"no directory":     `NIXL_TELEMETRY_ENABLE=1 NIXL_TELEMETRY_EXPORTER=BUFFER => 100 python3 /tmp`,
+		"not clean":        `NIXL_TELEMETRY_ENABLE=1 NIXL_TELEMETRY_DIR=/rings/../x => 100 python3 /x`,
+		"relative":         `NIXL_TELEMETRY_ENABLE=1 NIXL_TELEMETRY_DIR=rings =>`,
+		"store":            `NIXL_TELEMETRY_ENABLE=1 NIXL_TELEMETRY_EXPORTER=prometheus_mp NIXL_TELEMETRY_MULTIPROC_DIR=/shm/a NIXL_TELEMETRY_DIR=/run => 100 python3 /shm/a`,
+		"disabled":         `NIXL_TELEMETRY_ENABLE=n NIXL_TELEMETRY_DIR=/dev/shm =>`,
+		"another exporter": `NIXL_TELEMETRY_ENABLE=1 NIXL_TELEMETRY_EXPORTER=prometheus NIXL_TELEMETRY_DIR=/dev/shm =>`,
+		// The kernel doesn't know variables that Python adds to os.environ.
+		"mapped library":                 `library => 100 python3`,
+		"mapped ring":                    `ring=/dev/shm/agent => 100 python3 /dev/shm, 1 rings`,
+		"mapped rings":                   `library ring=/a/1 ring=/b/2 ring=/a/3 => 100 python3 /a /b, 3 rings`,
+		"mapped ring with strange name":  `ring=/dev/shm/a\tb\n(deleted) => 100 python3 /dev/shm, 1 rings`,
+		"mapped ring of a newer version": `newer=/run/agent => 100 python3 /run, 1 rings`,
+		"mapped store":                   `maps=/dev/shm/nixl.17.ab.0.mmap => 100 python3 /dev/shm`,
+		"mapped ring that was removed":   `maps=/dev/shm/agent\u0020(deleted) =>`,
+		"mapped file of another kind":    `file=/file =>`,
+	} {
+		t.Run(name, func(t *testing.T) { runScript(t, "start 100 "+strings.Replace(script, "=>", "; scan 0s =>", 1), 100) })
+	}
+}
+
+func TestChangesOfProcesses(t *testing.T) {
+	for name, script := range map[string]string{
+		"rings are found beside the directory of the environment": `
+			start 100 enabled; scan 0s                              => 100 python3 /run/nixl
+			start 100 enabled ring=/run/nixl/a ring=/run/nixl/b/a; scan 1m => 100 python3 /run/nixl /run/nixl/b, 2 rings`,
+		"exec of another program": `
+			start 100 exe=/bin/bash; scan 1m 10                     =>
+			start 100 enabled pod; scan 1s                          => 100 python3 /run/nixl in a pod
+			start 100 exe=/bin/sleep; scan 1s                       =>`,
+		// The exe link doesn't change, so only the next examination detects this.
+		"exec of the same program": `
+			start 100; scan 0s                                      =>
+			start 100 enabled grows; scan 1s                        => 100 python3 /run/nixl`,
+		"mappings of the same size are read occasionally, because a ring may replace another one": `
+			start 100 ring=/a/agent; scan 0s                        => 100 python3 /a, 1 rings
+			start 100 ring=/b/agent; scan 1m MOST                   => 100 python3 /a, 1 rings
+			scan 1m                                                 => 100 python3 /b, 1 rings`,
+		"mappings of the same size are read if the caller asks for it": `
+			start 100 ring=/a/agent; scan 0s                        => 100 python3 /a, 1 rings
+			start 100 ring=/b/agent; scan 1m 3                      => 100 python3 /a, 1 rings
+			ask 7                                                   => 100 python3 /a, 1 rings
+			ask 100; scan 0s                                        => 100 python3 /b, 1 rings`,
+		"exits": `
+			start 100 enabled; start 200 enabled; scan 0s           => 100 python3 /run/nixl, 200 python3 /run/nixl
+			quit 100; zombie 200; scan 1s                           =>`,
+		"a PID is reused": `
+			start 100 start=1 enabled; scan 0s                      => 100 python3 /run/nixl
+			start 100 start=2 enabled pod; scan 1s                  => 100 python3 /run/nixl in a pod
+			start 100 start=3; scan 1s                              =>`,
+		"a PID is reused for a process that has overwritten its environment": `
+			start 100 start=3; scan 1m                              =>
+			start 10 enabled; start 100 start=4 parent=10 overwritten grows; scan 1m; scan 0s => 10 python3 /run/nixl, 100 python3 /run/nixl`,
+		"this process, which also has rings mapped": `
+			start 4194304 enabled; start 200 enabled; scan 0s       => 200 python3 /run/nixl`,
+		"other files in /proc": `
+			start 100 enabled; link sys; link 1x; link 0; link -3; link 99999999999999999999; scan 0s => 100 python3 /run/nixl`,
+	} {
+		t.Run(name, func(t *testing.T) { runScript(t, strings.ReplaceAll(script, "MOST", strconv.Itoa(maxUnchanged)), 0) })
+	}
+}
+
+// Programs that set their title overwrite their environment. The fallbacks are an earlier examination and the
+// ancestors.
+func TestOverwrittenEnvironmentHasFallbacks(t *testing.T) {
+	for name, script := range map[string]string{
+		"its own, read earlier":          "start 100 enabled => 100 python3 /run/nixl",
+		"parent's":                       "ancestors 0 => 100 python3 /run/nixl",
+		"grandparent's":                  "ancestors 1 => 100 python3 /run/nixl",
+		"of an ancestor, 8 generations":  "ancestors 7 => 100 python3 /run/nixl",
+		"of an ancestor, 9 generations":  "ancestors 8 =>",
+		"another container's":            "start 10 enabled ns=mnt:[1] =>",
+		"parent has no NIXL variables":   "start 10 parent=5 A=B; start 5 enabled =>",
+		"parent has exited":              "start 5 enabled =>",
+		"parent is its own parent":       "start 10 parent=10 overwritten =>",
+		"another container's, read here": "start 10 parent=5 overwritten ns=mnt:[1]; start 5 enabled =>",
+	} {
+		script = strings.Replace(script, "=>", "; scan 0s; start 100 parent=10 overwritten grows; scan 1m 3 =>", 1)
+		t.Run(name, func(t *testing.T) { runScript(t, script, 100) })
+	}
+}
+
+// runScript runs a script. What is seen are the agents that the last scan has found; only one of them if its PID isn't 0.
+func runScript(t *testing.T, script string, only int) {
+	t.Helper()
+	h := newHost(t)
+	s := New(Config{Proc: h.Proc})
+	var found []Process
+	scripttest.Run(t, script, func(command []string) { found = h.run(s, command) }, func() string {
+		var list []string
+		for _, p := range found {
+			text := strings.Join(append([]string{strconv.Itoa(p.PID), p.Executable}, p.Dirs...), " ")
+			if n := len(p.Rings); n > 0 {
+				text += fmt.Sprintf(", %d rings", n)
+			}
+			if p.Pod != "" {
+				text += " in a pod"
+			}
+			if only == 0 || only == p.PID {
+				list = append(list, text)
+			}
+		}
+		return strings.Join(list, ", ")
+	})
+}
