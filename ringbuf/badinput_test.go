@@ -58,35 +58,26 @@ func TestUnusableFilesAreRefusedUnchanged(t *testing.T) {
 	}{
 		{"an empty file", content(""), ErrNotReady, []string{"the file is empty"}},
 		{"zeros", content(strings.Repeat("\x00", 1064)), ErrNotReady, []string{"version is still 0"}},
-		{"version 0", header(func(h *ringtest.Header) { h.Version = 0 }), ErrNotReady, []string{"version is still 0"}},
 		{"a failed start", header(func(h *ringtest.Header) { h.Version, h.Capacity, h.Mask = 0, 12, 11 }), ErrNotReady, []string{"12 slots are not a power of two", "NIXL_TELEMETRY_BUFFER_SIZE"}},
 
 		{"version 0 with events", header(func(h *ringtest.Header) { h.Version, h.WritePos = 0, 3 }), ErrNotReady, []string{"write position is 3"}},
 
 		{"a text file", content(strings.Repeat("some text or other\n", 100)), ErrNotRing, nil},
-		{"a short text file", content("hello\n"), ErrNotRing, []string{"6 bytes"}},
 		{"39 bytes", content(strings.Repeat("\x04", 39)), ErrNotRing, []string{"39 bytes"}},
-		{"noise", content(strings.Repeat("\x9c\xf3\x01", 500)), ErrNotRing, nil},
 		{"version 256 with a wrong mask", header(func(h *ringtest.Header) { h.Version, h.Mask = 256, 1 }), ErrNotRing, nil},
 
-		{"version 6", header(func(h *ringtest.Header) { h.Version = 6 }), ErrUnknownVersion, []string{"version 6", "newer"}},
 		{"version 5", header(func(h *ringtest.Header) { h.Version = 5 }), ErrUnknownVersion, []string{"version 5", "newer"}},
 		{"version -1", header(func(h *ringtest.Header) { h.Version = -1 }), ErrUnknownVersion, []string{"version -1"}},
 		{"version 5 with another header", content(string(otherHeader)), ErrUnknownVersion, []string{"version 5"}},
 
 		{"cut short", sized(4, 64, 64*16-1), ErrInvalid, []string{"1063 bytes", "truncated?"}},
-		{"a slot short", sized(4, 64, 63*16), ErrInvalid, []string{"64 slots", "truncated?"}},
 		{"header only", sized(4, 64, 0), ErrInvalid, []string{"40 bytes"}},
-		{"too long", sized(4, 64, 64*16+16), ErrInvalid, []string{"1080 bytes"}},
 		{"another layout's size", sized(4, 64, 64*56), ErrInvalid, []string{"version 4"}},
-		{"v2 with slots of 48 bytes", sized(2, 64, 64*48), ErrInvalid, []string{"version 2"}},
 		{"capacity 0", header(func(h *ringtest.Header) { h.Capacity = 0 }), ErrInvalid, []string{"NIXL_TELEMETRY_BUFFER_SIZE"}},
 		{"capacity 1", sized(4, 1, 16), ErrInvalid, []string{"capacity of 1", "NIXL_TELEMETRY_BUFFER_SIZE"}},
 		{"capacity 48", sized(4, 48, 48*16), ErrInvalid, []string{"48 is not a power of two"}},
-		{"capacity 2^63", header(func(h *ringtest.Header) { h.Capacity = 1 << 63; h.Mask = 1<<63 - 1 }), ErrInvalid, []string{"limit"}},
 		{"capacity 2^60 whose size wraps to nothing", sized(4, 1<<60, 0), ErrInvalid, []string{"limit"}},
 		{"a mask of another ring", header(func(h *ringtest.Header) { h.Mask = 31 }), ErrInvalid, []string{"mask 0x1f"}},
-		{"a mask of all ones", header(func(h *ringtest.Header) { h.Mask = 1<<64 - 1 }), ErrInvalid, []string{"mask"}},
 		{"a write position beyond", header(func(h *ringtest.Header) { h.WritePos = 64 }), ErrInvalid, []string{"write position 64"}},
 		{"a read position beyond", header(func(h *ringtest.Header) { h.ReadPos = 1 << 63 }), ErrInvalid, []string{"read position"}},
 

@@ -151,16 +151,3 @@ func TestFileShrinksUnderAWriter(t *testing.T) {
 		}
 	}
 }
-
-// The agent keeps writing to an unlinked file, so the reader keeps reading it.
-func TestUnlinkedRingIsStillRead(t *testing.T) {
-	w := newRing(t, V4, 16)
-	r := open(t, w.Path(), Consume)
-	must.OK(t, os.Remove(w.Path()))
-	push(t, w, 0, 5)
-	equal(t, "events", read(t, r), samples(V4, 0, 5))
-	commit(t, r)
-	if err := r.checkSize(); errors.Is(err, ErrShrunk) {
-		t.Error("an unlinked file counts as truncated")
-	}
-}

@@ -44,18 +44,3 @@ func TestIdleMeansThatAReadFindsNothing(t *testing.T) {
 		}
 	}
 }
-
-func TestObserverIsIdle(t *testing.T) {
-	p, w := plainRing(t, V4, 16)
-	c, o := p.reader(t, Consume), p.reader(t, Observe)
-	fill(t, w, 1, 3)
-	if o.Idle() {
-		t.Error("idle with events pending")
-	}
-	if got := drain(t, o); len(got) != 2 || !o.Idle() {
-		t.Errorf("read %d, idle %v", got, o.Idle())
-	}
-	if drain(t, c); !o.Idle() {
-		t.Error("not idle after its consumer has read")
-	}
-}

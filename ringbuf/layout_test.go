@@ -6,6 +6,8 @@ package ringbuf
 import (
 	"errors"
 	"testing"
+
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
 func TestLayoutsMatchTheirStructsAndVersions(t *testing.T) {
@@ -33,7 +35,7 @@ func TestCapacityIsLimited(t *testing.T) {
 			capacity uint64
 			ok       bool
 		}{{MaxCapacity, true}, {MaxCapacity * 2, false}, {1 << 40, false}} {
-			_, _, err := identify(header(l, c.capacity), l.FileSize(c.capacity))
+			_, _, err := identify(ringtest.NewHeader(l.Version(), c.capacity).Bytes(), l.FileSize(c.capacity))
 			if c.ok && err != nil || !c.ok && !errors.Is(err, ErrInvalid) {
 				t.Errorf("%v, capacity %d: error %v", l, c.capacity, err)
 			}

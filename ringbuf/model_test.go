@@ -87,15 +87,17 @@ func (m *model) push(t *testing.T, n int) {
 	if m.changed {
 		return // after a full lap, the reader can't distinguish the move from one backward
 	}
+	var events []Event
 	for range n {
 		m.value++
-		err := m.Writer.Push(NewEvent(TypeTxBytes, m.value))
-		if full := len(m.ring)+m.kept() == m.Writer.Capacity()-1; full != errors.Is(err, ErrFull) {
-			t.Errorf("push with %d events in a ring of %d: %v", len(m.ring), m.Writer.Capacity(), err)
-		}
-		if err == nil {
-			m.ring = append(m.ring, m.value)
-		}
+		events = append(events, NewEvent(TypeTxBytes, m.value))
+	}
+	fit := min(n, m.Writer.Capacity()-1-len(m.ring)-m.kept())
+	if pushed, err := m.Writer.PushBatch(events); pushed != fit || err != nil {
+		t.Errorf("pushed %d of %d events to a ring of %d with %d: %v", pushed, n, m.Writer.Capacity(), len(m.ring), err)
+	}
+	for _, e := range events[:fit] {
+		m.ring = append(m.ring, e.Value)
 	}
 }
 

@@ -81,17 +81,6 @@ func restart(l Layout) []func(p *plain) {
 	}
 }
 
-// header returns the header of an empty ring.
-func header(l Layout, capacity uint64) []byte {
-	le := binary.LittleEndian
-	b := make([]byte, 40)
-	le.PutUint32(b[16:], uint32(l.Version()))
-	le.PutUint32(b[20:], uint32(l.Version()))
-	le.PutUint64(b[24:], capacity)
-	le.PutUint64(b[32:], capacity-1)
-	return b
-}
-
 // alignedBytes returns n bytes that are aligned like a slot.
 func alignedBytes(n int) []byte {
 	words := make([]uint64, (n+7)/8)

@@ -8,35 +8,10 @@ package ringbuf
 import (
 	"errors"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
-
-func TestCommitMovesTheReadPosition(t *testing.T) {
-	eachLayout(t, func(t *testing.T, l Layout) {
-		w := newRing(t, l, 16)
-		r := open(t, w.Path(), Consume)
-		push(t, w, 0, 5)
-		equal(t, "first read", read(t, r), samples(l, 0, 5))
-		push(t, w, 5, 9)
-		equal(t, "second read, nothing committed", read(t, r), samples(l, 5, 9))
-		if h := headerOf(w); h.ReadPos != 0 {
-			t.Errorf("read position %d before a commit", h.ReadPos)
-		}
-		if r.Uncommitted() != 9 || r.Position() != 9 {
-			t.Errorf("%d uncommitted at position %d, want 9 at 9", r.Uncommitted(), r.Position())
-		}
-		commit(t, r)
-		if h := headerOf(w); h.ReadPos != 9 || h.WritePos != 9 {
-			t.Errorf("positions %d and %d after the commit, want 9", h.ReadPos, h.WritePos)
-		}
-		if r.Uncommitted() != 0 {
-			t.Errorf("%d uncommitted after a commit", r.Uncommitted())
-		}
-	})
-}
 
 func TestReadingDoesNotAllocate(t *testing.T) {
 	for _, mode := range modes() {
@@ -73,24 +48,6 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 			t.Error("nothing was read")
 		}
 	}
-}
-
-func TestObserverWritesNothing(t *testing.T) {
-	eachLayout(t, func(t *testing.T, l Layout) {
-		w := newRing(t, l, 8)
-		push(t, w, 0, 7)
-		before := fileBytes(t, w.Path())
-		r := open(t, w.Path(), Observe)
-		equal(t, "events", read(t, r), samples(l, 0, 7))
-		commit(t, r)
-		equal(t, "a second read", read(t, r), []Event(nil))
-		if !slices.Equal(before, fileBytes(t, w.Path())) {
-			t.Error("the file has changed")
-		}
-		if err := w.Push(sample(l, 7)); !errors.Is(err, ErrFull) {
-			t.Errorf("an observer freed slots (%v)", err)
-		}
-	})
 }
 
 func TestClosedReaderCommitsNothingAndReturnsErrClosed(t *testing.T) {

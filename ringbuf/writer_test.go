@@ -19,20 +19,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
-func TestCreateWritesTheHeaderAndZeroedSlots(t *testing.T) {
-	eachLayout(t, func(t *testing.T, l Layout) {
-		w := newRing(t, l, 32)
-		if w.Layout() != l || w.Capacity() != 32 {
-			t.Errorf("layout %v, capacity %d", w.Layout(), w.Capacity())
-		}
-		b := fileBytes(t, w.Path())
-		equal(t, "header", b[:HeaderSize], header(l, 32))
-		if len(b) != HeaderSize+32*l.EventSize() || strings.Trim(string(b[HeaderSize:]), "\x00") != "" {
-			t.Errorf("%d bytes, or not all slots are zero", len(b))
-		}
-	})
-}
-
 func TestCreateUsesAnAgentsFileMode(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
@@ -103,21 +89,6 @@ func TestCreateRefusesOtherFilesAndInvalidCapacities(t *testing.T) {
 		}
 		says(t, err, c.path, c.says)
 		equal(t, c.path, snapshot(t, c.path), before)
-	}
-}
-
-func TestPushBatchStopsWhenTheRingIsFull(t *testing.T) {
-	w := newRing(t, V2, 16)
-	r := open(t, w.Path(), Consume)
-	advance(t, w, r, 10)
-	n, err := w.PushBatch(samples(V2, 0, 40))
-	if n != 15 || err != nil {
-		t.Errorf("%d events fitted (%v)", n, err)
-	}
-	equal(t, "events", read(t, r), samples(V2, 0, 15))
-	commit(t, r)
-	if n, err := w.PushBatch(nil); n != 0 || err != nil {
-		t.Errorf("an empty batch: %d, %v", n, err)
 	}
 }
 
