@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,29 +91,24 @@ func TestStoresOfContainerAreCollectedAfterItsExit(t *testing.T) {
 		t.Helper()
 		h.refreshed.Store(false) // search and walk
 		c, err := h.Collect(t.Context(), false)
-		if err != nil || len(c.Snapshots) != 1 {
-			t.Fatalf("%d stores, error %v; want one store", len(c.Snapshots), err)
+		must.OK(t, err)
+		var got []string
+		for _, s := range c.Snapshots {
+			pod, _ := s.Resource.Value(semconv.K8SPodUID)
+			pid, _ := s.Process.Value(semconv.ProcessPID)
+			got = append(got, fmt.Sprint(pod.AsString(), pid.AsInt64(), s.Totals.Requests(0).Sum, s.Totals.Duration().Counts(), s.Up))
 		}
-		type store struct {
-			Requests int64
-			Up       drain.Up
-			Pod      string
-			PID      int64
-		}
-		one := c.Snapshots[0]
-		pod, _ := one.Resource.Value(semconv.K8SPodUID)
-		pid, _ := one.Process.Value(semconv.ProcessPID)
-		got := store{one.Totals.Requests(0).Sum.Int64(), one.Up, pod.AsString(), pid.AsInt64()}
-		if d := cmp.Diff(store{requests, up, podUID, 1007}, got); d != "" {
+		if d := cmp.Diff([]string{fmt.Sprint(podUID, 1007, tally.Sum{Lo: uint64(requests)}, []int64{0, requests, 0, 0}, up)}, got); d != "" {
 			t.Errorf("(-want +got)\n%s", d)
 		}
 	}
-	s.Count(storetest.TxRequests, 10)
-	collect(10, drain.UpYes)
-	s.Count(storetest.TxRequests, 5)
+	transfer := func() { s.Transfer(0, 1, 50, 1) }
+	transfer()
+	collect(1, drain.UpYes)
+	transfer()
 	s.Exit()
 	machine.Exit(1007)
-	collect(15, drain.UpNo)
+	collect(2, drain.UpNo)
 	must.OK(t, h.Stop(context.Background()))
 }
 
@@ -154,28 +150,88 @@ func TestLastCollectionCancelsSlowSearch(t *testing.T) {
 	must.OK(t, h.Stop(context.Background()))
 }
 
-func TestErrorsAndNoticesArePassedOn(t *testing.T) {
+// A program may collect right after the start, and an agent may have started and exited since the last search.
+func TestFirstAndLastCollectionSearch(t *testing.T) {
+	machine := processtest.New(t)
+	searched := make(chan string, 10)
+	h, err := New(Config{
+		Processes: &discover.Processes{Proc: machine.Proc, Interval: time.Hour},
+		Telemetry: Telemetry{Searched: func(source string, _ time.Duration) { searched <- source }},
+	})
+	must.OK(t, err)
+	must.OK(t, h.Start(nil))
+	if source := <-searched; source != "processes" {
+		t.Errorf("%q was searched", source)
+	}
+	for i, c := range []struct {
+		last bool
+		want int
+	}{{false, 1}, {false, 1}, {true, 3}} {
+		dir := t.TempDir()
+		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+		must.OK(t, err)
+		defer w.Close()
+		machine.Start(processtest.Process{PID: 10 + i, Namespace: "mnt:[1]", Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir}})
+		got, err := h.Collect(t.Context(), c.last)
+		must.OK(t, err)
+		if len(got.Snapshots) != c.want {
+			t.Errorf("collection %d has %d agents, want %d", i, len(got.Snapshots), c.want)
+		}
+	}
+	must.OK(t, h.Stop(context.Background()))
+}
+
+// A shutdown must not wait for storage that hangs.
+func TestStopNamesStorageThatHangs(t *testing.T) {
+	dir, storage := t.TempDir(), &memoryStore{values: make(map[string][]byte), hangs: make(chan struct{})}
+	h, err := New(Config{Directories: []string{dir}})
+	must.OK(t, err)
+	must.OK(t, h.Start(storage))
+	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+	must.OK(t, err)
+	defer w.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = h.Collect(ctx, true) // it must be stored
+	must.OK(t, err)
+	if err := h.Stop(ctx); !strings.Contains(fmt.Sprint(err), "storage") {
+		t.Errorf("error %v", err)
+	}
+	close(storage.hangs)
+}
+
+func TestEverythingIsPassedOn(t *testing.T) {
 	dir := t.TempDir()
 	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
 	must.OK(t, err)
 	defer w.Close()
-	must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)))
+	push(t, w, ringbuf.TypeErrBackend, 2)
+	var got, lags, saves atomic.Int64
 	var failures, notices []string
-	h, err := New(Config{Directories: []string{dir}, Report: func(n notice.Notice) {
-		if n.Kind == notice.LogsDropped {
-			notices = append(notices, n.Text)
-		}
-	}})
+	h, err := New(Config{
+		Directories: []string{dir},
+		Report: func(n notice.Notice) {
+			if n.Kind == notice.LogsDropped || strings.Contains(n.Text, "suppressed") {
+				notices = append(notices, n.Text)
+			}
+		},
+		Telemetry: Telemetry{
+			Events: func(n uint64) { got.Add(int64(n)) }, Lag: func(time.Duration) { lags.Store(1) }, Saved: func(time.Duration, error) { saves.Store(1) },
+		},
+	})
 	must.OK(t, err)
 	must.OK(t, h.Stop(t.Context())) // before Start
 	h.Watch(nil, func(a *Agent, e tally.Error) { failures = append(failures, a.Name+" "+e.Type.String()) })
-	must.OK(t, h.Start(nil))
+	must.OK(t, h.Start(&memoryStore{values: make(map[string][]byte)}))
 	_, err = h.Collect(t.Context(), false)
 	must.OK(t, err)
-	h.Report(notice.Notice{Kind: notice.LogsDropped, Text: "dropped"})
+	for range 3 {
+		h.Report(notice.Notice{Kind: notice.LogsDropped, Text: "dropped"})
+	}
 	must.OK(t, h.Stop(context.Background()))
-	if d := cmp.Diff([][]string{{"agent agent_err_backend"}, {"dropped"}}, [][]string{failures, notices}); d != "" {
-		t.Errorf("errors and notices (-want +got)\n%s", d)
+	want := [][]string{{"agent agent_err_backend", "agent agent_err_backend"}, {"dropped", "2 suppressed: repetitions, or too many lines in a minute"}}
+	if d := cmp.Diff(want, [][]string{failures, notices}) + cmp.Diff([]int64{2, 1, 1}, []int64{got.Load(), lags.Load(), saves.Load()}); d != "" {
+		t.Errorf("errors and notices; numbers of events, rounds and saves (-want +got)\n%s", d)
 	}
 }
 

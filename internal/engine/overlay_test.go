@@ -8,6 +8,7 @@ package engine
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,95 +19,78 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
-	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// layerAgent is an agent whose ring is in a container's own layer. Its process is the only one
-// in proc, apart from init.
-type layerAgent struct {
-	t    *testing.T
-	dir  string
-	proc string
-	in   io.WriteCloser
-	out  *bufio.Reader
-	cmd  *exec.Cmd
-	sent int
+// ringVariable makes the test binary an agent with a ring at the variable's value. It writes a
+// transfer for each line of its input.
+const ringVariable = "BENCH_RING"
+
+// runAgent keeps a ring until standard input ends.
+func runAgent(path string) {
+	w, err := ringbuf.Create(path, ringbuf.V4, 4096)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("ready")
+	transfer := []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 10), ringbuf.NewEvent(ringbuf.TypeXferTime, 50),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes, 4096), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+	}
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		_, _ = w.PushBatch(transfer) // the reader finds that events are missing
+		fmt.Println("written")
+	}
+	_ = w.Close()
 }
 
-func startInLayer(t *testing.T, dir string) *layerAgent {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = []string{ringVariable + "=" + filepath.Join(dir, "agent"), "NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir, "LOCAL_RANK=3"}
+// agentProcess is a process of the test binary that is an agent.
+type agentProcess struct {
+	tb  testing.TB
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// startAgent starts an agent with a ring in a directory.
+func startAgent(tb testing.TB, dir string) *agentProcess {
+	tb.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), os.Args[0])
+	cmd.Env = append(os.Environ(), ringVariable+"="+filepath.Join(dir, "bench-agent"), "GOMAXPROCS=1",
+		"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR="+dir, "LOCAL_RANK=3")
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	must.OK(t, err)
-	out, err := cmd.StdoutPipe()
-	must.OK(t, err)
-	must.OK(t, cmd.Start())
-	a := &layerAgent{t: t, dir: dir, proc: t.TempDir(), in: in, out: bufio.NewReader(out), cmd: cmd}
-	for link, to := range map[string]string{"self": "self", "1": "1", strconv.Itoa(cmd.Process.Pid): strconv.Itoa(cmd.Process.Pid)} {
-		must.OK(t, os.Symlink("/proc/"+to, filepath.Join(a.proc, link)))
-	}
-	a.line()
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	must.OK(tb, errors.Join(err1, err2, cmd.Start()))
+	a := &agentProcess{tb, cmd, in, bufio.NewReader(out)}
+	tb.Cleanup(a.exit)
+	a.answer()
 	return a
 }
 
-func (a *layerAgent) line() {
-	a.t.Helper()
-	if _, err := a.out.ReadString('\n'); err != nil {
-		a.t.Fatal(err)
-	}
+// answer waits until the agent has done what it was asked.
+func (a *agentProcess) answer() {
+	a.tb.Helper()
+	_, err := a.out.ReadString('\n')
+	must.OK(a.tb, err)
 }
 
 // transfer writes the events of one transfer.
-func (a *layerAgent) transfer() {
-	a.t.Helper()
-	if _, err := fmt.Fprintln(a.in); err != nil {
-		a.t.Fatal(err)
-	}
-	a.line()
-	a.sent++
+func (a *agentProcess) transfer() {
+	a.tb.Helper()
+	_, err := fmt.Fprintln(a.in)
+	must.OK(a.tb, err)
+	a.answer()
 }
 
-func (a *layerAgent) exit() {
-	a.t.Helper()
-	_ = a.in.Close() // the agent ends
-	must.OK(a.t, a.cmd.Wait())
-	must.OK(a.t, os.Remove(filepath.Join(a.proc, strconv.Itoa(a.cmd.Process.Pid))))
-}
-
-// await collects until the agent is reported as wanted, and fails if it is reported as exited
-// before.
-func (a *layerAgent) await(h *Engine, what string, done func(drain.Snapshot) bool) {
-	a.t.Helper()
-	must.Eventually(a.t, func() string {
-		c, err := h.Collect(a.t.Context(), false)
-		must.OK(a.t, err)
-		h.Delivered(c)
-		for _, s := range c.Snapshots {
-			if done(s) {
-				return ""
-			}
-			if s.Up == drain.UpNo {
-				a.t.Fatalf("the agent, which is running, is reported as exited (%s)", what)
-			}
-		}
-		return fmt.Sprintf("%d agents are reported, but not %s; refused are %v", len(c.Snapshots), what, h.State().Refused)
-	})
-}
-
-// awaitAll waits until all transfers are reported.
-func (a *layerAgent) awaitAll(h *Engine) {
-	a.t.Helper()
-	a.await(h, fmt.Sprintf("%d transfers", a.sent), func(s drain.Snapshot) bool {
-		if s.Totals.Restarts() != 0 {
-			a.t.Fatal("a restart is reported")
-		}
-		return s.Totals.Requests(0).Sum.Int64() == int64(a.sent)
-	})
+// exit ends the agent. It may be called more than once.
+func (a *agentProcess) exit() {
+	_ = a.in.Close()
+	_ = a.cmd.Wait()
 }
 
 // NIXL closes the file after it has mapped it. On overlayfs, the kernel then answers as if no
@@ -117,44 +101,65 @@ func TestAgentInContainersLayerIsReportedWhileItRuns(t *testing.T) {
 		for _, discovered := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/discovered=%v", upper, discovered), func(t *testing.T) {
 				t.Parallel()
-				dir := filepath.Join(dir, strconv.FormatBool(discovered))
+				dir, proc := filepath.Join(dir, strconv.FormatBool(discovered)), t.TempDir()
 				must.OK(t, os.Mkdir(dir, 0o755))
-				a := startInLayer(t, dir)
-				cfg := Config{StaleAfter: stale, RunInterval: 10 * time.Millisecond}
-				if discovered {
-					cfg.Processes = &discover.Processes{Proc: a.proc, Interval: 200 * time.Millisecond, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}}
-				} else {
-					cfg.Directories = []string{dir}
+				a, sent := startAgent(t, dir), int64(0)
+				pid := strconv.Itoa(a.cmd.Process.Pid)
+				for _, name := range []string{"self", "1", pid} { // it sees no others
+					must.OK(t, os.Symlink("/proc/"+name, filepath.Join(proc, name)))
 				}
-				h, err := New(cfg)
+				cfg := Config{StaleAfter: stale, RunInterval: 10 * time.Millisecond, Directories: []string{dir}}
+				if discovered {
+					cfg.Directories = nil
+					cfg.Processes = &discover.Processes{Proc: proc, Interval: 200 * time.Millisecond, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}}
+				}
+				e, err := New(cfg)
 				must.OK(t, err)
-				must.OK(t, h.Start(nil))
-				for range 15 {
-					a.transfer()
-					a.awaitAll(h)
-				}
-				idle := time.Now()
-				for now := range time.Tick(stale / 10) {
-					if now.Sub(idle) > stale+time.Second {
-						break
-					}
-					c, err := h.Collect(t.Context(), false)
+				must.OK(t, e.Start(nil))
+				collect := func() []Snapshot {
+					c, err := e.Collect(t.Context(), false)
 					must.OK(t, err)
-					h.Delivered(c)
+					e.Delivered(c)
+					return c.Snapshots
 				}
-				a.transfer()
-				a.awaitAll(h)
-				if discovered {
-					a.await(h, "up and with its rank", func(s drain.Snapshot) bool {
-						rank, _ := s.Resource.Value(semconv.LocalRank)
-						return s.Up == drain.UpYes && rank.String() == "3"
+				await := func(what string, done func(Snapshot) bool) {
+					t.Helper()
+					must.Eventually(t, func() string {
+						list := collect()
+						for _, s := range list {
+							if done(s) {
+								return ""
+							}
+							if s.Up == UpNo || s.Totals.Restarts() != 0 {
+								t.Fatalf("the agent, which is running, is reported as exited or restarted (%s)", what)
+							}
+						}
+						return fmt.Sprintf("%d agents are reported, but not %s; refused are %v", len(list), what, e.State().Refused)
 					})
 				}
-				a.exit()
-				if discovered {
-					a.await(h, "exited", func(s drain.Snapshot) bool { return s.Up == drain.UpNo })
+				transfer := func() {
+					t.Helper()
+					a.transfer()
+					sent++
+					await(fmt.Sprintf("%d transfers", sent), func(s Snapshot) bool { return s.Totals.Requests(0).Sum.Int64() == sent })
 				}
-				must.OK(t, h.Stop(context.Background()))
+				for range 15 {
+					transfer()
+				}
+				for idle := time.Now(); time.Since(idle) < stale+time.Second; <-time.After(stale / 10) {
+					collect()
+				}
+				transfer()
+				if discovered {
+					await("up and with its rank", func(s Snapshot) bool {
+						rank, _ := s.Resource.Value(semconv.LocalRank)
+						return s.Up == UpYes && rank.String() == "3"
+					})
+					a.exit()
+					must.OK(t, os.Remove(filepath.Join(proc, pid)))
+					await("exited", func(s Snapshot) bool { return s.Up == UpNo })
+				}
+				must.OK(t, e.Stop(context.Background()))
 			})
 		}
 	}

@@ -6,11 +6,14 @@ package drain
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
@@ -45,111 +48,81 @@ func inMemory(tb testing.TB, capacity int) (memory, *ringbuf.Writer, *ringbuf.Re
 	return mem, w, r
 }
 
-// loopHarness is a loop and its source of rings. It records their reports.
+// loopHarness is a loop with a ring, and the ring's source.
 type loopHarness struct {
 	t *testing.T
 	*Loop
+	writer *ringbuf.Writer
+	reader *ringbuf.Reader
+	gate   chan struct{} // the loop hangs at the next event while it is full
 
-	mu      sync.Mutex
-	notices []notice.Notice
-	closed  map[*ringbuf.Reader]bool
-	retired []string
-	stuck   chan struct{} // blocks draining of the agent stuck unless it is nil
-
-	rounds, events atomic.Uint64 // that the loop has reported
+	rounds, events, hangs, retired atomic.Int64
+	closed                         sync.Map // readers
 }
 
-// newStuck returns a loop that hangs until release is called. It must be called in a bubble of synctest.
-func newStuck(t *testing.T) (d *loopHarness, r *ringbuf.Reader, release func()) {
+// inBubble runs a test with a loop, and stops it. Its clock is that of a bubble of synctest.
+func inBubble(t *testing.T, test func(t *testing.T, d *loopHarness)) {
 	t.Helper()
-	d = newLoopHarness(t)
-	w, r := d.inMemory()
-	d.open("stuck", r)
-	release = d.hang()
-	d.push(w)
-	time.Sleep(idleStep) // synctest: the ring is due before
-	return d, r, release
-}
-
-func newLoopHarness(t *testing.T) *loopHarness {
-	t.Helper()
-	shape, err := tally.NewShape(tally.Config{})
-	must.OK(t, err)
-	d := &loopHarness{t: t, closed: make(map[*ringbuf.Reader]bool)}
-	d.Loop = NewLoop(LoopConfig{
-		ObserveLag: func(time.Duration) { d.rounds.Add(1) }, ObserveEvents: func(n uint64) { d.events.Add(n) },
-		Config: Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute, Handler: Handler{Events: d.tap}},
-		Report: d.report,
+	synctest.Test(t, func(t *testing.T) {
+		shape, err := tally.NewShape(tally.Config{})
+		must.OK(t, err)
+		d := &loopHarness{t: t, gate: make(chan struct{}, 1)}
+		_, d.writer, d.reader = inMemory(t, 64)
+		d.Loop = NewLoop(LoopConfig{
+			Config: Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Minute, Handler: Handler{Events: func(Agent, ringbuf.Batch) {
+				d.gate <- struct{}{}
+				<-d.gate
+			}}},
+			ObserveLag: func(time.Duration) { d.rounds.Add(1) }, ObserveEvents: func(n uint64) { d.events.Add(int64(n)) },
+			Report: func(n notice.Notice) {
+				if n.Kind == notice.DrainHangs {
+					d.hangs.Add(1)
+				}
+			},
+		})
+		d.open(d.reader)
+		test(t, d)
+		must.OK(t, d.Stop(t.Context()))
 	})
-	return d
 }
 
-func (d *loopHarness) report(n notice.Notice) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.notices = append(d.notices, n)
-}
-
-// hangs returns the notices that the loop hangs.
-func (d *loopHarness) hangs() (list []notice.Notice) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, n := range d.notices {
-		if n.Kind == notice.DrainHangs {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
-// hang makes the next event of the agent stuck block its loop until release is
-// called.
+// hang makes the loop hang until release is called.
 func (d *loopHarness) hang() (release func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	c := make(chan struct{})
-	d.stuck = c
+	d.t.Helper()
+	d.gate <- struct{}{}
+	d.push()
+	time.Sleep(idleStep) // in a bubble of synctest: the ring is due before
 	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.stuck = nil
-		close(c)
+		<-d.gate
+		synctest.Wait()
 	}
 }
 
-func (d *loopHarness) tap(a Agent, _ ringbuf.Batch) {
-	d.mu.Lock()
-	c := d.stuck
-	d.mu.Unlock()
-	if c != nil && a.Name == "stuck" {
-		<-c
-	}
+func (d *loopHarness) push() {
+	d.t.Helper()
+	must.OK(d.t, d.writer.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
 }
 
-// Close implements Source.
+func (d *loopHarness) open(r *ringbuf.Reader) {
+	d.Send(Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: d})
+}
+
+// loopHarness implements Source.
+
 func (d *loopHarness) Close(r *ringbuf.Reader) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed[r] = true
+	d.closed.Store(r, true)
 	if err := r.Close(); err != nil {
 		d.t.Error(err)
 	}
 }
 
-// Reopen implements Source.
-func (d *loopHarness) Reopen(a Agent, _ *ringbuf.Reader) {
-	d.t.Errorf("%s is to be opened again", a.Path)
-}
+func (d *loopHarness) Reopen(Agent, *ringbuf.Reader) { d.t.Error("the ring is to be opened again") }
 
-// Retire implements Source.
-func (d *loopHarness) Retire(a Agent, r *ringbuf.Reader) {
+func (d *loopHarness) Retire(_ Agent, r *ringbuf.Reader) {
+	d.retired.Add(1)
 	d.Close(r)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.retired = append(d.retired, a.Path)
 }
 
-// Answer implements Source.
 func (d *loopHarness) Answer(_ Agent, r *ringbuf.Reader, refused error) {
 	if refused != nil {
 		d.Close(r)
@@ -157,218 +130,134 @@ func (d *loopHarness) Answer(_ Agent, r *ringbuf.Reader, refused error) {
 }
 
 func (d *loopHarness) isClosed(r *ringbuf.Reader) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.closed[r]
+	_, closed := d.closed.Load(r)
+	return closed
 }
 
-func (d *loopHarness) open(name string, r *ringbuf.Reader) {
-	d.Send(Opened{Agent: Agent{ID: "/rings/" + name, Name: name, Dir: "/rings", Path: "/rings/" + name}, Reader: r, From: d})
-}
-
-// inMemory creates a ring in plain memory.
-func (d *loopHarness) inMemory() (*ringbuf.Writer, *ringbuf.Reader) {
-	d.t.Helper()
-	_, w, r := inMemory(d.t, 64)
-	return w, r
-}
-
-func (d *loopHarness) push(w *ringbuf.Writer) {
-	d.t.Helper()
-	must.OK(d.t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
-}
-
-// collect returns the reported number of requests of each agent, by name.
-func (d *loopHarness) collect() (Collection, map[string]int) {
-	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
+// collect returns a collection, and the number of events of each of its agents.
+func (d *loopHarness) collect(timeout time.Duration) (c Collection, events []uint64, err error) {
+	ctx, cancel := context.WithTimeout(d.t.Context(), timeout)
 	defer cancel()
-	c, err := d.Collect(ctx, false)
-	if (err != nil) != (len(c.Snapshots) == 0) && err != nil {
-		d.t.Errorf("%v, with %d agents", err, len(c.Snapshots))
-	}
-	if ctx.Err() != nil {
-		d.t.Error("a collection takes until its context ends")
-	}
-	counts := make(map[string]int)
+	c, err = d.Collect(ctx, false)
 	for _, s := range c.Snapshots {
-		if _, again := counts[s.Name]; again {
-			d.t.Errorf("%s is reported twice", s.Name)
-		}
-		counts[s.Name] = int(s.Totals.Requests(tally.Transmit).Events)
+		events = append(events, s.Totals.Requests(tally.Transmit).Events)
 	}
-	return c, counts
+	return c, events, err
 }
 
-func (d *loopHarness) want(counts map[string]int) {
-	d.t.Helper()
-	_, got := d.collect()
-	for name, n := range counts {
-		if got[name] != n {
-			d.t.Errorf("%s is reported with %d events, want %d", name, got[name], n)
-		}
+// A collection doesn't wait for a loop that hangs. The caller may have too little time to know that, for
+// example because reading the stores took all of it.
+func TestCollectionReturnsInTime(t *testing.T) {
+	type result struct {
+		Took   time.Duration
+		Late   bool
+		Events []uint64
+		Hangs  int64 // number of notices
 	}
-	if len(got) != len(counts) {
-		d.t.Errorf("reported are %v, want %v", got, counts)
-	}
-}
-
-func (d *loopHarness) stop() {
-	d.t.Helper()
-	if err := d.Stop(d.t.Context()); err != nil {
-		d.t.Error(err)
-	}
-}
-
-func TestCollectionsDoNotWaitForAHangingLoop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		w, r := d.inMemory()
-		d.open("stuck", r)
-		for round := 1; round <= 2; round++ {
-			release := d.hang()
-			d.push(w)
-			d.want(nil)
-			if n := d.hangs(); len(n) != round {
-				t.Errorf("%d notices after hanging %d times: %v", len(n), round, n)
+	for _, c := range []struct {
+		hangs   bool
+		timeout time.Duration
+		want    result
+	}{
+		{true, 10 * time.Second, result{hungAfter, true, nil, 1}},
+		{true, leastAnswer, result{leastAnswer, true, nil, 1}},
+		{true, leastAnswer - 1, result{leastAnswer - 1, true, nil, 0}},
+		{false, 0, result{0, true, nil, 0}},
+		{false, 10 * time.Second, result{0, false, []uint64{0}, 0}},
+	} {
+		inBubble(t, func(t *testing.T, d *loopHarness) {
+			release := func() {}
+			for round := range uint64(2) {
+				if c.hangs {
+					release = d.hang()
+				}
+				for range 5 {
+					d.hangs.Store(0)
+					began := time.Now()
+					_, events, err := d.collect(c.timeout)
+					got := result{time.Since(began), errors.Is(err, context.DeadlineExceeded), events, d.hangs.Load()}
+					if diff := cmp.Diff(c.want, got); diff != "" {
+						t.Errorf("hangs %v, timeout %v: (-want +got)\n%s", c.hangs, c.timeout, diff)
+					}
+				}
+				if release(); c.hangs {
+					if _, events, err := d.collect(time.Minute); err != nil || !slices.Equal(events, []uint64{round + 1}) {
+						t.Errorf("after it has hung: %v events, %v", events, err)
+					}
+				}
 			}
-			release()
 			synctest.Wait()
-			d.want(map[string]int{"stuck": round})
-		}
-		d.stop()
-	})
-}
-
-func TestLoopDoesntAnswerCollectionsThatNobodyWaitsFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, _, release := newStuck(t)
-		for range 10 {
-			d.want(nil)
-		}
-		release()
-		synctest.Wait()
-		d.want(map[string]int{"stuck": 1})
-		d.stop()
-		if n := d.owner.collections; n > 2 { // the first may have begun before the loop hung
-			t.Errorf("%d collections, want those that are answered", n)
-		}
-	})
-}
-
-func TestCollectReturnsWhenItsContextEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, _, release := newStuck(t)
-		ctx, cancel := context.WithTimeout(t.Context(), hungAfter/2)
-		defer cancel()
-		begun := time.Now()
-		c, err := d.Collect(ctx, false)
-		if !errors.Is(err, context.DeadlineExceeded) || len(c.Snapshots) != 0 || time.Since(begun) > hungAfter/2 {
-			t.Errorf("after %v: %v, %v", time.Since(begun), c.Snapshots, err)
-		}
-		release()
-		d.stop()
-	})
-}
-
-// The caller had too little time, for example because reading the stores took all of it.
-func TestCollectionWithoutTimeIsNoSignThatTheLoopHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		ctx, cancel := context.WithDeadline(t.Context(), time.Now())
-		defer cancel()
-		if _, err := d.Collect(ctx, false); !errors.Is(err, context.DeadlineExceeded) || len(d.hangs()) > 0 {
-			t.Errorf("error %v, notices %v", err, d.hangs())
-		}
-		d.stop()
-	})
+			if n := d.owner.collections; c.hangs && n > 2+2 { // the first in each round may have begun before the loop hung
+				t.Errorf("%d collections are made, although nobody waits for most of them", n)
+			}
+		})
+	}
 }
 
 func TestStopReturnsWhenItsContextEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, r, release := newStuck(t)
-		synctest.Wait()
+	inBubble(t, func(t *testing.T, d *loopHarness) {
+		release := d.hang()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := d.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Stop returns %v", err)
 		}
-		release() // then the loop ends
-		synctest.Wait()
-		if !d.isClosed(r) {
+		if release(); !d.isClosed(d.reader) {
 			t.Error("the ring wasn't closed after the loop stopped hanging")
 		}
 	})
 }
 
 func TestLoopReportsRoundsAndEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		w, r := d.inMemory()
-		d.open("agent", r)
+	inBubble(t, func(t *testing.T, d *loopHarness) {
 		for range 3 {
-			d.push(w)
+			d.push()
 		}
 		time.Sleep(10 * idleStep) // in a bubble of synctest
 		if rounds, events := d.rounds.Load(), d.events.Load(); rounds < 10 || events != 3 {
 			t.Errorf("%d rounds and %d events are reported, want 10 or more, and 3", rounds, events)
 		}
-		d.stop()
 	})
 }
 
 // Otherwise, its totals would lack agents.
 func TestCollectionThatStopInterruptsFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, _, release := newStuck(t)
-		synctest.Wait() // until the loop hangs
+	inBubble(t, func(t *testing.T, d *loopHarness) {
+		release := d.hang()
 		var errs [2]error
 		go func() { _, errs[0] = d.Collect(t.Context(), false) }()
 		synctest.Wait()
 		go func() { errs[1] = d.Stop(t.Context()) }()
 		synctest.Wait()
-		release()
-		synctest.Wait()
-		if !errors.Is(errs[0], errStopped) || errs[1] != nil {
+		if release(); !errors.Is(errs[0], errStopped) || errs[1] != nil {
 			t.Errorf("Collect returns %v, want %v; Stop returns %v", errs[0], errStopped, errs[1])
 		}
 	})
 }
 
 func TestNothingStaysOpenAfterStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		_, before := d.inMemory()
-		d.open("before", before)
-		d.stop()
-		_, after := d.inMemory()
-		d.open("after", after)
-		for name, r := range map[string]*ringbuf.Reader{"before": before, "after": after} {
-			if !d.isClosed(r) {
-				t.Errorf("the ring that was opened %s Stop is still open", name)
-			}
+	inBubble(t, func(t *testing.T, d *loopHarness) {
+		must.OK(t, d.Stop(t.Context()))
+		_, _, late := inMemory(t, 64)
+		if d.open(late); !d.isClosed(d.reader) || !d.isClosed(late) {
+			t.Errorf("closed are: the ring %v, one that was opened after Stop %v", d.isClosed(d.reader), d.isClosed(late))
 		}
-		d.want(nil) // a late collection doesn't wait
+		if _, _, err := d.collect(time.Minute); !errors.Is(err, errStopped) {
+			t.Errorf("a late collection returns %v", err)
+		}
 	})
 }
 
 func TestExitedAgentIsReportedUntilItsEventsAreDelivered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newLoopHarness(t)
-		w, r := d.inMemory()
-		d.open("exited", r)
-		d.push(w)
-		d.Send(Attended{ID: "/rings/exited", Reader: r, Known: true})
-		d.collect()
+	inBubble(t, func(t *testing.T, d *loopHarness) {
+		d.push()
+		d.Send(Attended{ID: agentPath, Reader: d.reader, Known: true})
 		time.Sleep(time.Hour) // in a bubble of synctest
-		d.want(map[string]int{"exited": 1})
-		c, _ := d.collect()
+		c, before, _ := d.collect(time.Minute)
 		d.Delivered(c)
-		time.Sleep(2 * time.Second) // in a bubble of synctest
-		d.want(nil)
-		if len(d.retired) != 1 {
-			t.Errorf("retired are %v", d.retired)
+		time.Sleep(2 * idleStep) // in a bubble of synctest
+		if _, after, _ := d.collect(time.Minute); len(before) != 1 || len(after) != 0 || d.retired.Load() != 1 {
+			t.Errorf("%d agents are reported before the delivery, %d afterwards, %d are retired", len(before), len(after), d.retired.Load())
 		}
-		d.stop()
 	})
 }
