@@ -17,29 +17,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestExitedAgentIsReportedUntilStaleAfterAndIdleAgentForever(t *testing.T) {
-	t.Parallel() // it waits for the next check of the directory
-	dir := t.TempDir()
-	exited, idle := ring(t, dir, "exited", ringbuf.V4, 16), ring(t, dir, "idle", ringbuf.V4, 16)
-	push(t, exited, write(7, 1, 1)...)
-	push(t, idle, write(8, 1, 1)...)
-	must.OK(t, exited.Close())
-	h := newHarness(t, dir, often, func(c *Config) {
-		c.StaleAfter = time.Minute
-		c.Metrics.NixlAgentUp.Enabled = true
-	})
-	clock := newClock()
-	h.on.now = clock.now
-	h.start()
-	h.until(func(all agents) bool {
-		return all["exited"].int(transmitted) == 7 && all["idle"].int(transmitted) == 8 && all["exited"].points["nixl.agent.up"] == int64(0)
-	})
-	h.next() // delivers the one before
-	clock.pass(2 * time.Minute)
-	h.log("info: ", "agent exited and wrote nothing for 1m0s", exited.Path())
-	h.until(func(all agents) bool { return all["exited"] == nil && all["idle"].int(transmitted) == 8 })
-}
-
 // The backend is down for longer than stale_after.
 func TestExitedAgentsAreReportedOnceTheBackendIsBack(t *testing.T) {
 	t.Parallel() // it waits for the next check of the directory

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -52,7 +54,7 @@ type harness struct {
 	batches  chan pmetric.Metrics        // accepted metrics
 	records  chan plog.Logs              // accepted log records; nil without a logs pipeline
 	statuses chan *componentstatus.Event // of the component
-	lines    logLines
+	lines    *observer.ObservedLogs
 	consume  func(context.Context, pmetric.Metrics) error // decides whether a batch is accepted; nil accepts all
 
 	consumeLogs func(context.Context, plog.Logs) error // the same for log records
@@ -73,9 +75,9 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 		cfg:      createDefaultConfig(),
 		batches:  make(chan pmetric.Metrics, 1<<10),
 		statuses: make(chan *componentstatus.Event, 1<<10),
-		lines:    make(logLines, 1<<10),
 	}
-	h.settings.Logger = h.logger()
+	core, lines := observer.New(zapcore.DebugLevel)
+	h.settings.Logger, h.lines = zap.New(core), lines
 	h.cfg.Directories = []string{dir}
 	h.cfg.InitialDelay = byHand
 	h.cfg.CollectionInterval = time.Hour
@@ -146,12 +148,6 @@ func (h *harness) startWith(rings int) *harness {
 	})
 	h.tb.Cleanup(func() { _ = h.stop() })
 	h.opened(rings)
-	return h
-}
-
-// limitNames limits the event names of each agent that are counted separately.
-func (h *harness) limitNames(n int) *harness {
-	h.on.adapt = func(c *engine.Config) { c.Tally.MaxNames = n }
 	return h
 }
 
@@ -273,38 +269,24 @@ func (h *harness) GetExtensions() map[component.ID]component.Component { return 
 // Report implements [componentstatus.Reporter].
 func (h *harness) Report(e *componentstatus.Event) { h.statuses <- e }
 
-// logLines receives the lines of a logger.
-type logLines chan string
-
-func (l logLines) Write(line []byte) (int, error) {
-	l <- string(line)
-	return len(line), nil
-}
-
-func (logLines) Sync() error { return nil }
-
-// logger returns a logger whose lines are such as `warn: text: {"path": "/rings/agent"}`.
-func (h *harness) logger() *zap.Logger {
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{
-		LevelKey: "level", EncodeLevel: zapcore.LowercaseLevelEncoder, MessageKey: "text", ConsoleSeparator: ": ",
-	}), h.lines, zapcore.DebugLevel))
-}
-
-// log waits for a line that contains all parts, and returns it.
-func (h *harness) log(parts ...string) string {
-	h.tb.Helper()
-	var others []string
-	for end := time.After(patience); ; {
-		select {
-		case line := <-h.lines:
-			if containsAll(line, parts) {
-				return line
-			}
-			others = append(others, line)
-		case <-end:
-			h.tb.Fatalf("no log line with %s within %v, but\n%s", strings.Join(parts, ", "), patience, strings.Join(others, "\n"))
-		}
+// logged returns the lines of the log, such as `warn: text: map[path:/rings/agent]`.
+func (h *harness) logged() (lines []string) {
+	for _, e := range h.lines.All() {
+		lines = append(lines, fmt.Sprintf("%v: %s: %v", e.Level, e.Message, e.ContextMap()))
 	}
+	return lines
+}
+
+// log waits for a line that contains all parts.
+func (h *harness) log(parts ...string) {
+	h.tb.Helper()
+	must.Eventually(h.tb, func() string {
+		lines := h.logged()
+		if slices.ContainsFunc(lines, func(line string) bool { return containsAll(line, parts) }) {
+			return ""
+		}
+		return fmt.Sprintf("no log line with %q, but\n%s", parts, strings.Join(lines, "\n"))
+	})
 }
 
 func containsAll(s string, parts []string) bool {

@@ -28,68 +28,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestHistogramsAreConfiguredSeparately(t *testing.T) {
-	values := []uint64{0, 1, 100, 101, 1000, 1001, 2500, 2501}
-	sum := 0.0
-	dir := t.TempDir()
-	w := ring(t, dir, "agent", ringbuf.V4, 1024)
-	for _, v := range values {
-		push(t, w, write(v, v, v)...)
-		sum += float64(v)
-	}
-	seconds := oracle.Distribution{Count: 8, Sum: sum / 1e6, Max: 2501e-6, Bounds: []float64{0, 1e-3, 0.0025}, Counts: []uint64{1, 4, 2, 1}}
-	want := oracle.Points{
-		"nixl.transfer.duration":      seconds,
-		"nixl.transfer.post.duration": seconds,
-		"nixl.transfer.throughput{nixl.transfer.direction=transmit}": oracle.Distribution{
-			Count: 8, Sum: 7e6, Max: 1e6, Bounds: []float64{999_999, 1e6}, Counts: []uint64{1, 7, 0},
-		},
-		// Without a histogram of sizes:
-		transmitted:                        int64(sum),
-		"nixl.transfer.last.duration":      2501e-6,
-		"nixl.transfer.last.post_duration": 2501e-6,
-		"nixl.transfer.last.size{nixl.transfer.direction=transmit}": int64(2501),
-		"nixl.transfer.requests{nixl.transfer.direction=transmit}":  int64(8),
-	}
-	got := one(t, newHarness(t, dir, func(c *Config) {
-		c.Histograms.Duration.Bounds = []float64{0, 1e-3, 0.0025}
-		c.Histograms.Size.Kind = tally.NoHistogram
-		c.Histograms.Throughput.Bounds = []float64{999_999, 1e6}
-	}).start().next()).points
-	maps.DeleteFunc(got, func(point string, _ any) bool { return !strings.HasPrefix(point, "nixl.transfer.") })
-	if d := cmp.Diff(want, got, nearly); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
 func TestEventsBeyondTheLimitOfNamesCountAsOverflow(t *testing.T) {
 	const custom, overflow = "{nixl.event.category=custom,nixl.event.name=a}", "{otel.metric.overflow=true}"
-	for name, c := range map[string]struct {
-		change func(*Config)
-		want   oracle.Points
-	}{
-		"all": {func(*Config) {}, oracle.Points{
-			"nixl.events" + custom: int64(1), "nixl.event.value" + custom: int64(10), "nixl.event.last_value" + custom: int64(10),
-			"nixl.events" + overflow: int64(2), "nixl.event.value" + overflow: int64(50),
-		}},
-		"without values": {
-			func(c *Config) { c.Metrics.NixlEventValue.Enabled, c.Metrics.NixlEventLastValue.Enabled = false, false },
-			oracle.Points{"nixl.events" + custom: int64(1), "nixl.events" + overflow: int64(2)},
-		},
-		"without counts": {func(c *Config) { c.Metrics.NixlEvents.Enabled = false }, oracle.Points{
-			"nixl.event.value" + custom: int64(10), "nixl.event.last_value" + custom: int64(10), "nixl.event.value" + overflow: int64(50),
-		}},
-	} {
-		dir := t.TempDir()
-		w := ring(t, dir, "agent", ringbuf.V1, 64)
-		for i, name := range []string{"a", "b", "c"} {
-			push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryCustom, name, uint64(10*(i+1))))
-		}
-		got := one(t, newHarness(t, dir, c.change).limitNames(1).start().next()).points
-		maps.DeleteFunc(got, func(point string, _ any) bool { return !strings.HasPrefix(point, "nixl.event") })
-		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: (-want +got)\n%s", name, d)
-		}
+	dir := t.TempDir()
+	w := ring(t, dir, "agent", ringbuf.V1, 64)
+	for i, name := range []string{"a", "b", "c"} {
+		push(t, w, ringbuf.NewNamedEvent(ringbuf.CategoryCustom, name, uint64(10*(i+1))))
+	}
+	h := newHarness(t, dir, func(c *Config) { c.Metrics.NixlEventLastValue.Enabled = false })
+	h.on.adapt = func(c *engine.Config) { c.Tally.MaxNames = 1 }
+	got := one(t, h.start().next()).points
+	maps.DeleteFunc(got, func(point string, _ any) bool { return !strings.HasPrefix(point, "nixl.event") })
+	if d := cmp.Diff(oracle.Points{
+		"nixl.events" + custom: int64(1), "nixl.event.value" + custom: int64(10),
+		"nixl.events" + overflow: int64(2), "nixl.event.value" + overflow: int64(50),
+	}, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 

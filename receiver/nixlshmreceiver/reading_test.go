@@ -13,8 +13,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/oracle/ringoracle"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
 // agents is a batch in a form that go-cmp can compare, by the names of the agents.
@@ -25,12 +23,6 @@ type agent struct {
 	resource    map[string]string
 	points      oracle.Points     // such as nixl.errors{error.type=backend}
 	start, time pcommon.Timestamp // of all points
-}
-
-// expect returns the points that the receiver must report of a ring.
-func expect(c *ringtest.Case) oracle.Points {
-	_, points := ringoracle.Of(c)
-	return points
 }
 
 // read converts a batch. Each agent and each point must appear only once.
@@ -134,14 +126,4 @@ func (a *agent) int(point string) int64 {
 	}
 	v, _ := a.points[point].(int64)
 	return v
-}
-
-// metrics returns the names of the agent's metrics.
-func (a *agent) metrics() map[string]bool {
-	names := make(map[string]bool)
-	for key := range a.points {
-		name, _, _ := strings.Cut(key, "{")
-		names[name] = true
-	}
-	return names
 }

@@ -117,7 +117,7 @@ func TestAgentsOfTheSameNameInDirectoriesAndPodsAreSeparate(t *testing.T) {
 	})
 	telemetry := h.withTelemetry()
 	h.startWith(4)
-	h.log("ring opened", "/volumes", `"k8s.pod.uid": "uid-`)
+	h.log("ring opened", "/volumes", "k8s.pod.uid:uid-")
 	for _, rm := range h.next().ResourceMetrics().All() {
 		a := readAgent(t, rm)
 		got[a.resource["service.instance.id"]] = agent{a.resource, a.int(transmitted)}

@@ -6,83 +6,65 @@ package nixlshmreceiver
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/oracle/ringoracle"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// The last bit of a floating-point sum depends on the order of the values.
-var nearly = cmpopts.EquateApprox(1e-15, 0)
-
-// copyRings copies all rings of testdata/rings to a telemetry directory, in subdirectories.
-func copyRings(tb testing.TB) (dir string, cases []ringtest.Case) {
-	tb.Helper()
-	dir, cases = tb.TempDir(), ringtest.Cases(tb)
-	for _, c := range cases {
-		path := filepath.Join(dir, c.Name)
-		must.OK(tb, os.MkdirAll(filepath.Dir(path), 0o700))
-		ringtest.CopyTo(tb, c, path)
-	}
-	return dir, cases
-}
-
-// NIXL's own code wrote the rings.
+// NIXL's own code wrote the rings. Their points have the attributes of the catalog.
 func TestEveryRingIsReportedAsItsJSONStates(t *testing.T) {
-	dir, cases := copyRings(t)
-	h := newHarness(t, dir, func(c *Config) { c.Include = []string{"**"} })
-	h.startWith(reportable(cases))
-	first := read(t, h.next())
-	h.until(func(now agents) bool { // a ring that has wrapped is read after a second
-		read := true
-		for _, c := range cases {
-			if c.Reported() && c.WritePos == 0 && c.ReadPos != 0 && len(first[c.Name].points) < len(expect(&c)) {
-				first[c.Name] = now[c.Name]
-				read = read && len(now[c.Name].points) == len(expect(&c))
-			}
+	dir, want := t.TempDir(), make(map[string]oracle.Points)
+	for _, c := range ringtest.Cases(t) {
+		path := filepath.Join(dir, c.Name)
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		ringtest.CopyTo(t, c, path)
+		if c.Reported() {
+			_, want[c.Name] = ringoracle.Of(&c)
 		}
-		return read
+	}
+	h := newHarness(t, dir, func(c *Config) { c.Include = []string{"**"} }).startWith(len(want))
+	got := make(map[string]oracle.Points)
+	must.Eventually(t, func() string { // a ring that has wrapped is read after a second
+		for name, a := range read(t, h.next()) {
+			got[name] = a.points
+		}
+		return cmp.Diff(want, got, cmpopts.EquateApprox(1e-15, 0), // the last bit of a sum depends on the order of the values
+			cmpopts.IgnoreMapEntries(func(point string, _ any) bool { return point == "nixl.telemetry.ring.utilization" })) // of the interval
 	})
-	last := read(t, h.shutdown())
-
-	for _, c := range cases {
-		if !c.Reported() {
-			if first[c.Name] != nil {
-				t.Errorf("%s: an invalid or empty ring is reported", c.Name)
-			}
-			continue
-		}
-		if first[c.Name] == nil || last[c.Name] == nil {
-			t.Errorf("%s: not reported", c.Name)
-			continue
-		}
-		want := expect(&c)
-		if d := cmp.Diff(want, first[c.Name].points, nearly); d != "" {
-			t.Errorf("%s (-its JSON +reported):\n%s", c.Name, d)
-		}
-		// There are no new events. Only the fill level is that of another interval.
-		want["nixl.telemetry.ring.utilization"] = 0.0
-		if d := cmp.Diff(want, last[c.Name].points, nearly); d != "" {
-			t.Errorf("%s at shutdown (-its JSON +reported):\n%s", c.Name, d)
-		}
-		if h := ringtest.ReadHeader(t, filepath.Join(dir, c.Name)); h.ReadPos != c.WritePos {
+	must.OK(t, h.stop())
+	for _, c := range ringtest.Cases(t) {
+		if h := ringtest.ReadHeader(t, filepath.Join(dir, c.Name)); c.Reported() && h.ReadPos != c.WritePos {
 			t.Errorf("%s: read position is %d, want %d", c.Name, h.ReadPos, c.WritePos)
 		}
 	}
-	if want := reportable(cases); len(first) != want {
-		t.Errorf("%d agents reported of %d rings", len(first), want)
-	}
-}
 
-// reportable returns how many of the rings are reported.
-func reportable(cases []ringtest.Case) (n int) {
-	for _, c := range cases {
-		if c.Reported() {
-			n++
+	catalog, attributes := make(map[string][]string), make(map[string][]string)
+	for _, points := range got {
+		for point := range points {
+			metric, list, _ := strings.Cut(point, "{")
+			attributes[metric] = nil
+			for pair := range strings.SplitSeq(strings.TrimSuffix(list, "}"), ",") {
+				if key, _, ok := strings.Cut(pair, "="); ok {
+					attributes[metric] = append(attributes[metric], key)
+				}
+			}
 		}
 	}
-	return n
+	for _, m := range semconv.NIXL() {
+		if m.Name != semconv.AgentUp.Name { // depends on the time
+			catalog[m.Name] = slices.Sorted(slices.Values(m.Attributes))
+		}
+	}
+	if d := cmp.Diff(catalog, attributes); d != "" {
+		t.Errorf("attributes (-semconv +reported):\n%s", d)
+	}
 }

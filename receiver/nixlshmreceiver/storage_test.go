@@ -44,7 +44,7 @@ func (m *memory) GetClient(_ context.Context, kind component.Kind, id component.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.open++
-	return &memoryClient{m, kind.String() + "/" + id.String() + "/" + name + "/"}, nil
+	return &memoryClient{m, nil, kind.String() + "/" + id.String() + "/" + name + "/"}, nil
 }
 
 // fail makes batches fail or succeed.
@@ -54,23 +54,11 @@ func (m *memory) fail(broken bool) {
 	m.broken = broken
 }
 
+// memoryClient has only the methods that the receiver calls.
 type memoryClient struct {
 	*memory
+	storage.Client
 	prefix string
-}
-
-func (c *memoryClient) Get(_ context.Context, key string) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.values[c.prefix+key], nil
-}
-
-func (c *memoryClient) Set(ctx context.Context, key string, value []byte) error {
-	return c.Batch(ctx, storage.SetOperation(key, value))
-}
-
-func (c *memoryClient) Delete(ctx context.Context, key string) error {
-	return c.Batch(ctx, storage.DeleteOperation(key))
 }
 
 func (c *memoryClient) Batch(_ context.Context, ops ...*storage.Operation) error {
@@ -83,12 +71,9 @@ func (c *memoryClient) Batch(_ context.Context, ops ...*storage.Operation) error
 		return errors.New("disk is full")
 	}
 	for _, op := range ops {
-		switch op.Type {
-		case storage.Set:
+		if op.Type == storage.Set {
 			c.values[c.prefix+op.Key] = op.Value
-		case storage.Delete:
-			delete(c.values, c.prefix+op.Key)
-		case storage.Get:
+		} else {
 			op.Value = c.values[c.prefix+op.Key]
 		}
 	}
@@ -154,8 +139,11 @@ func TestTotalsAndStartTimesContinueOverARestartUnlessTheResourceChanges(t *test
 func TestStartFailsWithoutAStorageExtension(t *testing.T) {
 	for want, extensions := range map[string]map[component.ID]component.Component{
 		`storage: there is no extension "memory": add it to service::extensions`: {},
-		`storage: extension "memory" is not a storage extension`:                 {memoryID: nothing{}},
-		`storage: extension "memory": timeout; check that no other Collector`:    {memoryID: locked{newMemory()}},
+		`storage: extension "memory" is not a storage extension`: {memoryID: struct {
+			component.StartFunc
+			component.ShutdownFunc
+		}{}},
+		`storage: extension "memory": timeout; check that no other Collector`: {memoryID: locked{newMemory()}},
 	} {
 		h := stored(t, t.TempDir(), nil)
 		h.extensions = extensions
@@ -175,12 +163,6 @@ type locked struct{ *memory }
 
 func (locked) GetClient(context.Context, component.Kind, component.ID, string) (storage.Client, error) {
 	return nil, errors.New("timeout")
-}
-
-// nothing is an extension that stores nothing.
-type nothing struct {
-	component.StartFunc
-	component.ShutdownFunc
 }
 
 func TestShutdownExportsAndDoesntWaitForStorageThatHangs(t *testing.T) {

@@ -33,8 +33,9 @@ import (
 func (h *harness) withTelemetry() *componenttest.Telemetry {
 	telemetry := componenttest.NewTelemetry()
 	h.tb.Cleanup(func() { _ = telemetry.Shutdown(h.tb.Context()) })
+	logger := h.settings.Logger
 	h.settings.TelemetrySettings = telemetry.NewTelemetrySettings()
-	h.settings.Logger = h.logger()
+	h.settings.Logger = logger
 	return telemetry
 }
 

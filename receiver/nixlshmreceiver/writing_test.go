@@ -41,7 +41,10 @@ func write(bytes, xfer, post uint64) []ringbuf.Event {
 	}
 }
 
-const transmitted = "nixl.transfer.io{nixl.transfer.direction=transmit}"
+const (
+	transmitted = "nixl.transfer.io{nixl.transfer.direction=transmit}"
+	requests    = "nixl.transfer.requests{nixl.transfer.direction=transmit}"
+)
 
 // slow is a transfer that takes longer than the default of slow_transfer.
 var slow = write(1, 2_000_000, 1)
