@@ -69,13 +69,19 @@ test-module/%:
 SERIAL := internal/diagnose|internal/tally
 PURE   := ^Test(Simulation|ReadingDoesNotAllocate|WorkForAContainer)
 .PHONY: test-race
-# QEMU doesn't emulate leases, locks and mounts as needed, nor the addresses of faults.
 test-race: ## Run the tests, where goroutines share memory under the race detector and in random order, and portable ones on an emulated arm64
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target $(addprefix test-race/,$(RACES)) \
-	  $(addprefix test-module/,$(filter-out $(RACES),$(CODE)))
+	  $(addprefix test-module/,$(filter-out $(RACES),$(CODE))) test-simulation test-arm64
+
+.PHONY: test-simulation
+test-simulation:
 	@go test -race ./internal/engine/internal/drain -run '^TestSimulation' -sim.seeds=300
 	@go test -count=1 ./ringbuf ./internal/engine/internal/drain -run '$(PURE)'
 	@go test -count=1 $$(go list ./... | grep -E "/($(SERIAL))$$")
+
+# QEMU doesn't emulate leases, locks and mounts as needed, nor the addresses of faults.
+.PHONY: test-arm64
+test-arm64:
 	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static isn't installed: the tests on arm64 are skipped"; exit 0; }; \
 	export GOARCH=arm64 CGO_ENABLED=0; \
 	go test -count=1 -short -exec qemu-aarch64-static -skip 'Attended|Below|Fault|Full|Hole|Lock|Permission|ReadOnly|Shr[iu]nk|Sparse' \
@@ -164,9 +170,9 @@ kube-test: build-full ## Test the chart in the cluster of KUBECONFIG, a cluster 
 .PHONY: release-test
 release-test: ## Build a release in bin/release for this architecture, use it in a temporary repository, and install the packages in a copy of this system; needs root
 	@mkdir -p bin && sed "s/goarch: .*/goarch: [$$(go env GOARCH)]/" .goreleaser.yaml >bin/goreleaser.yaml
-	@VERSION=$$(scripts/version.sh) $(RELEASER) release --config=bin/goreleaser.yaml --snapshot --clean --skip=sbom
-	@scripts/test-package.sh
-	@scripts/test-release.sh
+	@VERSION=$$(scripts/version.sh) nice $(RELEASER) release --config=bin/goreleaser.yaml --snapshot --clean --skip=sbom
+	@nice scripts/test-package.sh
+	@nice scripts/test-release.sh
 
 ##@ Change
 
@@ -190,16 +196,11 @@ lint: ## Lint the code, the language of all files, the workflows and releases, a
 	  $(call each,. bridge/gpu cmd/nixlring,go -C $$m vet ./...); done; \
 	  echo windows/386; GOOS=windows GOARCH=386 go -C receiver/nixlshmreceiver vet ./...
 
+# Builds of a release use the CPU time that programs under test leave.
 .PHONY: ci
 ci: ## Run all checks that a change must pass
 	@for step in "generate CHECK=1" lint build validate test-race "mutate SEEDS=1000 EVERY=25" "bench ARGS=-short" \
-	    e2e dashboards-test release-test; do \
+	    e2e "--jobs=2 --output-sync=target dashboards-test release-test"; do \
 	  echo "=== $$step"; start=$$SECONDS; \
 	  $(MAKE) --no-print-directory $$step; \
 	  echo "=== $$step took $$((SECONDS - start)) s"; done
-
-.PHONY: help
-help:
-	@awk 'BEGIN {FS = ":.*## "} \
-	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z0-9-]+:.*## / {printf "  %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
