@@ -6,7 +6,6 @@ package drain
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,102 +14,81 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// handle sets a handler before start. It returns the lines of its calls since the last time.
-func (b *harness) handle() (lines func() []string) {
-	var list []string
-	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	b.handler = Handler{
-		Opened: func(a Agent, l ringbuf.Layout, capacity int) { add("opened %s %v %d", a.Name, l, capacity) },
-		Events: func(_ Agent, batch ringbuf.Batch) { add("%d events", batch.Len()) },
-		Missed: func(_ Agent, err error) { add("missed: %v", err) },
-		Full:   func(Agent) { add("full") },
-		Closed: func(_ Agent, err error) { add("closed: %v", err) },
-	}
-	return func() []string {
-		defer func() { list = nil }()
-		return list
-	}
-}
-
 func TestHandlerReceivesWhatIsReadInOrder(t *testing.T) {
-	b := newHarness(t)
-	lines := b.handle()
-	b.start(ringbuf.Consume, false)
+	var b *harness
+	var got []string
+	add := func(format string, args ...any) { got[len(got)-1] += fmt.Sprintf("; "+format, args...) }
+	step := func(what string, messages ...Message) {
+		got = append(got, what)
+		b.step(messages...)
+	}
+	begin := func(what string) {
+		b = newHarness(t)
+		b.handler = Handler{
+			Opened: func(a Agent, l ringbuf.Layout, capacity int) { add("opened %s %v %d", a.Name, l, capacity) },
+			Events: func(_ Agent, batch ringbuf.Batch) { add("%d events", batch.Len()) },
+			Missed: func(_ Agent, err error) { add("missed: %v", err) },
+			Full:   func(Agent) { add("full") },
+			Closed: func(_ Agent, err error) { add("closed: %v", err) },
+		}
+		got = append(got, what)
+		b.start(ringbuf.Consume, false)
+	}
+	exit := func() Message { return Attended{ID: agentPath, Reader: b.reader, Known: true} }
+
+	begin("a new ring")
 	b.push(3)
 	b.step()
-	expect := func(what string, want ...string) {
-		t.Helper()
-		got := lines()
-		for i := range got {
-			got[i], _, _ = strings.Cut(got[i], ";")
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", what, diff)
-		}
-	}
-	expect("new ring", "opened agent v4 64", "3 events")
-
 	b.push(3)
 	b.takeTo(5)
-	b.steps(2)
-	got := lines()
-	if len(got) != 2 || !strings.HasPrefix(got[0], "missed: ") || got[1] != "1 events" {
-		t.Errorf("another consumer: %q", got)
-	}
-
+	step("another consumer")
+	b.step()
 	b.startAgent(64)
 	b.push(2)
-	b.step()
-	got = lines()
-	if len(got) != 1 || !strings.HasPrefix(got[0], "closed: ") || !strings.Contains(got[0], "restarted") {
-		t.Errorf("a restart: %q", got)
-	}
+	step("a restart")
 	b.open(ringbuf.Consume)
 	b.step()
-	expect("after a restart", "opened agent v4 64", "2 events")
 
-	// At position 0, only the exit of the agent shows the restart.
-	b = newHarness(t)
-	lines = b.handle()
-	b.start(ringbuf.Consume, false)
-	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	begin("a restart at position 0, which only the exit of the agent shows")
+	b.step(exit())
 	b.step()
 	b.startAgent(64)
 	b.push(4)
 	b.step()
-	expect("a restart at position 0", "opened agent v4 64", "closed: agent exited", "opened agent v4 64", "4 events")
-
-	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	step("an exit", exit())
 	b.steps(2)
-	expect("an exit", "closed: agent exited")
-	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
-	expect("another process", "opened agent v4 64")
+	step("another process", Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 	b.push(63)
-	b.step()
-	expect("a full ring", "60 events", "3 events", "full")
-
+	step("a full ring")
 	b.err = errors.New("the disk fails")
 	b.push(1)
-	b.step()
-	expect("a broken ring", "closed: ring: the disk fails")
+	step("a broken ring")
 	b.err = nil
 	b.open(ringbuf.Consume)
-	b.push(1)
-	b.step()
-	lines()
-	b.open(ringbuf.Consume) // another file
-	expect("another file", "closed: another file has replaced the ring", "opened agent v4 64")
+	step("another file")
+	b.open(ringbuf.Consume)
 
-	// The last events, up to the end of the ring, could be those of a restart.
-	b = newHarness(t)
-	lines = b.handle()
-	b.start(ringbuf.Consume, false)
+	begin("last events, up to the end of the ring, that could be those of a restart")
 	b.push(3)
 	b.step()
 	b.fresh = true
 	b.push(61)
 	b.step(Gone{ID: agentPath, Reader: b.reader})
-	lines()
 	b.steps(int(2 * unreadWait / time.Second))
-	expect("unread events of an agent that has exited", "closed: agent exited")
+
+	want := []string{
+		"a new ring; opened agent v4 64; 3 events",
+		"another consumer; missed: ring: another process consumed events of this ring (read position moved from 3 to 5); 1 events",
+		"a restart; closed: ring: agent restarted on this ring; opened agent v4 64; 2 events",
+		"a restart at position 0, which only the exit of the agent shows; opened agent v4 64; closed: agent exited; opened agent v4 64; 4 events",
+		"an exit; closed: agent exited",
+		"another process; opened agent v4 64",
+		"a full ring; 60 events; 3 events; full",
+		"a broken ring; closed: ring: the disk fails; opened agent v4 64; 1 events",
+		"another file; closed: another file has replaced the ring; opened agent v4 64",
+		"last events, up to the end of the ring, that could be those of a restart; opened agent v4 64; 3 events; closed: agent exited",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
 }

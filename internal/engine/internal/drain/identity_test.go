@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -24,36 +23,26 @@ func (b *harness) agent() *agent { return b.owner.agents[agentPath] }
 
 // The kernel may not answer, and the container may have had an agent that exited before.
 func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
-	for name, before := range map[string]func(*harness){
-		"nothing": func(*harness) {},
-		"another agent exited before": func(h *harness) {
-			h.step(Attended{ID: agentPath, Reader: h.reader, Known: true})
-			h.step()
-			h.step(Attended{ID: agentPath, Reader: h.reader, Open: true, Known: true})
-		},
-	} {
-		for _, saves := range []bool{false, true} {
-			for _, answers := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, saves %t, answers %t", name, saves, answers), func(t *testing.T) {
-					h := started(t, saves)
-					h.step()
-					before(h)
-					h.push(10)
-					messages := []Message{Gone{ID: agentPath, Reader: h.reader}, Attended{ID: agentPath, Reader: h.reader}}
-					if !answers {
-						messages = messages[:1]
-					}
-					h.step(messages...)
-					h.steps(5)
-					if got := h.counted(); got != 10 || h.agent().reader != nil || h.agent().exit.up != UpNo {
-						t.Errorf("counted %d events, want 10; open: %v, up: %v", got, h.agent().reader != nil, h.agent().exit.up)
-					}
-					if got := h.collect(); len(got) != 1 {
-						t.Errorf("%d agents are reported, want the exited agent", len(got))
-					}
-				})
+	for _, c := range []struct{ before, saves, answers bool }{{false, false, false}, {false, true, true}, {true, true, false}, {true, false, true}} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			b := started(t, c.saves)
+			b.step()
+			if c.before {
+				b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+				b.step()
+				b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 			}
-		}
+			b.push(10)
+			messages := []Message{Gone{ID: agentPath, Reader: b.reader}}
+			if c.answers {
+				messages = append(messages, Attended{ID: agentPath, Reader: b.reader})
+			}
+			b.step(messages...)
+			b.steps(5)
+			if n := len(b.collect()); b.counted() != 10 || b.agent().reader != nil || b.agent().exit.up != UpNo || n != 1 {
+				t.Errorf("counted %d events, want 10; %d agents are reported, want the exited one: %+v", b.counted(), n, b.agent().exit)
+			}
+		})
 	}
 }
 
@@ -97,35 +86,13 @@ func TestRingThatAProcessStillHasMappedStaysOpen(t *testing.T) {
 
 // The events that are read with the message about the exit may be older than the exit.
 func TestAgentThatWritesAgainHasNotExited(t *testing.T) {
-	h := started(t, false)
-	exited := []Message{Attended{ID: agentPath, Reader: h.reader, Known: true}}
+	b := started(t, false)
+	exited := []Message{Attended{ID: agentPath, Reader: b.reader, Known: true}}
 	for _, want := range []Up{UpNo, UpUnknown} {
-		h.push(1)
-		if h.step(exited...); h.agent().exit.up != want {
-			t.Errorf("up is %v, want %v", h.agent().exit.up, want)
+		b.push(1)
+		if b.step(exited...); b.agent().exit.up != want {
+			t.Errorf("up is %v, want %v", b.agent().exit.up, want)
 		}
 		exited = nil
-	}
-}
-
-// Two agents with one ID can't share their totals, because each would look like a restart of
-// the other.
-func TestAgentWithTheIDOfARunningOneIsRefused(t *testing.T) {
-	b := started(t, false)
-	b.push(10)
-	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
-	first := b.writer
-	r := b.openOther(5)
-	if len(b.refused) != 1 || b.refused[0] != r {
-		t.Fatal("the second agent's ring wasn't refused")
-	}
-	b.writer = first
-	b.push(1)
-	b.step()
-	if got := b.counted(); got != 11 || b.agent().Path != agentPath {
-		t.Errorf("counted %d events at %s, want 11 at %s", got, b.agent().Path, agentPath)
-	}
-	if got := b.agent().tally.Snapshot().Requests(tally.Transmit).Events; got != 11 {
-		t.Errorf("the snapshot has %d events", got)
 	}
 }
