@@ -5,7 +5,6 @@ package chart
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestHelmLintFindsNothing(t *testing.T) {
@@ -59,13 +60,9 @@ func TestReleaseWithoutDestinationIsRejected(t *testing.T) {
 func TestChartHasTheVersionOfTheCollector(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../builder-full.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var recipe struct{ Dist struct{ Version string } }
-	if err := yaml.Unmarshal(text, &recipe); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, yaml.Unmarshal(text, &recipe))
 	if m := load(t).Metadata; m.Version != recipe.Dist.Version || m.AppVersion != recipe.Dist.Version {
 		t.Errorf("version %s, appVersion %s, the recipe has %s", m.Version, m.AppVersion, recipe.Dist.Version)
 	}
@@ -99,29 +96,7 @@ config:
   processors: {k8s_attributes: {wait_for_metadata: true}}
   exporters: {otlp_grpc: {retry_on_failure: {enabled: false}}}
 `)
-	config := m.config(t)
-	if got := fmt.Sprint(at(config, "receivers", "nixl_shm", "discovery", "processes", "otel_resource_attributes")); got != "[team.*]" {
-		t.Errorf("otel_resource_attributes is %s, want [team.*]", got)
-	}
-	for path, want := range map[string]any{
-		"receivers nixl_shm max_rings":                                     7.0,
-		"receivers nixl_shm histograms size kind":                          "none",
-		"receivers nixl_shm storage":                                       "",
-		"receivers nixl_shm collection_interval":                           "10s",
-		"processors k8s_attributes wait_for_metadata":                      true,
-		"exporters otlp_grpc retry_on_failure enabled":                     false,
-		"exporters otlp_grpc retry_on_failure max_elapsed_time":            0.0,
-		"exporters otlp_grpc sending_queue queue_size":                     9.0,
-		"exporters otlp_grpc sending_queue num_consumers":                  1.0,
-		"exporters otlp_grpc tls insecure":                                 true,
-		"exporters otlp_grpc endpoint":                                     "http://gateway:4317",
-		"receivers nixl_shm discovery processes interval":                  "5s",
-		"receivers nixl_shm discovery processes env_attributes LOCAL_RANK": "nixl.local_rank",
-	} {
-		if got := at(config, strings.Fields(path)...); got != want {
-			t.Errorf("%s is %v, want %v", path, got, want)
-		}
-	}
+	compareGolden(t, filepath.Join("testdata", "merged.yaml"), m.configMap.Data["config.yaml"])
 }
 
 // The chart links to the files in dashboards/. Helm packages what they link to.
@@ -131,18 +106,12 @@ func TestPrometheusObjectsHaveEveryRuleAndDashboard(t *testing.T) {
 	want := 0
 	for _, pattern := range []string{"alerts*.yaml", "rules*.yaml"} {
 		paths, err := filepath.Glob(filepath.Join("../../dashboards", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var file struct{ Groups []struct{ Rules []any } }
-			if err := yaml.Unmarshal(text, &file); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, yaml.Unmarshal(text, &file))
 			for _, g := range file.Groups {
 				want += len(g.Rules)
 			}

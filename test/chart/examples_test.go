@@ -4,9 +4,11 @@
 package chart
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -58,31 +60,17 @@ func TestEveryDocumentedSetupNamesTheExporter(t *testing.T) {
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			must.OK(t, err)
-			for line, enabled := range lines(string(text)) {
-				if enabled && !strings.Contains(near(string(text), line), "NIXL_TELEMETRY_EXPORTER") {
-					t.Errorf("%s:%d enables telemetry but doesn't set the exporter", file, line+1)
+			for _, at := range enabled.FindAllIndex(text, -1) {
+				if !bytes.Contains(text[at[0]:at[1]], []byte("NIXL_TELEMETRY_EXPORTER")) {
+					t.Errorf("%s enables telemetry but doesn't set the exporter nearby:\n%s", file, text[at[0]:at[1]])
 				}
 			}
 		}
 	}
 }
 
-// lines reports which lines enable telemetry.
-func lines(text string) map[int]bool {
-	enabled := make(map[int]bool)
-	for i, line := range strings.Split(text, "\n") {
-		_, after, found := strings.Cut(line, "NIXL_TELEMETRY_ENABLE")
-		after = strings.TrimLeft(after, "=: \",value")
-		enabled[i] = found && strings.HasPrefix(after, "y") && !strings.HasPrefix(strings.TrimSpace(line), "|")
-	}
-	return enabled
-}
-
-// near returns a line with the line before it and the two lines after it.
-func near(text string, line int) string {
-	all := strings.Split(text, "\n")
-	return strings.Join(all[max(0, line-1):min(len(all), line+3)], "\n")
-}
+// enabled matches lines that enable telemetry, except in tables, with the line before them and the two lines after them.
+var enabled = regexp.MustCompile(`(?m)^.*\n(?:[^|\n].*)?NIXL_TELEMETRY_ENABLE[=: ",value]*y.*(?:\n.*){0,2}`)
 
 // yamlBlocks returns the YAML code blocks of a document that begin with prefix.
 func yamlBlocks(t *testing.T, file, prefix string) (list []string) {

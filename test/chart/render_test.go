@@ -176,15 +176,3 @@ func (m *manifests) config(t *testing.T) map[string]any {
 	must.OK(t, yaml.UnmarshalStrict([]byte(m.configMap.Data["config.yaml"]), &config))
 	return config
 }
-
-// at returns the value of a configuration at a path of keys.
-func at(config any, keys ...string) any {
-	for _, key := range keys {
-		table, ok := config.(map[string]any)
-		if !ok {
-			return nil
-		}
-		config = table[key]
-	}
-	return config
-}

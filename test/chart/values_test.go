@@ -5,133 +5,120 @@ package chart
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chartutil"
+
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-// changes has a change for each value, and the values that it needs to have an
-// effect.
-var changes = map[string]struct{ change, given string }{
-	"mode":                                      {change: `mode: kubelet`},
-	"otlp.endpoint":                             {change: `otlp: {endpoint: "http://other:4317"}`},
-	"otlp.protocol":                             {change: `otlp: {protocol: http}`},
-	"otlp.compression":                          {change: `otlp: {compression: none}`},
-	"otlp.headers":                              {change: `otlp: {headers: {tenant: a}}`},
-	"otlp.headersFromSecret":                    {change: `otlp: {headersFromSecret: [{name: authorization, secret: s, key: k}]}`},
-	"otlp.tls.caSecret":                         {change: `otlp: {tls: {caSecret: ca}}`, given: tls},
-	"otlp.tls.caKey":                            {change: `otlp: {tls: {caKey: root.pem}}`, given: `otlp: {endpoint: "https://gateway:4317", tls: {caSecret: ca}}`},
-	"otlp.tls.clientSecret":                     {change: `otlp: {tls: {clientSecret: client}}`, given: tls},
-	"otlp.tls.serverName":                       {change: `otlp: {tls: {serverName: backend}}`, given: tls},
-	"otlp.tls.insecureSkipVerify":               {change: `otlp: {tls: {insecureSkipVerify: true}}`, given: tls},
-	"otlp.exporter":                             {change: `otlp: {exporter: {timeout: 9s}}`},
-	"prometheus.enabled":                        {change: `prometheus: {enabled: true}`},
-	"prometheus.port":                           {change: `prometheus: {port: 9999}`, given: `prometheus: {enabled: true}`},
-	"clusterName":                               {change: `clusterName: east`},
-	"collectionInterval":                        {change: `collectionInterval: 30s`},
-	"identifyBy":                                {change: `identifyBy: [pod, rank]`},
-	"serviceName":                               {change: `serviceName: kv`},
-	"processes.interval":                        {change: `processes: {interval: 1s}`},
-	"processes.envAttributes":                   {change: `processes: {envAttributes: {RANK: nixl.rank}}`},
-	"kubelet.path":                              {change: `kubelet: {path: /data/kubelet/pods}`, given: `mode: kubelet`},
-	"kubelet.volumes":                           {change: `kubelet: {volumes: [shm]}`, given: `mode: kubelet`},
-	"sidecar.container":                         {change: `sidecar: {container: main}`, given: `mode: sidecar`},
-	"sidecar.runAsUser":                         {change: `sidecar: {runAsUser: 1000}`, given: `mode: sidecar`},
-	"sidecar.directory":                         {change: `sidecar: {directory: /rings}`, given: `mode: sidecar`},
-	"sidecar.sizeLimit":                         {change: `sidecar: {sizeLimit: 1Gi}`, given: `mode: sidecar`},
-	"receiver":                                  {change: `receiver: {max_rings: 9}`},
-	"config":                                    {change: `config: {processors: {memory_limiter: {limit_percentage: 70}}}`},
-	"kubernetesAttributes.enabled":              {change: `kubernetesAttributes: {enabled: false}`},
-	"kubernetesAttributes.metadata":             {change: `kubernetesAttributes: {metadata: [k8s.pod.name]}`},
-	"kubernetesAttributes.labels":               {change: `kubernetesAttributes: {labels: [{key: app, tag_name: app}]}`},
-	"kubernetesAttributes.annotations":          {change: `kubernetesAttributes: {annotations: [{key: app, tag_name: app}]}`},
-	"state.hostPath":                            {change: `state: {hostPath: ""}`},
-	"image.repository":                          {change: `image: {repository: registry.example/otelcol-nixl}`},
-	"image.tag":                                 {change: `image: {tag: v1}`},
-	"image.digest":                              {change: `image: {digest: "sha256:` + strings.Repeat("0", 64) + `"}`},
-	"image.pullPolicy":                          {change: `image: {pullPolicy: Always}`},
-	"imagePullSecrets":                          {change: `imagePullSecrets: [{name: pull}]`},
-	"nameOverride":                              {change: `nameOverride: other`},
-	"fullnameOverride":                          {change: `fullnameOverride: other`},
-	"rbac.create":                               {change: `rbac: {create: false}`},
-	"rbac.extraRules":                           {change: `rbac: {extraRules: [{apiGroups: [""], resources: [nodes], verbs: [get]}]}`},
-	"serviceAccount.create":                     {change: `serviceAccount: {create: false}`},
-	"serviceAccount.name":                       {change: `serviceAccount: {name: other}`},
-	"serviceAccount.annotations":                {change: `serviceAccount: {annotations: {a: b}}`},
-	"telemetry.port":                            {change: `telemetry: {port: 8889}`},
-	"podMonitor.enabled":                        {change: `podMonitor: {enabled: true}`},
-	"podMonitor.interval":                       {change: `podMonitor: {interval: 10s}`, given: `podMonitor: {enabled: true}`},
-	"podMonitor.labels":                         {change: `podMonitor: {labels: {a: b}}`, given: `podMonitor: {enabled: true}`},
-	"prometheusRule.enabled":                    {change: `prometheusRule: {enabled: true}`},
-	"prometheusRule.labels":                     {change: `prometheusRule: {labels: {a: b}}`, given: `prometheusRule: {enabled: true}`},
-	"prometheusRule.alerts":                     {change: `prometheusRule: {alerts: false}`, given: `prometheusRule: {enabled: true}`},
-	"prometheusRule.recordingRules":             {change: `prometheusRule: {recordingRules: false}`, given: `prometheusRule: {enabled: true}`},
-	"prometheusRule.thresholds.stragglerSpeed":  {change: `prometheusRule: {thresholds: {stragglerSpeed: 0.3}}`, given: `prometheusRule: {enabled: true}`},
-	"prometheusRule.thresholds.slowerSpeed":     {change: `prometheusRule: {thresholds: {slowerSpeed: 0.3}}`, given: `prometheusRule: {enabled: true}`},
-	"prometheusRule.thresholds.postShare":       {change: `prometheusRule: {thresholds: {postShare: 0.3}}`, given: `prometheusRule: {enabled: true}`},
-	"prometheusRule.thresholds.errorShare":      {change: `prometheusRule: {thresholds: {errorShare: 0.3}}`, given: `prometheusRule: {enabled: true}`},
-	"prometheusRule.thresholds.agentErrorShare": {change: `prometheusRule: {thresholds: {agentErrorShare: 0.3}}`, given: `prometheusRule: {enabled: true}`},
-	"prometheusRule.thresholds.ringFill":        {change: `prometheusRule: {thresholds: {ringFill: 0.3}}`, given: `prometheusRule: {enabled: true}`},
-	"prometheusRule.grafana":                    {change: `prometheusRule: {grafana: "https://grafana.example.com"}`, given: `prometheusRule: {enabled: true}`},
-	"dashboards.enabled":                        {change: `dashboards: {enabled: true}`},
-	"dashboards.label":                          {change: `dashboards: {label: other}`, given: `dashboards: {enabled: true}`},
-	"dashboards.labelValue":                     {change: `dashboards: {labelValue: other}`, given: `dashboards: {enabled: true}`},
-	"dashboards.labels":                         {change: `dashboards: {labels: {a: b}}`, given: `dashboards: {enabled: true}`},
-	"dashboards.annotations":                    {change: `dashboards: {annotations: {a: b}}`, given: `dashboards: {enabled: true}`},
-	"networkPolicy.enabled":                     {change: `networkPolicy: {enabled: true}`},
-	"networkPolicy.ingressFrom":                 {change: `networkPolicy: {ingressFrom: [{podSelector: {}}]}`, given: `networkPolicy: {enabled: true}`},
-	"networkPolicy.extraEgress":                 {change: `networkPolicy: {extraEgress: [{ports: [{port: 9092}]}]}`, given: `networkPolicy: {enabled: true}`},
-	"resources":                                 {change: `resources: {limits: {memory: 1Gi}}`},
-	"priorityClassName":                         {change: `priorityClassName: system-node-critical`},
-	"nodeSelector":                              {change: `nodeSelector: {nvidia.com/gpu.present: "true"}`},
-	"tolerations":                               {change: `tolerations: [{operator: Exists}]`},
-	"affinity":                                  {change: `affinity: {nodeAffinity: {}}`},
-	"terminationGracePeriodSeconds":             {change: `terminationGracePeriodSeconds: 9`},
-	"maxUnavailable":                            {change: `maxUnavailable: 1`},
-	"podAnnotations":                            {change: `podAnnotations: {a: b}`},
-	"podLabels":                                 {change: `podLabels: {a: b}`},
-	"podSecurityContext":                        {change: `podSecurityContext: {seLinuxOptions: {type: spc_t}}`},
-	"securityContext":                           {change: `securityContext: {capabilities: {add: [SYS_ADMIN]}}`},
-	"extraEnv":                                  {change: `extraEnv: [{name: GOMEMLIMIT, value: 400MiB}]`},
-	"extraVolumes":                              {change: `extraVolumes: [{name: more, emptyDir: {}}]`},
-	"extraVolumeMounts":                         {change: `extraVolumeMounts: [{name: state, mountPath: /more}]`},
+// changes has another value for each leaf of values.yaml, by the values that it needs to have an effect.
+var changes = map[string]string{
+	endpoint: `
+mode: kubelet
+otlp:
+  endpoint: http://other:4317
+  protocol: http
+  compression: none
+  headers: {tenant: a}
+  headersFromSecret: [{name: authorization, secret: s, key: k}]
+  exporter: {timeout: 9s}
+prometheus: {enabled: true}
+clusterName: east
+collectionInterval: 30s
+identifyBy: [pod, rank]
+serviceName: kv
+processes: {interval: 1s, envAttributes: {RANK: nixl.rank}}
+receiver: {max_rings: 9}
+config: {processors: {memory_limiter: {limit_percentage: 70}}}
+kubernetesAttributes: {enabled: false, metadata: [k8s.pod.name], labels: [{key: app, tag_name: app}], annotations: [{key: app, tag_name: app}]}
+state: {hostPath: ""}
+image:
+  repository: registry.example/otelcol-nixl
+  tag: v1
+  digest: sha256:0000000000000000000000000000000000000000000000000000000000000000
+  pullPolicy: Always
+imagePullSecrets: [{name: pull}]
+nameOverride: other
+fullnameOverride: other
+rbac: {create: false, extraRules: [{apiGroups: [""], resources: [nodes], verbs: [get]}]}
+serviceAccount: {create: false, name: other, annotations: {a: b}}
+telemetry: {port: 8889}
+podMonitor: {enabled: true}
+prometheusRule: {enabled: true}
+dashboards: {enabled: true}
+networkPolicy: {enabled: true}
+resources: {limits: {memory: 1Gi}}
+priorityClassName: system-node-critical
+nodeSelector: {nvidia.com/gpu.present: "true"}
+tolerations: [{operator: Exists}]
+affinity: {nodeAffinity: {}}
+terminationGracePeriodSeconds: 9
+maxUnavailable: 1
+podAnnotations: {a: b}
+podLabels: {a: b}
+podSecurityContext: {seLinuxOptions: {type: spc_t}}
+securityContext: {capabilities: {add: [SYS_ADMIN]}}
+extraEnv: [{name: GOMEMLIMIT, value: 400MiB}]
+extraVolumes: [{name: more, emptyDir: {}}]
+extraVolumeMounts: [{name: state, mountPath: /more}]
+`,
+	`otlp: {endpoint: "https://gateway:4317", tls: {caSecret: own}}`: `
+otlp: {tls: {caSecret: ca, caKey: root.pem, clientSecret: client, serverName: backend, insecureSkipVerify: true}}
+`,
+	`mode: kubelet`: `
+kubelet: {path: /data/kubelet/pods, volumes: [shm]}
+`,
+	`mode: sidecar`: `
+sidecar: {container: main, runAsUser: 1000, directory: /rings, sizeLimit: 1Gi}
+`,
+	`{prometheus: {enabled: true}, podMonitor: {enabled: true}, dashboards: {enabled: true}, networkPolicy: {enabled: true}}`: `
+prometheus: {port: 9999}
+podMonitor: {interval: 10s, labels: {a: b}}
+dashboards: {label: other, labelValue: other, labels: {a: b}, annotations: {a: b}}
+networkPolicy: {ingressFrom: [{podSelector: {}}], extraEgress: [{ports: [{port: 9092}]}]}
+`,
+	`prometheusRule: {enabled: true}`: `
+prometheusRule:
+  labels: {a: b}
+  alerts: false
+  recordingRules: false
+  thresholds: {stragglerSpeed: 0.3, slowerSpeed: 0.3, postShare: 0.3, errorShare: 0.3, agentErrorShare: 0.3, ringFill: 0.3}
+  grafana: https://grafana.example.com
+`,
 }
-
-// tls sets an endpoint with TLS.
-const tls = `otlp: {endpoint: "https://gateway:4317"}`
 
 func TestEveryValueHasAnEffect(t *testing.T) {
 	t.Parallel()
-	paths := leaves(t)
-	for path := range maps.Keys(changes) {
-		if !slices.Contains(paths, path) {
-			t.Errorf("values.yaml has no %s", path)
+	unchanged := leaves(t, load(t).Values)
+	for given, text := range changes {
+		values, err := chartutil.ReadValues([]byte(text))
+		must.OK(t, err)
+		before := render(t, endpoint, given)
+		for path, value := range leaves(t, values) {
+			delete(unchanged, path)
+			for _, key := range slices.Backward(strings.Split(path, ".")) {
+				value = map[string]any{key: value}
+			}
+			t.Run(path, func(t *testing.T) {
+				t.Parallel()
+				if after := render(t, endpoint, given, asYAML(t, value)); before.text == after.text {
+					t.Errorf("%v changes nothing", value)
+				}
+			})
 		}
 	}
-	for _, path := range paths {
-		c, ok := changes[path]
-		if !ok {
-			t.Errorf("no test changes %s", path)
-			continue
-		}
-		t.Run(path, func(t *testing.T) {
-			t.Parallel()
-			given := []string{endpoint, c.given}
-			before, after := render(t, given...), render(t, append(given, c.change)...)
-			if before.text == after.text {
-				t.Errorf("%s changes nothing", c.change)
-			}
-		})
+	for path := range unchanged {
+		t.Errorf("no test changes %s", path)
 	}
 }
 
-// leaves returns the paths in values.yaml for which the schema has no nested
-// properties.
-func leaves(t *testing.T) (paths []string) {
+// leaves returns the values at the paths for which the schema has no nested properties.
+func leaves(t *testing.T, values map[string]any) map[string]any {
 	t.Helper()
+	all := make(map[string]any)
 	var walk func(prefix string, schema, values map[string]any)
 	walk = func(prefix string, schema, values map[string]any) {
 		properties, _ := schema["properties"].(map[string]any)
@@ -139,28 +126,17 @@ func leaves(t *testing.T) (paths []string) {
 			property, ok := properties[name].(map[string]any)
 			if !ok {
 				t.Errorf("values.schema.json has no %s%s", prefix, name)
-				continue
-			}
-			if table, ok := value.(map[string]any); ok && property["properties"] != nil {
+			} else if table, ok := value.(map[string]any); ok && property["properties"] != nil {
 				walk(prefix+name+".", property, table)
-				continue
-			}
-			paths = append(paths, prefix+name)
-		}
-		for name := range properties {
-			if _, ok := values[name]; !ok && prefix+name != "global" {
-				t.Errorf("values.yaml has no %s%s", prefix, name)
+			} else {
+				all[prefix+name] = value
 			}
 		}
 	}
-	walk("", schema(t), load(t).Values)
-	return paths
-}
-
-func schema(t *testing.T) (schema map[string]any) {
-	t.Helper()
+	var schema map[string]any
 	must.OK(t, json.Unmarshal(load(t).Schema, &schema))
-	return schema
+	walk("", schema, values)
+	return all
 }
 
 func TestUnknownAndWrongValuesAreRejected(t *testing.T) {
