@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.uber.org/goleak"
 
@@ -42,12 +41,7 @@ func newBackend() *backend {
 // agent returns an agent with the name a.
 func (b *backend) agent(t *testing.T, opts ...agent.Option) *agent.Agent {
 	t.Helper()
-	return b.named(t, "a", opts...)
-}
-
-func (b *backend) named(t *testing.T, name string, opts ...agent.Option) *agent.Agent {
-	t.Helper()
-	return newAgent(t, name, append(opts, agent.WithMeterProvider(b.provider))...)
+	return newAgent(t, "a", append(opts, agent.WithMeterProvider(b.provider))...)
 }
 
 // newAgent returns an agent that is closed when the test ends.
@@ -70,19 +64,24 @@ func (b *backend) all(t *testing.T) map[string]float64 {
 	return values
 }
 
-// values returns the values that aren't 0, without nixl.agent.up.
-func (b *backend) values(t *testing.T) map[string]float64 {
-	t.Helper()
-	all := b.all(t)
-	maps.DeleteFunc(all, func(key string, v float64) bool { return v == 0 || strings.HasPrefix(key, semconv.AgentUp.Name) })
-	return all
-}
-
 func (b *backend) expect(t *testing.T, want map[string]float64) {
 	t.Helper()
-	if d := cmp.Diff(want, b.values(t), cmpopts.EquateEmpty()); d != "" {
+	if d := cmp.Diff(want, b.all(t)); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)
 	}
+}
+
+// with returns values in addition to what an agent reports before the first call: errors and drops start at 0.
+func with(values map[string]float64) map[string]float64 {
+	all := map[string]float64{"nixl.agent.up{}": 1, "nixl.telemetry.events.dropped{}": 0}
+	for _, name := range []string{
+		"not_posted", "invalid_param", "backend", "not_found", "mismatch", "not_allowed", "repost_active", "unknown",
+		"not_supported", "remote_disconnect", "canceled", "no_telemetry",
+	} {
+		all["nixl.errors{error.type="+name+"}"] = 0
+	}
+	maps.Copy(all, values)
+	return all
 }
 
 // do calls every method that records.

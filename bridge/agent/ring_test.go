@@ -11,12 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.opentelemetry.io/otel"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
@@ -113,27 +113,6 @@ func TestRingDropsAsANIXLAgentDoes(t *testing.T) {
 	}
 }
 
-// Events that staging dropped are missing in sinks, but not in the metrics.
-func TestEventsDroppedByStagingAreCounted(t *testing.T) {
-	var got []sink.Event
-	b := newBackend()
-	w := b.agent(t, agent.WithCapacity(8), agent.WithRunInterval(time.Hour), agent.WithSinks(sink.Func(func(e []sink.Event) error { got = append(got, e...); return nil })))
-	for range 3 {
-		w.Transfer(ctx, agent.Transmit, 1, us, us)
-	}
-	must.OK(t, w.Flush())
-	if last := got[len(got)-1]; len(got) != 9 || last.Name != "agent_telemetry_events_dropped" || last.Value != 4 || last.Time.Before(got[0].Time) {
-		t.Errorf("%d events, the last %+v", len(got), last)
-	}
-	values := b.values(t)
-	if n := values["nixl.telemetry.events.dropped{}"]; n != 4 {
-		t.Errorf("nixl.telemetry.events.dropped is %v, want 4", n)
-	}
-	if n := values["nixl.transfer.requests{nixl.transfer.direction=transmit}"]; n != 3 {
-		t.Errorf("%v requests, want 3", n)
-	}
-}
-
 func TestEventsAreFlushedOnTheRunIntervalAndOnClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, start := t.TempDir(), time.Now()
@@ -212,52 +191,6 @@ func TestInvalidRingIsRejected(t *testing.T) {
 	}
 }
 
-func TestAgentConcurrentSafe(t *testing.T) {
-	b := newBackend()
-	for name, a := range map[string]*agent.Agent{
-		"MeterProvider": b.agent(t),
-		"ring":          newAgent(t, "b", agent.WithRing(t.TempDir()), agent.WithRunInterval(time.Millisecond)),
-	} {
-		t.Run(name, func(t *testing.T) { testConcurrentSafe(t, a, b) })
-	}
-	const n = goroutines * each
-	got := b.values(t)
-	for key, want := range map[string]float64{
-		"nixl.transfer.requests{nixl.transfer.direction=receive}": n / 2,
-		"nixl.transfer.duration{}":                                n,
-		"nixl.memory.usage{}":                                     n,
-		"nixl.errors{error.type=backend}":                         n,
-		"nixl.transfer.io{nixl.transfer.direction=transmit}":      goroutines / 2 * each * (each - 1) / 2,
-	} {
-		if got[key] != want {
-			t.Errorf("%s is %v, want %v", key, got[key], want)
-		}
-	}
-}
-
-const goroutines, each = 8, 500
-
-func testConcurrentSafe(t *testing.T, a *agent.Agent, b *backend) {
-	t.Helper()
-	var wg sync.WaitGroup
-	for g := range goroutines {
-		wg.Go(func() {
-			for i := range each {
-				a.Transfer(ctx, agent.Direction(g%2), int64(i), us, 2*us)
-				a.MemoryRegistered(ctx, 2)
-				a.MemoryDeregistered(ctx, 1)
-				a.Error(ctx, semconv.ErrorBackend)
-				a.EventsDropped(ctx, 0)
-			}
-		})
-	}
-	for range 20 {
-		b.values(t)
-		must.OK(t, a.Flush())
-	}
-	wg.Wait()
-}
-
 // A ring has one writer, however its path is spelled.
 func TestOpenAgentsDoNotShareARing(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
@@ -280,14 +213,18 @@ func TestOpenAgentsDoNotShareARing(t *testing.T) {
 	must.OK(t, newRingAgent(t, filepath.Join(other, "link"), "a").Close())
 }
 
-// Events that several sinks lose count once. Other sinks receive them.
-func TestEventsThatASinkDoesNotWriteAreCountedAsDropped(t *testing.T) {
+// Events that several sinks lose count once, like those that staging drops, which no sink receives. Other sinks receive the
+// rest, and the number of events that staging dropped.
+func TestEventsThatAreNotWrittenAreCountedAsDropped(t *testing.T) {
 	b := newBackend()
-	errDisk, written := errors.New("disk full"), counter{}
+	errDisk := errors.New("disk full")
+	var written []sink.Event
 	broken := sink.Func(func([]sink.Event) error { return errDisk })
-	a := b.agent(t, agent.WithSinks(broken, broken, &written), agent.WithRunInterval(time.Hour))
-	a.MemoryRegistered(ctx, 1)
-	a.MemoryRegistered(ctx, 2)
+	kept := sink.Func(func(events []sink.Event) error { written = append(written, events...); return nil })
+	a := b.agent(t, agent.WithSinks(broken, broken, kept), agent.WithRunInterval(time.Hour), agent.WithCapacity(2))
+	for i := range 3 {
+		a.MemoryRegistered(ctx, int64(i))
+	}
 	if err := a.Flush(); !errors.Is(err, errDisk) {
 		t.Errorf("Flush: %v", err)
 	}
@@ -295,10 +232,23 @@ func TestEventsThatASinkDoesNotWriteAreCountedAsDropped(t *testing.T) {
 	if err := a.Close(); !errors.Is(err, errDisk) {
 		t.Errorf("Close: %v", err)
 	}
-	if got := a.RingTelemetry(); got != (agent.RingTelemetry{DroppedSinks: 3}) || written.events.Load() != 3 {
-		t.Errorf("RingTelemetry: %+v; the other sink has %d events", got, written.events.Load())
+	event := func(c ringbuf.Category, name string, value uint64) sink.Event {
+		return sink.Event{Agent: "a", Time: time.Now(), Category: c, Name: name, Value: value}
 	}
-	b.expect(t, map[string]float64{"nixl.memory.registered{}": 6, "nixl.telemetry.events.dropped{}": 3})
+	want := []sink.Event{
+		event(ringbuf.CategoryMemory, "agent_memory_registered", 0), event(ringbuf.CategoryMemory, "agent_memory_registered", 1),
+		event(ringbuf.CategorySystem, "agent_telemetry_events_dropped", 1), event(ringbuf.CategoryMemory, "agent_memory_registered", 3),
+	}
+	if d := cmp.Diff(want, written, cmpopts.EquateApproxTime(must.Patience)); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(agent.RingTelemetry{DroppedStaging: 1, DroppedSinks: 3}, a.RingTelemetry()); d != "" {
+		t.Errorf("RingTelemetry (-want +got):\n%s", d)
+	}
+	got := b.all(t)
+	if d := cmp.Diff([]float64{6, 4}, []float64{got["nixl.memory.registered{}"], got["nixl.telemetry.events.dropped{}"]}); d != "" {
+		t.Errorf("bytes registered and events dropped (-want +got):\n%s", d)
+	}
 }
 
 // A file that becomes shorter than the ring would crash the program, because the ring is mapped.
