@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +19,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/trace"
@@ -39,8 +37,8 @@ type pkg struct {
 	// start returns a function that records something for every metric, in series that
 	// depend on n.
 	start func(*testing.T, metric.MeterProvider) func(ctx context.Context, n int)
-	// exemplars reports whether a metric has exemplars. Observable instruments don't.
-	exemplars func(name string) bool
+	// synchronous reports whether a metric's instrument isn't observable.
+	synchronous func(name string) bool
 }
 
 func packages() map[string]pkg {
@@ -114,18 +112,6 @@ func each(t *testing.T, test func(*testing.T, pkg)) {
 	}
 }
 
-// run records in n series of a package, and returns what a MeterProvider with the given
-// settings then collects.
-func (p *pkg) run(t *testing.T, n int, settings ...sdkmetric.Option) []metricdata.Metrics {
-	t.Helper()
-	reader := sdkmetric.NewManualReader()
-	record := p.start(t, sdkmetric.NewMeterProvider(append(settings, sdkmetric.WithReader(reader))...))
-	for i := range n {
-		record(t.Context(), i)
-	}
-	return metrictest.Collect(t, reader)
-}
-
 // all fails the test unless the metrics are those of the package.
 func (p *pkg) all(t *testing.T, got []metricdata.Metrics) {
 	t.Helper()
@@ -181,7 +167,9 @@ func shapeOf(t *testing.T, m metricdata.Metrics) shape {
 
 func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
 	each(t, func(t *testing.T, p pkg) {
-		ms := p.run(t, 1)
+		reader := sdkmetric.NewManualReader()
+		p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))(t.Context(), 0)
+		ms := metrictest.Collect(t, reader)
 		p.all(t, ms)
 		for _, d := range p.metrics {
 			m := metrictest.Find(t, ms, d.Name)
@@ -208,49 +196,19 @@ func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
 	})
 }
 
-// The SDK's filter selects exemplars: by default, what happens within a sampled span.
+// By default, the SDK's filter selects what happens within a sampled span as exemplars.
 func TestSampledSpanIsTheExemplarOfSynchronousInstruments(t *testing.T) {
-	span := func(id byte, flags trace.TraceFlags) context.Context {
-		return trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
-			TraceID: trace.TraceID{id}, SpanID: trace.SpanID{id}, TraceFlags: flags,
-		}))
-	}
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
 	each(t, func(t *testing.T, p pkg) {
 		reader := sdkmetric.NewManualReader()
-		record := p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-		record(span(1, 0), 0)
-		record(span(2, trace.FlagsSampled), 0)
+		p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))(trace.ContextWithSpanContext(t.Context(), span), 0)
 		for _, m := range metrictest.Collect(t, reader) {
-			traces := make(map[byte]bool)
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				addTraces(traces, data.DataPoints)
-			case metricdata.Gauge[int64]:
-				addTraces(traces, data.DataPoints)
-			case metricdata.Histogram[float64]:
-				for _, point := range data.DataPoints {
-					for _, e := range point.Exemplars {
-						traces[e.TraceID[0]] = true
-					}
-				}
-			}
-			want := map[byte]bool{}
-			if p.exemplars(m.Name) {
-				want[2] = true
-			}
-			if !maps.Equal(traces, want) {
-				t.Errorf("%s has exemplars of the traces %v, want %v", m.Name, traces, want)
+			data, traceID := fmt.Sprintf("%+v", m.Data), span.TraceID()
+			if has := strings.Contains(data, fmt.Sprint("TraceID:", traceID[:])); has != p.synchronous(m.Name) {
+				t.Errorf("%s has an exemplar: %v\n%s", m.Name, has, data)
 			}
 		}
 	})
-}
-
-func addTraces[N int64 | float64](traces map[byte]bool, points []metricdata.DataPoint[N]) {
-	for _, p := range points {
-		for _, e := range p.Exemplars {
-			traces[e.TraceID[0]] = true
-		}
-	}
 }
 
 // global is the reader of the global MeterProvider, which can only be set once.
@@ -282,36 +240,14 @@ func TestGlobalMeterProviderIsTheDefault(t *testing.T) {
 	}
 }
 
-// A view that doesn't fit an instrument affects only this instrument.
-func TestViewThatDoesNotFitIsReported(t *testing.T) {
-	each(t, func(t *testing.T, p pkg) {
-		errs := metrictest.Handled(t)
-		i := slices.IndexFunc(p.metrics, func(m semconv.Metric) bool { return m.Kind == semconv.Histogram })
-		name := p.metrics[i].Name
-		ms := p.run(t, 1, sdkmetric.WithView(sdkmetric.NewView(sdkmetric.Instrument{Name: name},
-			sdkmetric.Stream{Aggregation: sdkmetric.AggregationLastValue{}})))
-		if len(errs()) == 0 || !strings.Contains(errs()[0], "create the instrument of "+name+": ") {
-			t.Errorf("errors: %q", errs())
-		}
-		p.metrics = slices.Delete(slices.Clone(p.metrics), i, i+1)
-		p.all(t, ms)
-	})
+// rejecting is a MeterProvider that rejects histograms and callbacks.
+type rejecting struct{ metric.MeterProvider }
+
+func (r rejecting) Meter(name string, opts ...metric.MeterOption) metric.Meter {
+	return rejectingMeter{r.MeterProvider.Meter(name, opts...)}
 }
 
-// rejecting is a MeterProvider that rejects every instrument.
-type rejecting struct{ noop.MeterProvider }
-
-func (rejecting) Meter(string, ...metric.MeterOption) metric.Meter { return rejectingMeter{} }
-
-type rejectingMeter struct{ noop.Meter }
-
-func (rejectingMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return nil, errors.New("no counters")
-}
-
-func (rejectingMeter) Int64ObservableCounter(string, ...metric.Int64ObservableCounterOption) (metric.Int64ObservableCounter, error) {
-	return nil, errors.New("no counters")
-}
+type rejectingMeter struct{ metric.Meter }
 
 func (rejectingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
 	return nil, errors.New("no histograms")
@@ -321,16 +257,25 @@ func (rejectingMeter) RegisterCallback(metric.Callback, ...metric.Observable) (m
 	return nil, errors.New("no callbacks")
 }
 
-// The packages work without the instruments.
+// The packages work without rejected instruments, and the other ones report their metrics.
 func TestRejectedInstrumentsAreReported(t *testing.T) {
 	each(t, func(t *testing.T, p pkg) {
-		errs := metrictest.Handled(t)
-		p.start(t, rejecting{})(t.Context(), 0)
+		errs, reader := metrictest.Handled(t), sdkmetric.NewManualReader()
+		p.start(t, rejecting{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})(t.Context(), 0)
+		var want []string
 		for _, m := range p.metrics {
-			if m.Kind == semconv.Histogram && !slices.Contains(errs(), "create the instrument of "+m.Name+": no histograms") {
-				t.Errorf("%s: errors %q", m.Name, errs())
+			switch {
+			case m.Kind == semconv.Histogram:
+				want = append(want, "create the instrument of "+m.Name+": no histograms")
+			case !p.synchronous(m.Name):
+				want = append(want, "observe instruments: no callbacks")
 			}
 		}
-		p.start(t, noop.NewMeterProvider())(t.Context(), 1)
+		slices.Sort(want)
+		if d := cmp.Diff(slices.Compact(want), slices.Sorted(slices.Values(errs()))); d != "" {
+			t.Errorf("errors (-want +got):\n%s", d)
+		}
+		p.metrics = slices.DeleteFunc(p.metrics, func(m semconv.Metric) bool { return m.Kind == semconv.Histogram || !p.synchronous(m.Name) })
+		p.all(t, metrictest.Collect(t, reader))
 	})
 }
