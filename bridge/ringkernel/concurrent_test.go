@@ -4,7 +4,6 @@
 package ringkernel_test
 
 import (
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -16,18 +15,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-// Several goroutines record on one kernel, while others take snapshots, collect,
-// reset, and register and unregister other kernels. No count is lost, and no
-// snapshot has a negative count.
+// Several goroutines record on one kernel, while others take snapshots, collect, reset, register and
+// unregister other kernels, and open and close other Runtimes, which takes the same locks of the SDK as a
+// collection. No count is lost, and no snapshot has a negative count.
 func TestConcurrentUseLosesNothing(t *testing.T) {
-	const (
-		writers = 8
-		each    = 2000
-	)
-	w := newWorld(t)
-	rt := w.Runtime
+	const writers, each = 8, 2000
+	reader := sdkmetric.NewManualReader()
+	provider := ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	rt := ringkernel.NewRuntime(provider)
 	k := rt.Register("k")
-	span := withSpan(t, 1, true)
 
 	var writing, others sync.WaitGroup
 	done := make(chan struct{})
@@ -35,10 +31,10 @@ func TestConcurrentUseLosesNothing(t *testing.T) {
 		writing.Go(func() {
 			for i := range each {
 				k.Received(t.Context())
-				rt.Kernel("k").Received(span)
+				rt.Kernel("k").Received(t.Context())
 				k.Sent(t.Context())
 				k.Dropped(t.Context(), ringkernel.InputQueue)
-				k.Processed(span, time.Duration(i))
+				k.Processed(t.Context(), time.Duration(i))
 				k.SetState(ringkernel.State(i % 7)) // the last is invalid
 				if i%100 == 0 {
 					k.Error(t.Context(), codeError{string(rune('a' + g))})
@@ -48,9 +44,14 @@ func TestConcurrentUseLosesNothing(t *testing.T) {
 	}
 	for _, f := range []func(){
 		func() { checkSnapshot(t, rt) },
-		func() { w.collect(t) },
+		func() { metrictest.Collect(t, reader) },
 		func() { rt.Reset() },
-		func() { rt.Register("other").Error(t.Context(), errors.New("no")); rt.Unregister("other") },
+		func() { use(t, rt.Register("other")); rt.Unregister("other") },
+		func() {
+			another := ringkernel.NewRuntime(provider)
+			use(t, another.Register("another"))
+			must.OK(t, another.Close())
+		},
 	} {
 		others.Go(func() {
 			for {
@@ -67,7 +68,7 @@ func TestConcurrentUseLosesNothing(t *testing.T) {
 	close(done)
 	others.Wait()
 
-	got := metrictest.Values(w.collect(t))
+	got := metrictest.Values(metrictest.Collect(t, reader))
 	for series, want := range map[string]float64{
 		"ringkernel.messages.received{ringkernel.kernel.id=k}":                            2 * writers * each,
 		"ringkernel.messages.sent{ringkernel.kernel.id=k}":                                writers * each,
@@ -90,43 +91,4 @@ func checkSnapshot(t *testing.T, rt *ringkernel.Runtime) {
 			t.Errorf("a count is negative, or latencies don't fit: %+v", s)
 		}
 	}
-}
-
-// Closing a Runtime and collecting take the same locks of the SDK.
-func TestRuntimesOpenAndCloseDuringCollections(t *testing.T) {
-	runtimes := 3000
-	if testing.Short() {
-		runtimes = 300
-	}
-	reader := sdkmetric.NewManualReader()
-	provider := ringkernel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	done := make(chan struct{})
-	var collecting, closing sync.WaitGroup
-	for range 4 {
-		collecting.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					metrictest.Collect(t, reader)
-				}
-			}
-		})
-	}
-	for range 2 {
-		closing.Go(func() {
-			for range runtimes / 2 {
-				rt := ringkernel.NewRuntime(provider)
-				for i := range 3 {
-					use(t, rt.Register(kernelID(i)))
-				}
-				rt.Unregister(kernelID(0))
-				must.OK(t, rt.Close())
-			}
-		})
-	}
-	closing.Wait()
-	close(done)
-	collecting.Wait()
 }

@@ -43,15 +43,9 @@ type world struct {
 
 func newWorld(t *testing.T, opts ...ringkernel.Option) *world {
 	t.Helper()
-	rt, reader := newRuntime(nil, opts...)
-	return &world{rt, reader}
-}
-
-// newRuntime returns a Runtime and the reader of its MeterProvider.
-func newRuntime(settings []sdkmetric.Option, opts ...ringkernel.Option) (*ringkernel.Runtime, *sdkmetric.ManualReader) {
 	reader := sdkmetric.NewManualReader()
-	provider := sdkmetric.NewMeterProvider(append(settings, sdkmetric.WithReader(reader))...)
-	return ringkernel.NewRuntime(append([]ringkernel.Option{ringkernel.WithMeterProvider(provider)}, opts...)...), reader
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	return &world{ringkernel.NewRuntime(append(opts, ringkernel.WithMeterProvider(provider))...), reader}
 }
 
 func (w *world) collect(t *testing.T) []metricdata.Metrics {

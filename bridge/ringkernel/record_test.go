@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 func TestEachCallUpdatesOnlyItsOwnFields(t *testing.T) {
@@ -87,22 +89,56 @@ func TestEachCallUpdatesOnlyItsOwnFields(t *testing.T) {
 	}
 }
 
-func TestRecordingDoesNotAllocate(t *testing.T) {
+// Counters start at 0, so that the first increase is visible. Unknown values aren't reported.
+func TestEachMetricHasItsValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		k := w.Register("k")
-		for name, ctx := range map[string]context.Context{
-			"background": context.Background(), "no span": t.Context(), "unsampled span": withSpan(t, 1, false), "nil": nil,
-		} {
-			for call, f := range map[string]func(){
-				"Received":  func() { k.Received(ctx) },
-				"Sent":      func() { k.Sent(ctx) },
-				"Dropped":   func() { k.Dropped(ctx, ringkernel.OutputQueue) },
-				"Processed": func() { k.Processed(ctx, time.Microsecond) },
-			} {
-				if n := testing.AllocsPerRun(1000, f); n != 0 {
-					t.Errorf("%s, context with %s: %v allocations per call, want 0", call, name, n)
-				}
+		use(t, w.Register("k"))
+		w.Register("idle")
+		pass(time.Second)
+		want := map[string]float64{
+			"ringkernel.messages.received{ringkernel.kernel.id=k}":                             2,
+			"ringkernel.messages.sent{ringkernel.kernel.id=k}":                                 1,
+			"ringkernel.messages.processed{ringkernel.kernel.id=k}":                            2,
+			"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=input}":  1,
+			"ringkernel.messages.dropped{ringkernel.kernel.id=k,ringkernel.queue.name=output}": 0,
+			"ringkernel.message.duration{ringkernel.kernel.id=k}":                              2,
+			"ringkernel.errors{error.type=timeout,ringkernel.kernel.id=k}":                     1,
+			"ringkernel.queue.size{ringkernel.kernel.id=k,ringkernel.queue.name=input}":        2,
+			"ringkernel.queue.capacity{ringkernel.kernel.id=k,ringkernel.queue.name=input}":    8,
+			"ringkernel.uptime{ringkernel.kernel.id=k}":                                        1,
+			"ringkernel.last_message.time{ringkernel.kernel.id=k}":                             float64(start.Unix()),
+
+			"ringkernel.messages.received{ringkernel.kernel.id=idle}":                             0,
+			"ringkernel.messages.sent{ringkernel.kernel.id=idle}":                                 0,
+			"ringkernel.messages.processed{ringkernel.kernel.id=idle}":                            0,
+			"ringkernel.messages.dropped{ringkernel.kernel.id=idle,ringkernel.queue.name=input}":  0,
+			"ringkernel.messages.dropped{ringkernel.kernel.id=idle,ringkernel.queue.name=output}": 0,
+			"ringkernel.uptime{ringkernel.kernel.id=idle}":                                        1,
+		}
+		for id, state := range map[string]string{"k": "active", "idle": "created"} {
+			for _, s := range []string{"created", "launched", "active", "deactivated", "terminating", "terminated"} {
+				want["ringkernel.kernel.status{ringkernel.kernel.id="+id+",ringkernel.kernel.state="+s+"}"] = 0
+			}
+			want["ringkernel.kernel.status{ringkernel.kernel.id="+id+",ringkernel.kernel.state="+state+"}"] = 1
+		}
+		if d := cmp.Diff(want, metrictest.Values(w.collect(t))); d != "" {
+			t.Errorf("values (-want +got):\n%s", d)
+		}
+	})
+}
+
+func TestRecordingDoesNotAllocate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newWorld(t).Register("k")
+		for _, ctx := range []context.Context{t.Context(), nil} {
+			if n := testing.AllocsPerRun(1000, func() {
+				k.Received(ctx)
+				k.Sent(ctx)
+				k.Dropped(ctx, ringkernel.OutputQueue)
+				k.Processed(ctx, time.Microsecond)
+			}); n != 0 {
+				t.Errorf("context %v: %v allocations, want 0", ctx, n)
 			}
 		}
 	})
@@ -142,14 +178,7 @@ func TestNilRuntimeDoesNothing(t *testing.T) {
 	if k != nil || rt.Kernel("k") != nil {
 		t.Errorf("Register returned kernel %v", k)
 	}
-	k.Received(t.Context())
-	k.Sent(t.Context())
-	k.Processed(t.Context(), time.Millisecond)
-	k.Dropped(t.Context(), ringkernel.InputQueue)
-	k.Error(t.Context(), errors.New("no"))
-	k.ObserveQueue(ringkernel.OutputQueue, func() (int, int) { return 1, 1 })
-	k.SetState(ringkernel.StateTerminated)
-	k.SetState(ringkernel.StateCreated)
+	use(t, k)
 	rt.Reset()
 	rt.Reset("k")
 	rt.Unregister("k")
@@ -159,7 +188,5 @@ func TestNilRuntimeDoesNothing(t *testing.T) {
 	if d := cmp.Diff(ringkernel.Summary{}, rt.Summary()); d != "" {
 		t.Errorf("Summary() isn't zero:\n%s", d)
 	}
-	if err := rt.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	must.OK(t, rt.Close())
 }

@@ -12,22 +12,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 )
 
-func TestRegisterIsIdempotent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		k := w.Register("k")
-		k.SetState(ringkernel.StateActive)
-		k.Sent(t.Context())
-		pass(time.Second)
-		if again := w.Register("k"); again != k {
-			t.Error("Register of a registered ID returned another kernel")
-		}
-		if s := w.telemetry(t, "k"); s.MessagesSent != 1 || s.State != ringkernel.StateActive || !s.StartTime.Equal(start) {
-			t.Errorf("Register of a registered ID changed it: %+v", s)
-		}
-	})
-}
-
 func TestUptimeStopsWhenAKernelTerminates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const uptime = "ringkernel.uptime{ringkernel.kernel.id=k}"
@@ -59,6 +43,40 @@ func TestUptimeStopsWhenAKernelTerminates(t *testing.T) {
 		}
 		if got := metrictest.Values(w.collect(t))["ringkernel.messages.processed{ringkernel.kernel.id=k}"]; got != 5 {
 			t.Errorf("after a restart, %v messages are counted, want 5", got)
+		}
+	})
+}
+
+// A kernel only reads the clock for its first message within 10 ms.
+func TestLastMessageTimeIsAtMost10MsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := ringkernel.NewRuntime()
+		a, b := rt.Register("a"), rt.Register("b")
+		began := time.Now()
+		for _, step := range []struct {
+			after   time.Duration
+			receive *ringkernel.Kernel
+			a, b    time.Duration // the resulting times of the last messages; -1 for none
+		}{
+			{time.Millisecond, nil, -1, -1},
+			{time.Millisecond, a, 2 * time.Millisecond, -1},
+			{5 * time.Millisecond, a, 2 * time.Millisecond, -1},                      // within 10 ms
+			{1 * time.Millisecond, b, 2 * time.Millisecond, 8 * time.Millisecond},    // b's first
+			{5 * time.Millisecond, a, 13 * time.Millisecond, 8 * time.Millisecond},   // the next window
+			{time.Hour, nil, 13 * time.Millisecond, 8 * time.Millisecond},            // nothing happens
+			{0, b, 13 * time.Millisecond, time.Hour + 13*time.Millisecond},           // exact again
+			{0, a, time.Hour + 13*time.Millisecond, time.Hour + 13*time.Millisecond}, // and for the other
+		} {
+			pass(step.after)
+			if step.receive != nil {
+				step.receive.Received(t.Context())
+			}
+			for id, want := range map[string]time.Duration{"a": step.a, "b": step.b} {
+				s, _ := rt.Telemetry(id)
+				if got := max(s.LastMessageTime.Sub(began), -1); got != want {
+					t.Errorf("at %v: last message of %s %v after the start, want %v", time.Since(began), id, got, want)
+				}
+			}
 		}
 	})
 }
