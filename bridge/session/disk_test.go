@@ -35,18 +35,15 @@ const quotaDir = "SESSION_TEST_QUOTA_DIR"
 // has room again. The limit applies to the whole process, so the test uses a child
 // process.
 func TestRowsAreCompleteWhenADiskFillsUpAndHasRoomAgain(t *testing.T) {
-	if dir := os.Getenv(quotaDir); dir != "" {
-		fillUp(t, dir)
+	dir := os.Getenv(quotaDir)
+	if dir == "" {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRowsAreCompleteWhenADiskFillsUpAndHasRoomAgain$", "-test.v")
+		child.Env = append(os.Environ(), quotaDir+"="+t.TempDir())
+		if out, err := child.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
 		return
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRowsAreCompleteWhenADiskFillsUpAndHasRoomAgain$", "-test.v")
-	child.Env = append(os.Environ(), quotaDir+"="+t.TempDir())
-	if out, err := child.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-func fillUp(t *testing.T, dir string) {
 	s := openTest(t, dir)
 	const room = 1000
 	limitFiles(t, room)

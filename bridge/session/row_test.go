@@ -111,3 +111,20 @@ func TestEveryRecordedPacketIsRead(t *testing.T) {
 		t.Errorf("%d lines, want 9", lines)
 	}
 }
+
+// Recording the real sessions again shows the workers of most operations.
+func TestWorkerIsDerivedFromOperationAndDevice(t *testing.T) {
+	for _, c := range []struct{ operation, device, want string }{
+		{"embedding", IGPU, "igpu_embedding"},
+		{"embedding_lookup", CPU, "cpu_embedding_lookup"}, // another operation
+		{"expert_selection", IGPU, "cpu_router"},
+		{"router_norm", CPU, "cpu_router"},
+		{"expert_ffn", CPU, "cpu_expert_ffn_layer_3"},
+		{"expert_ffn_norm", "npu", "cpu_expert_ffn_layer_3"},
+		{"rms_norm", IGPU, "igpu_layernorm_layer_3"},
+		{"sampling", CPU, "cpu_sampling"},
+		{"expert_merge", IGPU, "igpu_expert_merge"},
+	} {
+		equal(t, c.want, worker(c.operation, c.device, 3))
+	}
+}
