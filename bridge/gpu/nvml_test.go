@@ -64,7 +64,7 @@ func TestNVMLProvidesTheKnownValues(t *testing.T) {
 func TestNVMLWithoutADriverHasNoGPUs(t *testing.T) {
 	noDriver, noCount := machine(), machine(mocked("GPU-0", 1, 1, nvml.SUCCESS))
 	noDriver.InitFunc = func() nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
-	noCount.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.ERROR_UNKNOWN }
+	noCount.DeviceGetCountFunc = func() (int, nvml.Return) { return 1, nvml.ERROR_UNKNOWN } // the number isn't valid
 	for name, n := range map[string]*mock.Interface{"no driver": noDriver, "no count": noCount, "no GPU": machine()} {
 		l := openNVML(n)
 		if got := l.samples(); len(got) > 0 {
