@@ -4,7 +4,6 @@
 package semconv_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -15,55 +14,44 @@ import (
 
 // Bounds must be the floats that time.Duration.Seconds returns, so that a duration
 // that equals a bound belongs to its bucket.
-func TestSplitInferenceDurationBoundsEqualDurations(t *testing.T) {
-	bounds := semconv.PacketDuration.Bounds
-	if bounds[0] != time.Microsecond.Seconds() || bounds[len(bounds)-1] != time.Minute.Seconds() {
-		t.Errorf("bounds range from %v to %v", bounds[0], bounds[len(bounds)-1])
-	}
-	for decade := time.Microsecond; decade < time.Minute; decade *= 10 {
-		for _, d := range []time.Duration{decade, 2 * decade, 5 * decade} {
-			if d < time.Minute && !slices.Contains(bounds, d.Seconds()) {
-				t.Errorf("%v is not a bound", d)
+func TestBoundsOfDurationsEqualDurations(t *testing.T) {
+	for _, m := range []semconv.Metric{semconv.TransferDuration, semconv.KernelMessageDuration, semconv.PacketDuration} {
+		for _, bound := range m.Bounds {
+			if d := time.Duration(math.Round(bound * 1e9)); d.Seconds() != bound {
+				t.Errorf("%s: the bound %v isn't %v", m.Name, bound, d)
 			}
 		}
 	}
-	for i, bound := range bounds[1:] {
-		if ratio := bound / bounds[i]; ratio <= 1 || ratio > 1.285 {
-			t.Errorf("bound %v is %v times the one before it", bound, ratio)
+	for decade := time.Microsecond; decade < time.Minute; decade *= 10 {
+		for _, d := range []time.Duration{decade, 2 * decade, 5 * decade} {
+			if !slices.Contains(semconv.PacketDuration.Bounds, d.Seconds()) {
+				t.Errorf("%v is not a bound of %s", d, semconv.PacketDuration.Name)
+			}
 		}
 	}
 }
 
-// The bounds that follow a rule, with two digits.
-func TestBoundsHaveRegularSteps(t *testing.T) {
-	decades := func(first, last float64, steps ...float64) (all []string) {
-		for decade := first; ; decade *= 10 {
-			for _, step := range steps {
-				all = append(all, fmt.Sprintf("%.2g", step*decade))
-				if step*decade > 0.99*last {
-					return all
-				}
-			}
-		}
-	}
-	for name, c := range map[string]struct {
-		bounds []float64
-		want   []string
+// A quantile that a backend interpolates is off by at most the step between two bounds. The throughputs
+// are those of links of 100 to 800 Gbit/s, at full and at half speed.
+func TestStepsBetweenBoundsAreSmall(t *testing.T) {
+	for _, c := range []struct {
+		metric            semconv.Metric
+		first, last, step float64
+		bounds            int
 	}{
-		"of NIXL's exporter": {semconv.TransferDuration.Bounds, slices.DeleteFunc(decades(10e-6, 10, 1, 2.5, 5), func(s string) bool { return s == "2.5" })},
-		"of ring kernels":    {semconv.KernelMessageDuration.Bounds, decades(100e-9, 10, 1, 2, 5)},
+		{semconv.PacketDuration, 1e-6, 60, 1.285, 79},
+		{semconv.KernelMessageDuration, 100e-9, 10, 2.501, 25},
+		{semconv.TransferSize, 1 << 10, 16 << 30, 4, 13},
+		{semconv.TransferThroughput, 5e9, 105.6e9, 1.151, 23},
 	} {
-		var got []string
-		for _, b := range c.bounds {
-			got = append(got, fmt.Sprintf("%.2g", b))
+		bounds := slices.DeleteFunc(slices.Clone(c.metric.Bounds), func(b float64) bool { return b < c.first || b > c.last })
+		if len(bounds) != c.bounds || bounds[0] != c.first || bounds[len(bounds)-1] != c.last {
+			t.Errorf("%s: the bounds from %v to %v are %v, want %d", c.metric.Name, c.first, c.last, bounds, c.bounds)
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("durations %s are %v, want %v", name, got, c.want)
-		}
-	}
-	for i, size := range semconv.TransferSize.Bounds {
-		if size != float64(int64(1)<<(10+2*i)) {
-			t.Errorf("size %d is %v, want four times the last one, from 1 KiB", i, size)
+		for i, bound := range bounds[1:] {
+			if step := bound / bounds[i]; step <= 1 || step > c.step {
+				t.Errorf("%s: %v is %v times the bound before it, want at most %v", c.metric.Name, bound, step, c.step)
+			}
 		}
 	}
 }
