@@ -7,8 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
@@ -17,20 +18,12 @@ import (
 func TestCheckOfEnglishFindsPhrases(t *testing.T) {
 	t.Parallel()
 	const phrase = "a" + "new" // the check also reads this file
-	for _, c := range []struct{ name, text, want string }{
-		{"phrase", "A file.\nThe agent starts " + phrase + ".\n", ":2:The agent starts " + phrase + ".\n    use "},
-		{"in capitals", strings.ToUpper(phrase) + "\n", ":1:"},
-		{"part of a word", "Man" + phrase + "\n", ""},
-		{"no phrase", "The agent restarts.\n", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			file := filepath.Join(t.TempDir(), "file.md")
-			must.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
-			out, err := exec.CommandContext(t.Context(), filepath.Join(ringtest.Root(t), "scripts/check-english.sh"), file).CombinedOutput()
-			if found := err != nil; found != (c.want != "") || !strings.Contains(string(out), c.want) {
-				t.Errorf("error %v, output %q, want %q", err, out, c.want)
-			}
-		})
+	file := filepath.Join(t.TempDir(), "file.md")
+	must.OK(t, os.WriteFile(file, []byte("Part of a word: man"+phrase+".\nThe agent starts "+phrase+".\nThe agent starts A"+phrase[1:]+".\n"), 0o600))
+	out, err := exec.CommandContext(t.Context(), filepath.Join(ringtest.Root(t), "scripts/check-english.sh"), file).CombinedOutput()
+	const use = "\n    use \"again\", or the term: restarts, rewrites, recreates\n"
+	want := file + ":2:The agent starts " + phrase + "." + use + file + ":3:The agent starts A" + phrase[1:] + "." + use
+	if d := cmp.Diff(want, string(out)); d != "" || err == nil {
+		t.Errorf("error %v, output (-want +got):\n%s", err, d)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
@@ -33,25 +34,20 @@ var (
 
 func TestLinksLeadToFilesAndHeadings(t *testing.T) {
 	t.Parallel()
-	root := ringtest.Root(t)
-	files, err := documents(root)
-	if err != nil || len(files) < 10 {
-		t.Fatalf("%d documents, error %v", len(files), err)
-	}
-	for _, file := range files {
-		broken, err := brokenLinks(root, file)
-		if err != nil {
-			t.Error(err)
-		}
-		for _, problem := range broken {
-			t.Error(problem)
+	for _, file := range documents(t) {
+		for _, link := range links(read(t, file)) {
+			if problem := check(t, file, link); problem != "" {
+				t.Errorf("%s: %s: %s", file, link, problem)
+			}
 		}
 	}
 }
 
-// documents returns the paths of the Markdown files below root, relative to it.
-func documents(root string) (files []string, err error) {
-	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+// documents returns the paths of the Markdown files of the repository, relative to its root.
+func documents(t *testing.T) (files []string) {
+	t.Helper()
+	root := ringtest.Root(t)
+	must.OK(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		name := entry.Name()
 		switch {
 		case err != nil:
@@ -64,23 +60,11 @@ func documents(root string) (files []string, err error) {
 			return err
 		}
 		return nil
-	})
-	return files, err
-}
-
-// brokenLinks returns the links of a document below root that lead to a file or a
-// heading of the repository that doesn't exist.
-func brokenLinks(root, file string) (broken []string, err error) {
-	text, err := os.ReadFile(filepath.Join(root, file))
-	if err != nil {
-		return nil, err
+	}))
+	if len(files) < 10 {
+		t.Fatalf("only %d documents", len(files))
 	}
-	for _, link := range links(string(text)) {
-		if problem := check(root, file, link); problem != "" {
-			broken = append(broken, fmt.Sprintf("%s: %s: %s", file, link, problem))
-		}
-	}
-	return broken, nil
+	return files
 }
 
 // links returns the targets of all links and images of a text.
@@ -95,8 +79,10 @@ func links(text string) (targets []string) {
 	return targets
 }
 
-// check reports what is wrong with a link, or "".
-func check(root, file, link string) string {
+// check reports what is wrong with a link of a document that leads to a file or a heading of the repository,
+// or "".
+func check(t *testing.T, file, link string) string {
+	t.Helper()
 	if at, ok := strings.CutPrefix(link, hosted); ok {
 		file, link = "top", at
 	}
@@ -104,24 +90,16 @@ func check(root, file, link string) string {
 		return ""
 	}
 	name, anchor, hasAnchor := strings.Cut(link, "#")
-	target := filepath.Join(root, file)
 	if name != "" {
-		target = filepath.Join(root, filepath.Dir(file), name)
+		file = filepath.Join(filepath.Dir(file), name)
 	}
-	info, err := os.Stat(target)
+	_, err := os.Stat(filepath.Join(ringtest.Root(t), file))
 	switch {
 	case err != nil:
 		return "there is no such file"
-	case !hasAnchor:
-		return ""
-	case info.IsDir() || path.Ext(target) != ".md":
+	case hasAnchor && path.Ext(file) != ".md":
 		return "only documents have headings"
-	}
-	text, err := os.ReadFile(target)
-	if err != nil {
-		return err.Error()
-	}
-	if !slices.Contains(anchors(string(text)), anchor) {
+	case hasAnchor && !slices.Contains(anchors(read(t, file)), anchor):
 		return "there is no such heading"
 	}
 	return ""
