@@ -10,12 +10,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,16 +27,16 @@ import (
 // slots is the default capacity of agents' rings.
 const slots = 4096
 
-// compile builds a program of testdata/bench.
-func compile(b *testing.B, name string, flags ...string) string {
+// compile builds the C++ program of testdata/bench.
+func compile(b *testing.B) string {
 	b.Helper()
 	cxx := cmp.Or(os.Getenv("CXX"), "g++")
 	if _, err := exec.LookPath(cxx); err != nil {
 		b.Skipf("no C++ compiler: %v", err)
 	}
-	program := filepath.Join(b.TempDir(), name)
-	source := filepath.Join(ringtest.Root(b), "testdata", "bench", name+".cpp")
-	cmd := exec.CommandContext(b.Context(), cxx, append(flags, "-std=c++20", "-O3", "-o", program, source)...)
+	program := filepath.Join(b.TempDir(), "tally")
+	source := filepath.Join(ringtest.Root(b), "testdata", "bench", "tally.cpp")
+	cmd := exec.CommandContext(b.Context(), cxx, "-march=native", "-std=c++20", "-O3", "-o", program, source)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
@@ -79,28 +78,18 @@ func openReader(b *testing.B, path string) *reader {
 	return &reader{Reader: r, agent: tally.NewAgent(shape)}
 }
 
-func (r *reader) add(batch ringbuf.Batch) {
-	r.agent.Add(batch)
-}
-
 func (r *reader) drain(b *testing.B) {
-	_, err := r.Read(0, r.add)
+	_, err := r.Read(0, r.agent.Add)
 	if err == nil {
 		err = r.Commit()
 	}
 	must.OK(b, err)
 }
 
-// BenchmarkSameWork alternates with a C++ program that does the same work: sums,
-// distributions and complete groups.
+// BenchmarkSameWork alternately measures the drain of a full ring and a C++ program that does the same work:
+// sums, distributions and complete groups. The time for filling the rings doesn't count.
 func BenchmarkSameWork(b *testing.B) {
-	alternate(b, startPlain(b, compile(b, "tally", "-march=native"), fullRing(b).Path()))
-}
-
-// alternate measures the drain of a full ring and plain alternately. The time for
-// filling the rings doesn't count.
-func alternate(b *testing.B, plain func(n int) float64) {
-	b.Helper()
+	plain := startPlain(b, compile(b), fullRing(b).Path())
 	const batch = 20
 	events := transfers(slots - 1)
 	var ours, theirs []float64
@@ -143,18 +132,12 @@ func startPlain(b *testing.B, program string, args ...string) func(n int) float6
 		}
 	})
 	out := bufio.NewReader(pipe)
-	return func(n int) float64 {
+	return func(n int) (nanoseconds float64) {
 		fmt.Fprintln(in, n)
-		return answer(b, out)
+		_, err := fmt.Fscanln(out, &nanoseconds)
+		must.OK(b, err)
+		return nanoseconds
 	}
-}
-
-func answer(b *testing.B, out *bufio.Reader) float64 {
-	text, err := out.ReadString('\n')
-	must.OK(b, err)
-	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	must.OK(b, err)
-	return v
 }
 
 func median(list []float64) float64 { return quantile(list, 0.5) }
@@ -163,3 +146,31 @@ func quantile(list []float64, q float64) float64 {
 	list = slices.Sorted(slices.Values(list))
 	return list[min(int(q*float64(len(list))), len(list)-1)]
 }
+
+// transfers returns at most n events of an agent that transfers KV cache in both
+// directions: complete groups of four events, with a few errors and registrations.
+// The values vary, so that the CPU can't predict branches.
+func transfers(n int) []ringbuf.Event {
+	r := rand.New(rand.NewPCG(1, 2))
+	events := make([]ringbuf.Event, 0, n)
+	for len(events)+group <= n {
+		post := uint64(5 + r.ExpFloat64()*20)
+		took := post + uint64(50+r.ExpFloat64()*3000)
+		direction := ringbuf.Type(r.IntN(2))
+		events = append(events,
+			ringbuf.NewEvent(ringbuf.TypeXferPostTime, post),
+			ringbuf.NewEvent(ringbuf.TypeXferTime, took),
+			ringbuf.NewEvent(ringbuf.TypeTxBytes+direction, 1<<r.IntN(26)*(1+r.Uint64N(100))),
+			ringbuf.NewEvent(ringbuf.TypeTxRequests+direction, 1))
+		switch r.IntN(1000) {
+		case 0:
+			events = append(events, ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 1<<30))
+		case 1:
+			events = append(events, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
+		}
+	}
+	return events[:min(n, len(events))]
+}
+
+// group is the number of events of a transfer.
+const group = 4
