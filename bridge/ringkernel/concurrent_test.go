@@ -16,8 +16,8 @@ import (
 )
 
 // Several goroutines record on one kernel, while others take snapshots, collect, reset, register and
-// unregister other kernels, and open and close other Runtimes, which takes the same locks of the SDK as a
-// collection. No count is lost, and no snapshot has a negative count.
+// unregister other kernels, and open and close other Runtimes. No count is lost, and no snapshot has a
+// negative count.
 func TestConcurrentUseLosesNothing(t *testing.T) {
 	const writers, each = 8, 2000
 	reader := sdkmetric.NewManualReader()

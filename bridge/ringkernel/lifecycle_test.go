@@ -4,6 +4,7 @@
 package ringkernel_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -13,8 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
@@ -103,6 +106,33 @@ func TestUnregisterWaitsForTheQueueFunction(t *testing.T) {
 	w.collect(t)
 	if calls != 1 {
 		t.Errorf("the function ran %d times, want once before Unregister", calls)
+	}
+}
+
+// Closing a Runtime and collecting take the same lock of the SDK.
+func TestRuntimeIsClosedDuringACollection(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	collecting, proceed, closed := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	_, err := provider.Meter("another").Int64ObservableGauge("first", metric.WithInt64Callback(func(context.Context, metric.Int64Observer) error {
+		close(collecting)
+		<-proceed
+		return nil
+	}))
+	must.OK(t, err)
+	rt := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider))
+	go func() { closed <- reader.Collect(t.Context(), new(metricdata.ResourceMetrics)) }()
+	<-collecting
+	go func() { closed <- rt.Close() }()
+	<-time.After(20 * time.Millisecond) // long enough for a Close that waits for the SDK
+	close(proceed)
+	for range 2 {
+		select {
+		case err := <-closed:
+			must.OK(t, err)
+		case <-time.After(must.Patience):
+			t.Fatal("Close and the collection wait for each other")
+		}
 	}
 }
 
