@@ -41,7 +41,7 @@ func recordingOf(t *testing.T, write func(w *recording.Writer, start time.Time))
 		}, ringbuf.V4, 64))
 	}
 	write(w, start)
-	must.OK(t, errors.Join(w.Close(), out.Close()))
+	must.OK(t, errors.Join(w.Close(start), out.Close()))
 	return file
 }
 
@@ -79,7 +79,7 @@ func TestWhyOfARecordingMatchesTheGoldenFile(t *testing.T) {
 		must.OK(t, w.State(end, 4, recording.Full))
 		must.OK(t, w.State(end, 5, recording.Closed))
 	}), recordingOf(t, func(w *recording.Writer, start time.Time) {
-		must.OK(t, w.State(start.Add(20*time.Second), 0, recording.Missed))
+		must.OK(t, w.Tick(start.Add(20*time.Second)))
 	})
 	var got messages // both streams
 	for _, args := range [][]string{

@@ -110,7 +110,7 @@ func (s *Recording) Next(ctx context.Context) (*diagnose.Frame, error) {
 		}
 		to := s.at.Add(s.cfg.Interval)
 		if !s.live && s.err == nil && s.next.At.After(to) {
-			to = s.next.At // skip a time without records
+			to = s.next.At // skip a time without records, up to a second
 		}
 		s.play(to)
 	}
@@ -160,6 +160,9 @@ func (s *Recording) play(to time.Time) {
 
 // apply applies a record to the totals of its agent.
 func (s *Recording) apply(rec *recording.Record) {
+	if rec.Agent < 0 { // only a time
+		return
+	}
 	if rec.Agent == len(s.agents) {
 		s.agents = append(s.agents, s.add(rec))
 	}

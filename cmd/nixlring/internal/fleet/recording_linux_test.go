@@ -40,7 +40,7 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 		must.OK(t, w.Events(start.Add(time.Duration(n+1)*time.Second), 0, transfer))
 	}
 	must.OK(t, w.State(start.Add(11*time.Second), 0, recording.Closed))
-	must.OK(t, w.Close())
+	must.OK(t, w.Close(start.Add(12 * time.Second)))
 	must.OK(t, out.Close())
 
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 			{0, 0, diagnose.Yes},
 			{4500 * time.Millisecond, 4, diagnose.Yes},
 			{9 * time.Second, 9, diagnose.Yes},
-			{11 * time.Second, 10, diagnose.No},
+			{12 * time.Second, 10, diagnose.No},
 		} {
 			f, err := s.Next(t.Context())
 			must.OK(t, err)

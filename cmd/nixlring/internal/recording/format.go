@@ -82,10 +82,11 @@ const (
 	Closed State = "closed" // the ring was closed, or its agent exited
 )
 
-// Record is a line of a recording, except for the header: events, or a change of the state of a ring.
+// Record is a line of a recording, except for the header: events, a change of the state of a ring, or only
+// a time.
 type Record struct {
 	At     time.Time
-	Agent  int   // number of the agent, in the order in which agents appear
+	Agent  int   // number of the agent, in the order in which agents appear; -1 for only a time
 	State  State // empty for events
 	Events []ringbuf.Event
 
@@ -103,6 +104,11 @@ type line struct {
 	Capacity uint64 `json:"capacity,omitempty"`
 	About
 	Events []event `json:"events,omitempty"`
+}
+
+// mark is a line with only a time.
+type mark struct {
+	Micros int64 `json:"time_us"`
 }
 
 // event is an event as it is written.

@@ -167,6 +167,10 @@ func (r *Reader) decode(text []byte, rec *Record) error {
 			return err
 		}
 	}
+	if l.Agent == -1 && l.State == "" && l.Events == nil {
+		*rec = Record{At: r.last, Agent: -1}
+		return nil
+	}
 	if l.Agent < 0 || l.Agent >= len(r.agents) {
 		return fmt.Errorf("agent %d was not opened before", l.Agent)
 	}

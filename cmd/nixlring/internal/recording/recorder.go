@@ -115,7 +115,7 @@ func (r *Recorder) Close() error {
 	err = errors.Join(err, r.host.Stop(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return errors.Join(err, r.out.Close())
+	return errors.Join(err, r.out.Close(r.cfg.Now()))
 }
 
 func (r *Recorder) opened(a engine.Agent, l ringbuf.Layout, capacity int) {

@@ -72,7 +72,7 @@ func (w *Writer) Events(now time.Time, agent int, b ringbuf.Batch) error {
 
 // write writes a line. If the clock is set back, its time is that of the last line.
 func (w *Writer) write(now time.Time, l line) error {
-	w.last = max(w.last, w.start.UnixMicro()+now.Sub(w.start).Microseconds())
+	w.last = max(w.last, w.micros(now))
 	if l.Micros = w.last; w.err == nil {
 		w.fail(w.lines.Encode(l))
 	}
@@ -87,9 +87,10 @@ func (w *Writer) Tick(now time.Time) error {
 	return w.Flush(now)
 }
 
-// Flush makes the recording readable up to here, even if the program crashes. It doesn't sync
+// Flush makes the recording readable up to now, even if the program crashes. It doesn't sync
 // the file to disk.
 func (w *Writer) Flush(now time.Time) error {
+	w.mark(now)
 	if w.flushed = now; w.err == nil {
 		w.fail(w.out.Flush())
 	}
@@ -97,11 +98,25 @@ func (w *Writer) Flush(now time.Time) error {
 }
 
 // Close ends the recording.
-func (w *Writer) Close() error {
+func (w *Writer) Close(now time.Time) error {
+	w.mark(now)
 	if err := w.out.Close(); w.err == nil {
 		w.fail(err)
 	}
 	return w.err
+}
+
+// mark writes a line with only a time. Without it, a time in which nothing moves would be lost.
+func (w *Writer) mark(now time.Time) {
+	if at := w.micros(now); w.err == nil && at > w.last {
+		w.last = at
+		w.fail(w.lines.Encode(mark{at}))
+	}
+}
+
+// micros returns a time in microseconds since the epoch, independently of changes of the clock.
+func (w *Writer) micros(now time.Time) int64 {
+	return w.start.UnixMicro() + now.Sub(w.start).Microseconds()
 }
 
 func (w *Writer) fail(err error) {
