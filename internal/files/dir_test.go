@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
 // tree returns a directory that contains a subdirectory with a ring, and other kinds
@@ -181,4 +182,20 @@ func TestLeaseIsRefusedWhileAFileIsOpenForWriting(t *testing.T) {
 	must.OK(t, err)
 	defer reader.Close()
 	ask(false)
+	must.OK(t, reader.Close())
+	if _, err := LeaseRefused(reader, false); err == nil {
+		t.Error("a closed file has a lease")
+	}
+}
+
+// There, a mapping refers to the file of the layer below.
+func TestLeaseIsUnsupportedOnOverlayfs(t *testing.T) {
+	for upper, dir := range ringtest.Overlays(t) {
+		f, err := Create(filepath.Join(dir, "agent"))
+		must.OK(t, err)
+		if refused, err := LeaseRefused(f, true); refused || !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("on %s: refused %v, %v", upper, refused, err)
+		}
+		must.OK(t, f.Close())
+	}
 }

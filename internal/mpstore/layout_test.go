@@ -115,13 +115,18 @@ func TestNumberOfSlotsComesFromTheHeader(t *testing.T) {
 	}
 }
 
-// read returns the totals in a store.
-func read(path string) (*tally.Totals, error) {
+// open opens a store.
+func open(path string) (*Store, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	s, err := Open(file, filepath.Base(path), true)
+	return Open(file, filepath.Base(path), true)
+}
+
+// read returns the totals in a store.
+func read(path string) (*tally.Totals, error) {
+	s, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -175,23 +180,6 @@ func TestTotalsOfRealStoreEqualItsJSON(t *testing.T) {
 	}
 }
 
-// The time of the start is in the name, that of the last update in the header.
-func TestStoreHasTheTimesOfItsProcess(t *testing.T) {
-	started := time.Unix(1_700_000_000, 5)
-	w := storetest.Create(t, t.TempDir(), storetest.Config{PID: 7, Started: started})
-	for _, updated := range []time.Duration{time.Second, time.Hour} {
-		w.Updated(updated)
-		f, err := os.Open(w.Path())
-		must.OK(t, err)
-		s, err := Open(f, w.Name(), true)
-		must.OK(t, err)
-		if !s.Start.Equal(started) || s.Updated != updated || s.PID != 7 {
-			t.Errorf("started %v, updated %v, process %d", s.Start, s.Updated, s.PID)
-		}
-		must.OK(t, s.Close())
-	}
-}
-
 func TestHistogramsHaveTheBoundsOfTheStore(t *testing.T) {
 	most := make([]float64, maxBounds)
 	for i := range most {
@@ -215,18 +203,6 @@ func TestHistogramsHaveTheBoundsOfTheStore(t *testing.T) {
 	}
 }
 
-func TestMemoryOfExitedProcessIsReleased(t *testing.T) {
-	shape, err := tally.ImportShape(nil, false)
-	must.OK(t, err)
-	values := make([]tally.Value, ringbuf.Types)
-	values[ringbuf.TypeMemoryRegistered].Sum, values[ringbuf.TypeMemoryDeregistered].Sum = 10, 4
-	for exited, want := range map[bool]int64{false: 6, true: 0} {
-		if usage, known := shape.Import(values, exited).MemoryUsage(); usage != want || !known {
-			t.Errorf("exited %v: memory usage is %d, known %v, want %d", exited, usage, known, want)
-		}
-	}
-}
-
 func TestReadingAStoreLeavesItUnchangedAndUnlocked(t *testing.T) {
 	dir := t.TempDir()
 	exit := storetest.Copy(t, dir)
@@ -236,9 +212,7 @@ func TestReadingAStoreLeavesItUnchangedAndUnlocked(t *testing.T) {
 	want, err := os.ReadFile(path)
 	must.OK(t, err)
 	for _, runs := range []bool{true, false} {
-		file, err := os.Open(path)
-		must.OK(t, err)
-		s, err := Open(file, storetest.Real, true)
+		s, err := open(path)
 		must.OK(t, err)
 		if running, err := s.Running(); running != runs || err != nil {
 			t.Errorf("running is %v, %v, want %v", running, err, runs)
@@ -261,13 +235,52 @@ func TestReadingAStoreLeavesItUnchangedAndUnlocked(t *testing.T) {
 	}
 }
 
-func TestOtherFilesOfNIXLAreRecognized(t *testing.T) {
-	for name, want := range map[string]bool{
-		"nixl-owner.0.0.0.0:9400.lock": true, "nixl-owner.[::]:9400.lock": true, "nixl.1.2.3.mmap.staging": true,
-		"nixl.1.2.3.mmap": false, "nixl-owner": false, "nixl-owner.x": false, "agent.lock": false, "nixl.1.2.mmap.staging": false, "nixl.a.2.3.mmap": false,
+// The time of the start is in the name, that of the last update in the header.
+func TestHeaderDescribesTheProcess(t *testing.T) {
+	want := Header{
+		Agent: "decode", PID: 7, Instance: 3, Host: "node", LocalRank: "5", Start: time.Unix(1_700_000_000, 5), Bounds: []float64{1, 2.5}, slots: 21,
+	}
+	w := storetest.Create(t, t.TempDir(), storetest.Config{
+		Agent: want.Agent, PID: want.PID, Instance: want.Instance, Host: want.Host, Rank: want.LocalRank, Started: want.Start, Bounds: want.Bounds,
+	})
+	w.Updated(time.Second)
+	s, err := open(w.Path())
+	must.OK(t, err)
+	defer s.Close()
+	if diff := cmp.Diff(want, s.Header, cmp.AllowUnexported(Header{})); diff != "" || s.Updated != time.Second {
+		t.Errorf("updated %v, header (-want +got):\n%s", s.Updated, diff)
+	}
+	w.Updated(time.Hour)
+	if _, err := s.Read(false); err != nil || s.Updated != time.Hour {
+		t.Errorf("after a second read: updated %v, %v", s.Updated, err)
+	}
+	must.OK(t, os.Truncate(w.Path(), headerSize))
+	if _, err := s.Read(false); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a truncated store: %v", err)
+	}
+}
+
+func TestFilesOfNIXLAreRecognizedByTheirNames(t *testing.T) {
+	for want, names := range map[[2]bool][]string{
+		{true, false}: {"nixl.1.2.3.mmap", "nixl.9223372036854775807.2.18446744073709551615.mmap"},
+		{false, true}: {"nixl-owner.0.0.0.0:9400.lock", "nixl-owner.[::]:9400.lock", "nixl.1.2.3.mmap.staging"},
+		{}: {
+			"agent", "agent.lock", "agent.staging", "nixl-owner", "nixl-owner.x", "nixl.1.2.mmap", "nixl.1.2.mmap.staging", "nixl.1.2.3.4.mmap",
+			"x.1.2.3.mmap", "nixl.1.2.3.x", "nixl.a.2.3.mmap", "nixl.1.a.3.mmap", "nixl.1.2.a.mmap", "nixl.9223372036854775808.2.3.mmap", "nixl.1.-2.3.mmap",
+		},
 	} {
-		if got := IsAuxiliary(name); got != want {
-			t.Errorf("%s: %v, want %v", name, got, want)
+		for _, name := range names {
+			if got := [2]bool{IsName(name), IsAuxiliary(name)}; got != want {
+				t.Errorf("%s: store or auxiliary %v, want %v", name, got, want)
+			}
+			file, err := os.Create(filepath.Join(t.TempDir(), name))
+			must.OK(t, err)
+			if _, err := Open(file, name, true); !errors.Is(err, ErrInvalid) || strings.Contains(err.Error(), "nixl.PID.START.INSTANCE.mmap") == want[0] {
+				t.Errorf("%s: error %v", name, err)
+			}
+			if err := file.Close(); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("%s: the refused file is open", name)
+			}
 		}
 	}
 }
