@@ -20,7 +20,11 @@ import (
 )
 
 func TestPeekReturnsTheHeadersOfRealRings(t *testing.T) {
-	for _, c := range ringtest.Cases(t) {
+	cases := ringtest.Cases(t)
+	if len(cases) != 49 {
+		t.Errorf("%d rings, want 49: 15 for each of three releases and 4 of agents", len(cases))
+	}
+	for _, c := range cases {
 		h, err := ringbuf.Peek(c.File)
 		want := ringbuf.Header{
 			WritePos: c.WritePos, ReadPos: c.ReadPos, Version: c.Version,

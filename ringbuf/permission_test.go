@@ -70,23 +70,6 @@ func TestPermissionErrorsNameTheUsers(t *testing.T) {
 	}
 }
 
-// Root could write to the file nevertheless. But it is probably a recorded ring, which a
-// Collector must not change.
-func TestReadOnlyFileIsNotConsumed(t *testing.T) {
-	path := othersRing(t)
-	must.OK(t, os.Chmod(path, 0o444))
-	before := snapshot(t, path)
-	r, err := OpenReader(path, Consume)
-	var denied *files.PermissionError
-	if !errors.As(err, &denied) || !denied.Protected || !strings.Contains(err.Error(), "chmod u+w") {
-		t.Errorf("reader %v, error %v", r, err)
-	}
-	equal(t, "the file", snapshot(t, path), before)
-	r, err = OpenReader(path, Observe)
-	must.OK(t, err)
-	must.OK(t, r.Close())
-}
-
 // In a container, a read-only mount is a likely cause. The uid is correct then, and
 // naming it would mislead.
 func TestReadOnlyMountIsNamedAsTheCause(t *testing.T) {

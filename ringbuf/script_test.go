@@ -71,6 +71,12 @@ func (s *script) run(command []string) {
 		s.see("header", fmt.Sprint(atomic.LoadUint64(s.writer.read)), nil)
 	case "idle":
 		s.see(name, fmt.Sprint("idle ", r.Idle()), nil)
+	case "close":
+		must.OK(s.t, r.Close())
+	case "version": // in the header
+		atomic.StoreInt32(s.writer.version, int32(number(1)))
+	case "capacity":
+		atomic.StoreUint64(s.writer.capacity, number(1))
 	case "foreign": // another process stores the read position
 		atomic.StoreUint64(s.writer.read, number(1))
 	case "stop": // the clock, so that an ambiguous header isn't believed
@@ -199,8 +205,6 @@ func TestObserversOfAmbiguousHeaders(t *testing.T) {
 			read o; push 91 100; read o => o lapped, o read 91-100`,
 		"a restart": `
 			open c; open o; push 1 20; drain c; drain o; restart; push 61 90; read o => c read 1-20, o read 1-20, o restarted`,
-		"idle after its consumer has read": `
-			open c; open o; push 1 2; idle o; drain o; idle o; drain c; idle o => o idle false, o read 1-2, o idle true, c read 1-2, o idle true`,
 	} {
 		t.Run(name, func(t *testing.T) { runScript(t, 64, text) })
 	}
@@ -224,5 +228,25 @@ func TestPositions(t *testing.T) {
 			open c; push 0 0; drain c => c read 0-0`,
 	} {
 		t.Run(name, func(t *testing.T) { runScript(t, 8, text) })
+	}
+}
+
+// Idle means that a read finds neither events nor an error.
+func TestIdle(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":           "idle c => c idle true",
+		"pending":           "push 1 1; idle c => c idle false",
+		"uncommitted":       "push 1 1; read c; idle c => c read 1-1, c idle true",
+		"committed":         "push 1 1; drain c; idle c => c read 1-1, c idle true",
+		"foreign read":      "foreign 1; idle c => c idle false",
+		"foreign, read":     "push 1 1; read c; foreign 1; idle c => c read 1-1, c idle false",
+		"restarting":        "version 0; idle c => c idle false",
+		"another layout":    "version 3; idle c => c idle false",
+		"another capacity":  "capacity 32; idle c => c idle false",
+		"closed":            "close c; idle c => c idle false",
+		"observed":          "push 1 2; idle o; drain o; idle o => o idle false, o read 1-2, o idle true",
+		"observed, drained": "push 1 2; drain o; drain c; idle o => o read 1-2, c read 1-2, o idle true",
+	} {
+		t.Run(name, func(t *testing.T) { runScript(t, 16, "open c; open o; "+text) })
 	}
 }

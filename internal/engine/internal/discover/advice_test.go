@@ -6,7 +6,6 @@
 package discover
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,39 +18,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-func TestUnreadableDirectoryHasItsOwnAdvice(t *testing.T) {
-	x := newFixture(t)
-	dir := x.path("rings")
-	d := x.directory(func(c *options) {
-		c.Path = dir
-		c.OpenDir = func(name string) (*files.Dir, error) {
-			if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode().Perm() == 0 { // root could open it
-				return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrPermission}
-			}
-			return files.OpenDir(dir, name)
-		}
-	})
-	for _, step := range []struct {
-		prepare func() error
-		want    string
-	}{
-		{func() error { return nil }, "doesn't exist; agents don't create it"},
-		{func() error { return os.WriteFile(dir, nil, 0o600) }, "because it is another kind of file"},
-		{func() error { return os.Remove(dir) }, "doesn't exist"},
-		{func() error { return os.Mkdir(dir, 0) }, "has no permission to list it"},
-	} {
-		must.OK(t, step.prepare())
-		x.notices = nil
-		x.advance(time.Hour)
-		d.walk()
-		d.walk()
-		list := x.noticesOf(notice.DirectoryMissing)
-		if len(list) != 1 || !strings.Contains(list[0].Text, step.want) || strings.Contains(list[0].String(), "(not a directory)") {
-			t.Errorf("notices = %v, want one with %q", list, step.want)
-		}
-	}
-}
 
 // Each configured directory may have its own advice. A discovery finds many directories.
 func TestPatternsThatSelectNothingAreReportedOnce(t *testing.T) {

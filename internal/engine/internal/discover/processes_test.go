@@ -22,6 +22,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/processtest"
 	"github.com/nixl-otel/nixl-otel/internal/scripttest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -33,8 +34,7 @@ import (
 // processes, and the number of open rings.
 type machine struct {
 	*pods
-	host  *processtest.Host
-	tmp   string
+	host  *processtest.Host // nil if the kubelet's directory is searched
 	rings map[string]*ringbuf.Writer
 	names *strings.Replacer
 	full  bool // names of attributes and paths are seen
@@ -43,12 +43,29 @@ type machine struct {
 
 func newMachine(t *testing.T, by IdentifyBy) *machine {
 	t.Helper()
-	host, tmp := processtest.New(t), t.TempDir()
-	x := newPods(t, func(c *Config) {
-		c.Finder = Processes{Proc: host.Proc, Interval: time.Hour, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"}}.Finder(by)
+	host := processtest.New(t)
+	x := newPods(t, func(string) Finder {
+		return Processes{
+			Proc: host.Proc, Interval: time.Hour, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"},
+		}.Finder(by)
 	})
-	return &machine{x, host, tmp, make(map[string]*ringbuf.Writer), strings.NewReplacer(
-		tmp, "", host.Proc, "", uid1, "A", uid2, "B", container1, "1", container2, "2"), false, nil}
+	return &machine{pods: x, host: host, rings: make(map[string]*ringbuf.Writer), names: strings.NewReplacer(
+		x.dir, "", host.Proc, "", uid1, "A", uid2, "B", container1, "1", container2, "2")}
+}
+
+// newKubelet returns a machine where the kubelet's directory is searched. The names of rings are pod/volume/name.
+func newKubelet(t *testing.T, volumes ...string) *machine {
+	t.Helper()
+	x := newPods(t, func(dir string) Finder { return Kubelet{Pods: dir, Volumes: volumes}.Finder(DefaultIdentifyBy) })
+	return &machine{pods: x, rings: make(map[string]*ringbuf.Writer), names: strings.NewReplacer(x.dir, "")}
+}
+
+// path returns the path of a ring, of a volume or of a pod.
+func (m *machine) path(name string) string {
+	if pod, rest, ok := strings.Cut(name, "/"); ok && pod != ".." && m.host == nil {
+		name = filepath.Join(pod, "volumes", "kubernetes.io~empty-dir", rest)
+	}
+	return m.fixture.path(name)
 }
 
 var (
@@ -70,7 +87,7 @@ func (m *machine) run(command []string) {
 	name := append(command, "")[1]
 	switch command[0] {
 	case "start": // PID, pod, box=container, maps=ring, and environment variables
-		dir := filepath.Join(m.tmp, command[2])
+		dir := m.path(command[2])
 		must.OK(m.t, os.MkdirAll(dir, 0o750))
 		p := inPod(pid, dir)
 		if command[2] == "B" {
@@ -78,7 +95,7 @@ func (m *machine) run(command []string) {
 		}
 		for _, arg := range command[3:] {
 			if ring, ok := strings.CutPrefix(arg, "maps="); ok {
-				p.Maps = filepath.Join(m.tmp, ring)
+				p.Maps = m.path(ring)
 			} else if arg == "box=2" {
 				p.Namespace, p.Cgroup = "mnt:[12]", processtest.InPod(uid1, container2)
 			} else {
@@ -89,17 +106,23 @@ func (m *machine) run(command []string) {
 	case "full":
 		m.full = true
 	case "map": // PID, ring: without a change of statm
-		line := fmt.Sprintf("7f0000000000-7f0000001000 rw-s 00000000 00:01 9                   %s\n", filepath.Join(m.tmp, command[2]))
+		line := fmt.Sprintf("7f0000000000-7f0000001000 rw-s 00000000 00:01 9                   %s\n", m.path(command[2]))
 		must.OK(m.t, os.WriteFile(m.host.Path(pid, "maps"), []byte(line), 0o600))
 	case "quit":
 		m.host.Exit(pid)
 	case "ring":
-		path := filepath.Join(m.tmp, name)
+		path := m.path(name)
 		must.OK(m.t, os.MkdirAll(filepath.Dir(path), 0o750))
 		w, err := ringbuf.Create(path, ringbuf.V4, 8)
 		must.OK(m.t, err)
 		m.t.Cleanup(func() { _ = w.Close() })
 		m.rings[name] = w
+	case "rm":
+		must.OK(m.t, os.RemoveAll(m.path(name)))
+	case "mv":
+		must.OK(m.t, os.Rename(m.path(name), m.path(command[2])))
+	case "symlink":
+		must.OK(m.t, os.Symlink(m.path(name), m.path(command[2])))
 	case "push":
 		push(m.t, m.rings[name], 3)
 	case "exit":
@@ -114,6 +137,12 @@ func (m *machine) run(command []string) {
 			d.request(d.refresh, func() { close(walked) })
 			<-walked
 		}
+	case "close": // wait until the rings of exited agents are closed
+		must.EventuallyTrue(m.t, "closed rings", func() bool {
+			m.look()
+			m.owner.drain()
+			return m.watcher.State().Open == 0
+		})
 	case "forget": // wait until the removed directories are forgotten
 		must.EventuallyTrue(m.t, "end of their goroutines", func() bool {
 			m.look()
@@ -142,8 +171,14 @@ func (m *machine) see() string {
 	}
 	slices.Sort(list)
 	if s := m.watcher.State(); s.Open > 0 || len(s.Missing) > 0 {
-		list = append(list, strings.TrimSuffix(fmt.Sprintf("%d open %v", s.Open, s.Missing), " []"))
+		list = append(list, m.names.Replace(strings.TrimSuffix(fmt.Sprintf("%d open %v", s.Open, s.Missing), " []")))
 	}
+	for _, n := range m.notices {
+		if n.Kind == notice.DiscoveryFailed || n.Kind == notice.DiscoveryWorks {
+			list = append(list, "log "+n.Text)
+		}
+	}
+	m.notices = nil
 	return strings.Join(list, ", ")
 }
 
@@ -188,6 +223,35 @@ func TestAgentsOfProcesses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, tt.by)
 			scripttest.Run(t, tt.script, m.run, m.see)
+		})
+	}
+}
+
+func TestAgentsInVolumes(t *testing.T) {
+	for name, script := range map[string]string{
+		"volumes that match are found": `
+			ring A/shm/a; ring B/shm/a; ring B/rings/b; ring B/scratch/c; search
+			                          => pod A shm/a [A] [], pod B rings/b [B] [], pod B shm/a [B] [], 3 open`,
+		// An open ring prevents the removal of the volume, and of its pod.
+		"the ring of an exited agent is closed until the agent restarts": `
+			ring A/shm/a; push A/shm/a; search; search => pod A shm/a [A] [], 1 open
+			exit A/shm/a; close       =>
+			ring A/shm/a; search      => pod A shm/a [A] [], 1 open`,
+		"a deleted pod leaves no state": `
+			ring A/shm/a; push A/shm/a; search => pod A shm/a [A] [], 1 open
+			exit A/shm/a; rm A; search; drain; forget => drained map[a:3]
+			ring B/shm/a; search => pod B shm/a [B] [], 1 open`,
+		"a failed search keeps the directories": `
+			ring A/shm/a; search      => pod A shm/a [A] [], 1 open
+			mv . ../away; search; search => 1 open [list the pods of this node: open : no such file or directory], log discovery of agents is incomplete
+			mv ../away .; search      => 1 open, log discovery of agents is complete again`,
+		"links aren't followed": `
+			ring A/shm/a; ring ../out/b; symlink ../out A/shm/dir; symlink ../out/b A/shm/file; symlink ../out A/rings; search
+			                          => pod A shm/a [A] [], 1 open`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newKubelet(t, "shm", "ring*")
+			scripttest.Run(t, script, m.run, m.see)
 		})
 	}
 }

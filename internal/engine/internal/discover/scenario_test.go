@@ -197,6 +197,10 @@ func (s *scenario) see() string {
 		if kind := logged[n.Kind]; kind != "" {
 			log = append(log, "log "+kind+" "+s.name(n.Path))
 		}
+		if n.Kind == notice.DirectoryMissing {
+			why, _, _ := strings.Cut(n.Text, "; ")
+			log[len(log)-1] = strings.TrimPrefix(why, "telemetry directory can't be read ")
+		}
 	}
 	s.notices = nil
 	for _, list := range [][]string{agents, refused, log} {
@@ -270,13 +274,19 @@ func TestRestartsAndRemovals(t *testing.T) {
 		"a file that isn't a ring is no ring beyond the limit": `
 			limit 1; file notes 100; ring a             => a 0, 1 open, 1 ignored, log not ring notes`,
 		"a missing directory is reported until it is created": `
-			rm .                                        => missing, log missing .
+			rm .                                        => missing, because it doesn't exist
 			mkdir .; ring a; push a 1                   => a 1, 1 open, log found .
-			rm .; wait 1h                               => a 1, 1 open, missing, log missing .
+			rm .; wait 1h                               => a 1, 1 open, missing, because it doesn't exist
 			mkdir .; ring a; push a 1                   => a 2, 1 open, log found .`,
+		"an unreadable directory is reported when the reason changes": `
+			rm .                                        => missing, because it doesn't exist
+			file .                                      => missing, because it is another kind of file
+			rm .; wait 1m                               => missing, because it doesn't exist
+			mkdir .; deny .                             => missing, because this process has no permission to list it
+			deny none                                   => log found .`,
 		"rings of a directory that is missing for a moment stay open": `
 			ring a; push a 1                            => a 1, 1 open
-			mv . ../away                                => a 1, 1 open, missing, log missing .
+			mv . ../away                                => a 1, 1 open, missing, because it doesn't exist
 			mv ../away .; push a 1                      => a 2, 1 open, log found .`,
 		"rings that a walk hasn't reached stay open": `
 			ring a; push a 1                            => a 1, 1 open

@@ -7,14 +7,11 @@ package discover
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
@@ -30,13 +27,16 @@ type pods struct {
 	watcher *Watcher
 }
 
-func newPods(t *testing.T, change func(*Config)) *pods {
+// newPods starts a watcher with a finder of a directory; that of the kubelet if it is nil.
+func newPods(t *testing.T, finder func(dir string) Finder) *pods {
 	t.Helper()
 	x := newFixture(t)
-	cfg := Config{Finder: Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy), Include: []string{"*"}, Now: x.clock}
-	cfg.Interval = time.Hour // tests call look
-	if change != nil {
-		change(&cfg)
+	if finder == nil {
+		finder = func(dir string) Finder { return Kubelet{Pods: dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy) }
+	}
+	cfg := Config{Finder: finder(x.dir), Include: []string{"*"}, Now: x.clock}
+	if cfg.Interval == DefaultInterval {
+		cfg.Interval = time.Hour // tests call look
 	}
 	reporter := notice.New(x.report, x.clock)
 	p := NewWatcher(cfg, x.owner.send, reporter)
@@ -84,42 +84,17 @@ func (p *pods) opened() map[string]drain.Agent {
 
 func TestWatcherSearchesAgainAfterItsInterval(t *testing.T) {
 	searches := make(chan struct{})
-	newPods(t, func(c *Config) {
-		c.Interval = time.Millisecond
-		c.Find = func(time.Time) (map[string]Location, error) {
+	newPods(t, func(string) Finder {
+		return Finder{Interval: time.Millisecond, Find: func(time.Time) (map[string]Location, error) {
 			select {
 			case searches <- struct{}{}:
 			case <-t.Context().Done():
 			}
 			return nil, nil //nolint:nilnil // nothing changes
-		}
+		}}
 	})
 	for range 3 {
 		<-searches
-	}
-}
-
-func TestKubeletFindsMatchingVolumes(t *testing.T) {
-	x := newPods(t, func(c *Config) {
-		c.Finder = Kubelet{Pods: c.Name, Volumes: []string{"shm", "ring*"}}.Finder(DefaultIdentifyBy)
-	})
-	x.agent("uid-1", "shm", "decode")
-	x.agent("uid-2", "shm", "decode") // the same name in another pod
-	x.agent("uid-2", "rings", "prefill")
-	x.agent("uid-2", "scratch", "other") // not in Volumes
-	x.look()
-	got := make(map[string]string)
-	for id, a := range x.opened() {
-		uid, _ := a.Resource.Value(semconv.K8SPodUID)
-		got[id] = uid.AsString() + " " + a.Dir + " " + a.Name
-	}
-	want := map[string]string{
-		"pod uid-1 shm/decode":    "uid-1 shm decode",
-		"pod uid-2 shm/decode":    "uid-2 shm decode",
-		"pod uid-2 rings/prefill": "uid-2 rings prefill",
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("agents (-want +got):\n%s", d)
 	}
 }
 
@@ -141,99 +116,6 @@ func TestSearchesAndWalksLeaveNoFilesOpen(t *testing.T) {
 	}
 	if open[1] > open[0] {
 		t.Errorf("%d files are open, then %d", open[0], open[1])
-	}
-}
-
-// An open ring prevents the removal of the volume, and of its pod.
-func TestRingOfExitedAgentIsClosedUntilRestartWithCloseExited(t *testing.T) {
-	x := newPods(t, nil)
-	const id = "pod uid-1 shm/decode"
-	w := x.agent("uid-1", "shm", "decode")
-	push(t, w, 3)
-	x.look()
-	if n := count[drain.Gone](x.owner); n != 0 {
-		t.Errorf("got %d Gone messages while the agent was running", n)
-	}
-	must.OK(t, w.Close())
-	x.look()
-	await(x.owner, func(m drain.Gone) bool { return m.ID == id })
-	must.EventuallyTrue(t, "closed ring", func() bool {
-		x.look()
-		x.owner.drain()
-		return x.watcher.State().Open == 0
-	})
-	x.owner.takeMessages()
-	x.agent("uid-1", "shm", "decode")
-	x.look()
-	if _, found := x.opened()[id]; !found {
-		t.Error("the ring wasn't reopened after its agent restarted")
-	}
-}
-
-func TestDeletedPodLeavesNoState(t *testing.T) {
-	x := newPods(t, nil)
-	for _, pod := range []string{"uid-1", "uid-2", "uid-3"} {
-		w := x.agent(pod, "shm", "decode")
-		push(t, w, 3)
-		x.look()
-		must.OK(t, errors.Join(w.Close(), os.RemoveAll(x.path(pod))))
-		x.look()
-		if n := x.owner.drain()["decode"]; n != 3 {
-			t.Errorf("counted %d events, want 3", n)
-		}
-		must.EventuallyTrue(t, "end of its goroutine", func() bool {
-			x.look()
-			x.owner.drain()
-			return len(x.watcher.directories()) == 0
-		})
-	}
-	if s := x.watcher.State(); s.Open != 0 || len(s.Refused) != 0 || len(s.Missing) != 0 {
-		t.Errorf("state = %+v", s)
-	}
-}
-
-func TestFailedSearchIsReportedAndKeepsDirectories(t *testing.T) {
-	x := newPods(t, nil)
-	x.agent("uid-1", "shm", "decode")
-	x.look()
-	rename(t, x.dir, x.dir+"-away")
-	x.look()
-	x.look()
-	if s := x.watcher.State(); s.Open != 1 || len(s.Missing) == 0 || !strings.Contains(s.Missing[len(s.Missing)-1].Error(), x.dir) {
-		t.Errorf("state = %+v", s)
-	}
-	reported := x.noticesOf(notice.DiscoveryFailed)
-	if len(reported) != 1 || reported[0].Path != x.dir || reported[0].Err == nil {
-		t.Errorf("reported %+v, want the failure once", reported)
-	}
-	if reported := x.noticesOf(notice.DiscoveryWorks); len(reported) != 0 {
-		t.Errorf("reported %+v before the recovery", reported)
-	}
-	rename(t, x.dir+"-away", x.dir)
-	x.look()
-	if reported := x.noticesOf(notice.DiscoveryWorks); len(reported) != 1 || len(x.watcher.State().Missing) != 0 {
-		t.Errorf("reported %+v, want the recovery once", reported)
-	}
-}
-
-func TestLinksInVolumesAreNotFollowed(t *testing.T) {
-	x := newPods(t, nil)
-	w := x.agent("uid-1", "shm", "decode")
-	outside := t.TempDir()
-	ring, err := ringbuf.Create(filepath.Join(outside, "secret"), ringbuf.V4, 8)
-	must.OK(t, err)
-	defer ring.Close()
-	volume := filepath.Dir(w.Path())
-	if err := errors.Join(
-		os.Symlink(outside, filepath.Join(volume, "sub")),
-		os.Symlink(filepath.Join(outside, "secret"), filepath.Join(volume, "file")),
-		os.Symlink(outside, filepath.Join(filepath.Dir(volume), "other")),
-	); err != nil {
-		t.Fatal(err)
-	}
-	x.look()
-	if got := x.opened(); len(got) != 1 {
-		t.Errorf("opened %v, want decode only", got)
 	}
 }
 
