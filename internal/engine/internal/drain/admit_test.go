@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -31,42 +32,51 @@ func TestOwnerKeepsWhatItNeeds(t *testing.T) {
 	one, two := files.ID{Dev: 1, Ino: 1}, files.ID{Dev: 1, Ino: 2}
 	pod := Holder{Pod: "uid-1"}
 	running := agent{Agent: Agent{ID: "a", Path: "/1/a"}, file: one, reader: &ringbuf.Reader{}, exit: exit{up: UpYes}}
-	maybe, closed := running, running
+	maybe, closed, exited := running, running, agent{Agent: Agent{ID: "c"}, exit: exit{up: UpNo, empty: time.Unix(1, 0)}}
 	maybe.exit.up = UpUnknown
 	closed.reader, closed.exit.up = nil, UpNo
 	offer := func(id, path string) Opened { return Opened{Agent: Agent{ID: id, Path: path}, File: two} }
 	with := func(m Opened, change func(*Opened)) Opened { change(&m); return m }
-	exited := func(m *Opened) { m.Exited = true }
+	unused := func(m *Opened) { m.Exited = true }
+	inPod := func(m *Opened) { m.Agent.Holder = pod }
 	for name, tc := range map[string]struct {
 		agent *agent // that the owner has
 		pod   int    // number of other agents in the pod
 		limit int
+		saves bool // with a checkpoint of an agent
 		offer Opened
 		want  error
 	}{
 		"new agent":                         {offer: offer("a", "/1/a")},
-		"new agent that has exited":         {offer: with(offer("a", "/1/a"), exited), want: ErrUnneeded},
+		"new agent that has exited":         {offer: with(offer("a", "/1/a"), unused), want: ErrUnneeded},
 		"same file":                         {agent: &running, offer: with(offer("b", "/1/b"), func(m *Opened) { m.File = one }), want: ErrOpen},
 		"same file, locked by this process": {agent: &running, offer: with(offer("b", "/1/b"), func(m *Opened) { m.File, m.Locked = one, ringbuf.ErrLocked }), want: ErrOpen},
 		"locked by another":                 {agent: &running, offer: with(offer("b", "/1/b"), func(m *Opened) { m.Locked = ringbuf.ErrLocked }), want: ringbuf.ErrLocked},
 		"file of the same path":             {agent: &running, offer: offer("a", "/1/a")},
 		"same ID while it runs":             {agent: &running, offer: offer("a", "/2/a"), want: ErrIdentity},
 		"same ID while it may run":          {agent: &maybe, offer: offer("a", "/2/a")},
-		"same ID, has exited":               {agent: &maybe, offer: with(offer("a", "/2/a"), exited), want: ErrUnneeded},
-		"closed, not restarted":             {agent: &closed, offer: with(offer("a", "/1/a"), exited), want: ErrUnneeded},
+		"same ID, has exited":               {agent: &maybe, offer: with(offer("a", "/2/a"), unused), want: ErrUnneeded},
+		"closed, not restarted":             {agent: &closed, offer: with(offer("a", "/1/a"), unused), want: ErrUnneeded},
 		"closed, restarted":                 {agent: &closed, offer: offer("a", "/1/a")},
 		"at the limit":                      {agent: &running, limit: 1, offer: offer("b", "/1/b"), want: ErrLimit},
 		"below the limit":                   {agent: &running, limit: 2, offer: offer("b", "/1/b")},
 		"at the limit, known":               {agent: &maybe, limit: 1, offer: offer("a", "/1/a")},
-		"full pod":                          {pod: maxHolderRings, offer: with(offer("b", "/1/b"), func(m *Opened) { m.Agent.Holder = pod }), want: ErrContainerLimit},
-		"almost full pod":                   {pod: maxHolderRings - 1, offer: with(offer("b", "/1/b"), func(m *Opened) { m.Agent.Holder = pod })},
+		"full pod":                          {pod: maxHolderRings, offer: with(offer("b", "/1/b"), inPod), want: ErrContainerLimit},
+		"almost full pod":                   {pod: maxHolderRings - 1, offer: with(offer("b", "/1/b"), inPod)},
 		"beside a full pod":                 {pod: maxHolderRings, offer: offer("b", "/1/b")},
+		"beside an exited agent of no pod":  {agent: &exited, pod: maxHolderRings, offer: with(offer("b", "/1/b"), inPod), want: ErrContainerLimit},
+		"has exited, with a checkpoint":     {saves: true, offer: with(offer("stored", "/1/a"), unused)},
+		"has exited, without a checkpoint":  {saves: true, offer: with(offer("a", "/1/a"), unused), want: ErrUnneeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := emptyOwner(t)
 			o.cfg.MaxRings = tc.limit
+			if o.saves = tc.saves; tc.saves {
+				o.pages, _ = checkpoint.NewPages(nil, time.Time{})
+				o.pages.Put(&checkpoint.Entry{ID: "stored"})
+			}
 			if tc.agent != nil {
-				o.agents[tc.agent.ID] = tc.agent
+				o.agents[tc.agent.ID], o.order = tc.agent, []*agent{tc.agent}
 				o.own(tc.agent, tc.agent.file)
 			}
 			for i := range tc.pod {
@@ -76,40 +86,6 @@ func TestOwnerKeepsWhatItNeeds(t *testing.T) {
 				t.Errorf("error = %v, want %v", err, tc.want)
 			}
 		})
-	}
-}
-
-// A ring with a checkpoint is needed although its agent has exited.
-func TestRingWithACheckpointIsKept(t *testing.T) {
-	b := started(t, true)
-	b.push(3)
-	b.step()
-	if !b.owner.pages.Has(agentPath) {
-		t.Fatal("there is no checkpoint")
-	}
-	delete(b.owner.agents, agentPath)
-	m := Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Exited: true}
-	if err := b.owner.admit(&m); err != nil {
-		t.Error(err)
-	}
-	m.Agent.ID = "/another"
-	if err := b.owner.admit(&m); !errors.Is(err, ErrUnneeded) {
-		t.Errorf("error = %v for an agent without a checkpoint", err)
-	}
-}
-
-// The agent of a full pod gives way, but not one of another pod.
-func TestAgentsGiveWayToThoseOfTheirPod(t *testing.T) {
-	o := emptyOwner(t)
-	pod := Holder{Pod: "uid-1"}
-	for i := range maxHolderRings {
-		o.newAgent(Agent{ID: fmt.Sprint("pod-", i), Holder: pod}, time.Time{})
-	}
-	other := &agent{Agent: Agent{ID: "other"}, exit: exit{up: UpNo, empty: time.Unix(1, 0)}}
-	o.agents["other"], o.order = other, []*agent{other}
-	m := Opened{Agent: Agent{ID: "new", Holder: pod}}
-	if err := o.admit(&m); !errors.Is(err, ErrContainerLimit) {
-		t.Errorf("error = %v", err)
 	}
 }
 
