@@ -10,35 +10,8 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-// Counters stop at the largest int64, and sums of distributions keep growing.
-func TestLargestValuesDoNotOverflow(t *testing.T) {
-	const largest = math.MaxUint64
-	for _, l := range ringbuf.Layouts() {
-		t.Run(l.String(), func(t *testing.T) {
-			agent, want := NewAgent(shapeOf(t, Config{})), oracle.New()
-			agent.Opened(true)
-			want.Opened()
-			for range 3 {
-				for kind := range ringbuf.Type(20) {
-					e := ringbuf.NewEvent(kind, largest)
-					if l.Named() {
-						e = ringbuf.NewNamedEvent(kind.Category(), kind.LegacyName(), largest)
-					}
-					feed(t, agent, l, []ringbuf.Event{e})
-					want.Add(l, e)
-				}
-			}
-			compare(t, want, agent)
-			if got := agent.Requests(Transmit).Sum; got != (Sum{Hi: 2, Lo: largest - 2}) {
-				t.Errorf("three times the largest value is %v", got)
-			}
-		})
-	}
-}
 
 func TestSumOfALongRunMayExceed64Bits(t *testing.T) {
 	const (
@@ -78,24 +51,18 @@ func TestMemoryUsageIsKnownOnlyWithoutGaps(t *testing.T) {
 	}{
 		{"not opened", nil, unknown},
 		{"nothing", steps(start), 0},
-		{"registered", steps(start, event(in, 100), event(in, 20), event(out, 100)), 20},
 		{"opened in the middle of a run", steps(later, event(in, 100)), unknown},
 		{"opened again in the middle", steps(start, event(in, 100), later, event(in, 1)), unknown},
-		{"opened again at a start", steps(later, event(in, 100), start, event(in, 1)), 1},
 		{"opened in the middle, then a restart", steps(later, event(out, 100), restart, event(in, 7), event(out, 3)), 4},
 		{"the registration was missed", steps(start, event(out, 100)), unknown},
 		{"only the first registration was missed", steps(start, event(in, 10), event(out, 100), event(in, 1000)), unknown},
-		{"missed before the restart", steps(start, event(out, 100), restart, event(in, 7)), 7},
 		{"missed after the restart", steps(start, event(in, 100), restart, event(out, 7), event(in, 50)), unknown},
 		{"another process read", steps(start, event(in, 100), foreign), unknown},
 		{"events were missed", steps(start, event(in, 100), miss, event(in, 1)), unknown},
-		{"another process read before the restart", steps(start, event(in, 100), foreign, restart, event(in, 5)), 5},
 		{"a restart releases all", steps(start, event(in, 100), restart), 0},
 		{"it continues from zero", steps(start, event(in, 100), event(out, 30), restart, event(in, 7)), 7},
-		{"two restarts", steps(start, event(in, 1), restart, event(in, 2), restart, event(in, 4)), 4},
 		{"beyond int64", steps(start, event(in, largest), event(in, largest)), math.MaxInt64},
 		{"and back", steps(start, event(in, largest), event(in, largest), event(out, largest), event(out, largest-5)), 5},
-		{"beyond int64 before the restart", steps(start, event(in, largest), event(in, largest), restart, event(in, 9)), 9},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,7 +4,6 @@
 package tally
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -143,14 +142,4 @@ func TestEmptyHistogramIsZero(t *testing.T) {
 			t.Errorf("%s: count, sum, min, max, last are %v, want zeros", kind, got)
 		}
 	}
-}
-
-func ExampleHistogram_Counts() {
-	s, err := NewShape(Config{Size: HistogramConfig{Bounds: []float64{1024, 4096}}})
-	if err != nil {
-		panic(err)
-	}
-	h := NewAgent(s).Size(Transmit)
-	fmt.Println(h.Bounds(), h.Counts())
-	// Output: [1024 4096] [0 0 0]
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -69,26 +68,6 @@ func TestNamesAreReportedAsValidUTF8(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("events, sum and last value (-want +got)\n%s", d)
 			}
-		})
-	}
-}
-
-func TestNIXLNamesInAnotherCategoryAreNotInTheCatalog(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 1))
-	for _, l := range []ringbuf.Layout{ringbuf.V1, ringbuf.V2} {
-		t.Run(l.String(), func(t *testing.T) {
-			agent, want := NewAgent(shapeOf(t, Config{MaxNames: 1000})), oracle.New()
-			for kind := range ringbuf.Type(ringbuf.Types + 2) {
-				for c := ringbuf.Category(-1); c <= ringbuf.Categories; c++ {
-					e := ringbuf.Event{Category: c, Type: kind, Value: random.Uint64N(1000)}
-					if l.Named() {
-						e = ringbuf.NewNamedEvent(c, kind.LegacyName(), e.Value)
-					}
-					feed(t, agent, l, []ringbuf.Event{e})
-					want.Add(l, e)
-				}
-			}
-			compare(t, want, agent)
 		})
 	}
 }
