@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
@@ -111,8 +113,9 @@ func TestRenamedDirectoryStillOpensItsOwnFiles(t *testing.T) {
 	opened, err := file.Stat()
 	must.OK(t, err)
 	there, err := os.Lstat(filepath.Join(dir, "away", "deep", "agent"))
-	if err != nil || !os.SameFile(opened, there) || IDOf(opened) != info.ID || file.Name() != filepath.Join(dir, "sub", "deep", "agent") {
-		t.Errorf("another file was opened, as %s (%v)", file.Name(), err)
+	must.OK(t, err)
+	if diff := cmp.Diff([]ID{IDOf(there), IDOf(there)}, []ID{IDOf(opened), info.ID}); diff != "" || file.Name() != filepath.Join(dir, "sub", "deep", "agent") {
+		t.Errorf("opened as %s (-want +got):\n%s", file.Name(), diff)
 	}
 }
 

@@ -9,10 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -36,8 +37,11 @@ func TestRealAgentsAreFound(t *testing.T) {
 	must.OK(t, err)
 	for pid, rings := range map[int][]files.ID{byEnv: nil, byRing: {files.IDOf(info)}} {
 		p := found[pid]
-		if !slices.Equal(p.Dirs, []string{dir}) || !slices.Equal(p.Rings, rings) || p.Executable != filepath.Base(os.Args[0]) ||
-			p.NSPID == 0 || p.Start == 0 || p.MountNS == "" {
+		got := Process{Dirs: p.Dirs, Rings: p.Rings, Executable: p.Executable}
+		if diff := cmp.Diff(Process{Dirs: []string{dir}, Rings: rings, Executable: filepath.Base(os.Args[0])}, got); diff != "" {
+			t.Errorf("process (-want +got):\n%s", diff)
+		}
+		if p.NSPID == 0 || p.Start == 0 || p.MountNS == "" {
 			t.Errorf("%+v", p)
 		}
 		f, err := OpenDir(p, "", dir, ".")

@@ -12,7 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,11 +69,10 @@ func TestDirectoryDetectsExitInTime(t *testing.T) {
 	}
 }
 
-// hangingFS is a file system that hangs after begin.
+// hangingFS is a file system that hangs once hangs is set.
 type hangingFS struct {
 	dir     string
-	mu      sync.Mutex
-	hanging bool
+	hangs   atomic.Bool
 	reached chan struct{}
 	ended   chan struct{}
 }
@@ -82,17 +81,8 @@ func newHangingFS(dir string) *hangingFS {
 	return &hangingFS{dir: dir, reached: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-func (h *hangingFS) begin() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.hanging = true
-}
-
 func (h *hangingFS) openDir(name string) (*files.Dir, error) {
-	h.mu.Lock()
-	hanging := h.hanging
-	h.mu.Unlock()
-	if hanging {
+	if h.hangs.Load() {
 		select {
 		case h.reached <- struct{}{}:
 		default:
@@ -106,7 +96,7 @@ func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
 	x, h := newFixture(t), newHangingFS(t.TempDir())
 	hung := x.directory(func(o *options) { o.Now, o.Path, o.OpenDir = time.Now, h.dir, h.openDir })
 	healthy := x.directory(realTime)
-	h.begin()
+	h.hangs.Store(true)
 	go hung.run()
 	<-h.reached
 	start(t, x, healthy)
@@ -131,7 +121,7 @@ func TestHungDirectoryDoesNotBlockOwner(t *testing.T) {
 	d := x.directory(func(o *options) { o.Now, o.OpenDir = time.Now, h.openDir })
 	go d.run()
 	await(x.owner, func(drain.Opened) bool { return true })
-	h.begin()
+	h.hangs.Store(true)
 	<-h.reached
 	x.owner.stop()
 	if n := d.open.Load(); n != 1 {
@@ -187,9 +177,12 @@ func TestRingReturnedAfterStopIsClosed(t *testing.T) {
 
 func TestDirectoryThatIsMadeAgainIsFoundAtOnce(t *testing.T) {
 	for name, vanish := range map[string]func(t *testing.T, dir string){
-		"removed":        func(t *testing.T, dir string) { t.Helper(); must.OK(t, os.RemoveAll(dir)) },
-		"renamed":        func(t *testing.T, dir string) { t.Helper(); rename(t, dir, dir+".old") },
-		"parent renamed": func(t *testing.T, dir string) { t.Helper(); rename(t, filepath.Dir(dir), filepath.Dir(dir)+".old") },
+		"removed": func(t *testing.T, dir string) { t.Helper(); must.OK(t, os.RemoveAll(dir)) },
+		"renamed": func(t *testing.T, dir string) { t.Helper(); must.OK(t, os.Rename(dir, dir+".old")) },
+		"parent renamed": func(t *testing.T, dir string) {
+			t.Helper()
+			must.OK(t, os.Rename(filepath.Dir(dir), filepath.Dir(dir)+".old"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newFixture(t)
@@ -230,7 +223,7 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 		expect("no change", 0)
 		push(t, ring, 1)
 		expect("new event", 0)
-		rename(t, ring.Path(), x.path("other"))
+		must.OK(t, os.Rename(ring.Path(), x.path("other")))
 		expect("renamed ring", 1)
 		touch(t, x.path("empty"), "")
 		expect("empty file", 1)
@@ -238,7 +231,7 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 		expect("before the next try", 0)
 		x.advance(1)
 		expect("next try", 1)
-		remove(t, x.path("empty"))
+		must.OK(t, os.Remove(x.path("empty")))
 		expect("removed file", 1)
 		x.advance(ProbeInterval)
 		expect("due", 1)
@@ -260,8 +253,11 @@ func TestUnchangedDirectoryIsListedRarely(t *testing.T) {
 	}{
 		"all agents run": {func(*fixture, *ringbuf.Writer) {}, ProbeInterval, false},
 		"just changed":   {func(*fixture, *ringbuf.Writer) {}, ProbeInterval - 1, true},
-		"no agent":       {func(x *fixture, ring *ringbuf.Writer) { remove(x.t, ring.Path()); must.OK(x.t, ring.Close()) }, time.Hour, true},
-		"exited agent":   {func(x *fixture, ring *ringbuf.Writer) { must.OK(x.t, ring.Close()) }, time.Hour, true},
+		"no agent": {func(x *fixture, ring *ringbuf.Writer) {
+			must.OK(x.t, os.Remove(ring.Path()))
+			must.OK(x.t, ring.Close())
+		}, time.Hour, true},
+		"exited agent": {func(x *fixture, ring *ringbuf.Writer) { must.OK(x.t, ring.Close()) }, time.Hour, true},
 		"restarted agent": {func(x *fixture, ring *ringbuf.Writer) {
 			must.OK(x.t, ring.Close())
 			x.ring("sub/agent", ringbuf.V4, 8)

@@ -123,16 +123,6 @@ func touch(t *testing.T, path, content string) {
 	must.OK(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
-func rename(t *testing.T, from, to string) {
-	t.Helper()
-	must.OK(t, os.Rename(from, to))
-}
-
-func remove(t *testing.T, path string) {
-	t.Helper()
-	must.OK(t, os.Remove(path))
-}
-
 // owner is the owner of the rings, with the messages that it gets.
 type owner struct {
 	t    *testing.T

@@ -83,7 +83,7 @@ func TestMappingsTellWhetherAnAgentHasExited(t *testing.T) {
 			})
 			x.round(d)
 			if tt.removed {
-				remove(t, ring.Path())
+				must.OK(t, os.Remove(ring.Path()))
 				x.round(d)
 			}
 			up, sought = drain.UpNo, false

@@ -361,24 +361,29 @@ func TestHolderIsTheContainerOrTheDirectoryOfTheHost(t *testing.T) {
 // The process of a store is that with the PID in its own namespace.
 func TestStoresAreIdentifiedByTheirProcess(t *testing.T) {
 	host := processtest.New(t)
-	dir := t.TempDir()
-	env := []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + dir, "LOCAL_RANK=3"}
-	host.Start(processtest.Process{PID: 10, NSPID: 7, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env})
-	host.Start(processtest.Process{PID: 11, NSPID: 8, Namespace: "mnt:[10]", Cgroup: processtest.InPod(uid1, container1), Env: env[:3]})
+	for pid, env := range map[int][]string{10: {"LOCAL_RANK=3"}, 11: nil} {
+		p := inPod(pid, "/rings", append(env, "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=/stores")...)
+		p.NSPID = pid - 3
+		host.Start(p)
+	}
 	finder := Processes{Proc: host.Proc, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}}.Finder(DefaultIdentifyBy)
 	found, err := finder.Find(time.Now())
 	must.OK(t, err)
-	if len(found) != 1 {
-		t.Fatalf("found %v", found)
-	}
+	got := make(map[int64]string)
 	for _, l := range found {
-		for inNamespace, onHost := range map[int64]int64{7: 10, 8: 11, 99: 0} { // 99 has exited, or is in another namespace
-			a := l.IdentifyStore(drain.Agent{Name: "decode"}, inNamespace)
-			uid, _ := a.Resource.Value(semconv.K8SPodUID)
-			pid, _ := a.Process.Value(semconv.ProcessPID)
-			if uid.AsString() != uid1 || pid.AsInt64() != onHost || a.Dir != dir || a.Resource.HasValue(semconv.LocalRank) != (inNamespace == 7) {
-				t.Errorf("process %d: agent is %+v", inNamespace, a)
-			}
+		for _, pid := range []int64{7, 8, 99} { // 99 has exited, or is in another namespace
+			a := l.IdentifyStore(drain.Agent{Name: "decode"}, pid)
+			rank, _ := a.Resource.Value(semconv.LocalRank)
+			onHost, _ := a.Process.Value(semconv.ProcessPID)
+			got[pid] += fmt.Sprintf("%s, process %d, rank %s", a.ID, onHost.AsInt64(), rank.AsString())
 		}
+	}
+	want := map[int64]string{
+		7:  "pod " + uid1 + " /stores/decode, process 10, rank 3",
+		8:  "pod " + uid1 + " /stores/decode, process 11, rank ",
+		99: "pod " + uid1 + " /stores/decode, process 0, rank ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("agents by PID (-want +got):\n%s", diff)
 	}
 }

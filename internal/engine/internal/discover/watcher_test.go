@@ -7,6 +7,7 @@ package discover
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -168,35 +169,36 @@ func TestKernelAttributesReplaceEnvironmentAttributes(t *testing.T) {
 // What changes when an agent restarts is part of its resource only if it identifies the
 // agent, because backends take totals with other attributes for others.
 func TestResourceStaysWhenAnAgentRestarts(t *testing.T) {
-	run := func(container string, pid int) origin {
-		return origin{container: container, containerName: "worker", process: []attribute.KeyValue{
-			attribute.Int(semconv.ProcessPID, pid), attribute.String(semconv.ProcessExecutableName, "python"),
-		}}
-	}
 	for name, c := range map[string]struct {
-		by         IdentifyBy
-		pod        string
-		identifies bool // whether the container is part of the identity
+		by   IdentifyBy
+		pod  string
+		want string // ID, resource, and attributes of the process; %[1]d is the run
 	}{
-		"pod":                           {DefaultIdentifyBy, "uid-1", false},
-		"container":                     {IdentifyBy{ByContainer, ByAgent}, "uid-1", true},
-		"container instead of a pod":    {DefaultIdentifyBy, "", true},
-		"neither the pod nor container": {IdentifyBy{ByAgent}, "uid-1", false},
+		"pod": {
+			DefaultIdentifyBy, "uid-1",
+			"pod uid-1 worker /tmp/a {k8s.container.name=worker,k8s.pod.uid=uid-1} {container.id=id-%[1]d,process.pid=%[1]d}",
+		},
+		"container": {
+			IdentifyBy{ByContainer, ByAgent}, "uid-1",
+			"container id-%[1]d /tmp/a {container.id=id-%[1]d,k8s.container.name=worker,k8s.pod.uid=uid-1} {process.pid=%[1]d}",
+		},
+		"container instead of a pod": {
+			DefaultIdentifyBy, "",
+			"pod id-%[1]d /tmp/a {container.id=id-%[1]d,k8s.container.name=worker} {process.pid=%[1]d}",
+		},
+		"neither the pod nor container": {
+			IdentifyBy{ByAgent}, "uid-1",
+			"/tmp/a {k8s.container.name=worker,k8s.pod.uid=uid-1} {container.id=id-%[1]d,process.pid=%[1]d}",
+		},
 	} {
-		identify := func(o origin) drain.Agent {
-			o.pod = c.pod
-			return c.by.identify(drain.Agent{Name: "a", Dir: "/tmp"}, o)
-		}
-		first, second := identify(run("id-1", 1)), identify(run("id-2", 2))
-		if same := first.Resource.Equals(&second.Resource); same == c.identifies || same != (first.ID == second.ID) {
-			t.Errorf("%s: resources %v and %v", name, first.Resource.ToSlice(), second.Resource.ToSlice())
-		}
-		if pid, _ := second.Process.Value(semconv.ProcessPID); pid.AsInt64() != 2 || second.Resource.HasValue(semconv.ContainerID) != c.identifies ||
-			second.Process.HasValue(semconv.ContainerID) == c.identifies {
-			t.Errorf("%s: resource %v, process %v", name, second.Resource.ToSlice(), second.Process.ToSlice())
-		}
-		if container, _ := first.Resource.Value(semconv.K8SContainerName); container.AsString() != "worker" {
-			t.Errorf("%s: no container name in %v", name, first.Resource.ToSlice())
+		for run := 1; run <= 2; run++ {
+			a := c.by.identify(drain.Agent{Name: "a", Dir: "/tmp"}, origin{
+				pod: c.pod, container: fmt.Sprint("id-", run), containerName: "worker", process: []attribute.KeyValue{attribute.Int(semconv.ProcessPID, run)},
+			})
+			enc := attribute.DefaultEncoder()
+			if got, want := fmt.Sprintf("%s {%s} {%s}", a.ID, a.Resource.Encoded(enc), a.Process.Encoded(enc)), fmt.Sprintf(c.want, run); got != want {
+				t.Errorf("%s: agent is\n%s, want\n%s", name, got, want)
+			}
 		}
 	}
 }
