@@ -96,12 +96,19 @@ func TestFileShrinksBeforeCommit(t *testing.T) {
 	}
 }
 
-func TestClosedFileIsNotMapped(t *testing.T) {
-	f, err := os.Open(newRing(t, V4, 16).Path())
+func TestErrorsOfTheSystemAreReturned(t *testing.T) {
+	pipe, end, err := os.Pipe()
 	must.OK(t, err)
-	must.OK(t, f.Close())
-	if _, _, err := mapFile(f, HeaderSize, false, false); !errors.Is(err, unix.EBADF) {
-		t.Errorf("error %v, want %v", err, unix.EBADF)
+	defer end.Close()
+	if hole, err := (&mapping{f: pipe, seeks: true}).nextHole(0); !errors.Is(err, unix.ESPIPE) {
+		t.Errorf("hole %d of a pipe, error %v", hole, err)
+	}
+	must.OK(t, pipe.Close())
+	if _, _, err := mapFile(pipe, HeaderSize, false, false); !errors.Is(err, unix.EBADF) {
+		t.Errorf("a closed file is mapped: %v", err)
+	}
+	if _, err := statFile(pipe); !errors.Is(err, unix.EBADF) {
+		t.Errorf("a closed file is described: %v", err)
 	}
 }
 

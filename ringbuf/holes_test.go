@@ -181,21 +181,36 @@ func TestSteadyStateLooksForNoHoles(t *testing.T) {
 	}
 }
 
-// A disk that fails is no reason to treat holes as events.
+// A disk that fails is no reason to treat holes as events, or a slot of zeros as one.
 func TestFileThatCantBeCheckedIsNotRead(t *testing.T) {
-	w := newRing(t, V4, 16)
-	r := open(t, w.Path(), Consume)
-	file, _ := r.backing.(fileBacking)
-	r.backing = broken{file}
-	push(t, w, 0, 1)
-	if got, err := tryRead(r, 0); len(got) > 0 || !errors.Is(err, unix.EIO) {
-		t.Errorf("%d events, error %v", len(got), err)
+	for what, breaks := range map[string]broken{"holes": {holes: unix.EIO}, "size": {size: unix.EIO}} {
+		w := newRing(t, V4, 16)
+		r := open(t, w.Path(), Consume)
+		must.OK(t, w.Push(NewEvent(TypeTxBytes, 0)))
+		breaks.fileBacking, _ = r.backing.(fileBacking)
+		r.backing = breaks
+		if got, err := tryRead(r, 0); len(got) > 0 || !errors.Is(err, unix.EIO) {
+			t.Errorf("%s: %d events, error %v", what, len(got), err)
+		}
 	}
 }
 
-type broken struct{ fileBacking }
+type broken struct {
+	fileBacking
+	holes, size error
+}
 
-func (broken) nextHole(int64) (int64, error) { return 1 << 40, unix.EIO }
+func (b broken) nextHole(at int64) (int64, error) {
+	if b.holes != nil {
+		return 1 << 40, b.holes
+	}
+	return b.fileBacking.nextHole(at)
+}
+
+func (b broken) Stat() (FileState, error) {
+	state, err := b.fileBacking.Stat()
+	return state, errors.Join(b.size, err)
+}
 
 type countHoles struct {
 	fileBacking
