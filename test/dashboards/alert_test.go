@@ -6,7 +6,6 @@
 package dashboards
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -122,9 +121,6 @@ func (b backend) testAlerts(t *testing.T) {
 			must.Eventually(t, func() string { return b.alertsFor(t, r.Expr, alerting[name]) })
 		})
 	}
-	if b.name == "Prometheus" {
-		t.Run("evaluated", b.testEvaluated)
-	}
 }
 
 // alertsFor returns "" if an alert reports want. It fails the test if the alert
@@ -152,41 +148,4 @@ func (b backend) alertsFor(t *testing.T, expr, want string) string {
 		return ""
 	}
 	return fmt.Sprintf("the alert reports %v, want %q: %s", found, want, expr)
-}
-
-// testEvaluated checks that Prometheus evaluates the alerts. Each alert with an
-// agent, host or Collector in [alerting] must be pending or firing, and the others
-// inactive.
-func (b backend) testEvaluated(t *testing.T) {
-	must.Eventually(t, func() string {
-		text, err := b.get(t, "/api/v1/rules", nil)
-		if err != nil {
-			return err.Error()
-		}
-		var answer struct {
-			Data struct {
-				Groups []struct {
-					Rules []struct {
-						Name, Health, State, LastError string
-					}
-				}
-			}
-		}
-		if err := json.Unmarshal(text, &answer); err != nil {
-			return err.Error()
-		}
-		waiting := ""
-		for _, g := range answer.Data.Groups {
-			for _, r := range g.Rules {
-				if r.Health == "err" {
-					t.Fatalf("%s: %s", r.Name, r.LastError)
-				}
-				silent, want := r.State == "inactive", alerting[r.Name]
-				if r.State == "unknown" || r.State != "" && want != later && silent != (want == "") { // recording rules have no state
-					waiting += fmt.Sprintf("%s is %s; ", r.Name, r.State)
-				}
-			}
-		}
-		return waiting
-	})
 }

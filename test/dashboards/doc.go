@@ -1,10 +1,10 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dashboards tests the directory dashboards. Every query and alert must
-// return data in VictoriaMetrics and in Prometheus when the real pipeline sends
-// metrics to them. The sums in the backends must be what the agents wrote, also after
-// restarts.
+// Package dashboards tests the directory dashboards. Every query must return data in
+// VictoriaMetrics and in Prometheus, and every alert in VictoriaMetrics, when the real
+// pipeline sends metrics to them. Prometheus' promtool evaluates the alerts for fleets
+// of agents with and without problems.
 //
 // `make dashboards-test` builds the programs and sets these environment variables
 // to their paths:

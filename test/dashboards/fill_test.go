@@ -7,7 +7,6 @@ package dashboards
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -50,7 +50,9 @@ func fill(t *testing.T, kind string, backends ...backend) {
 	slow := simulate.KVCache()
 	slow.Latency = 3 * time.Second // only in the events; the simulation doesn't wait
 	run(t, agents(dir, "slow", slow))
-	restarting(t, agents(dir, "restarts", simulate.KVCache()))
+	restarts := agents(dir, "restarts", simulate.KVCache())
+	restarts.Agent.RestartEvery = 2 * time.Second
+	run(t, restarts)
 	dies := run(t, agents(dir, "dies", simulate.KVCache()))
 	truncated(t, dir, "dies-0")
 
@@ -64,8 +66,8 @@ func fill(t *testing.T, kind string, backends ...backend) {
 	collector := startCollector(t, other, deadHost, fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t)), kind, backends)
 
 	for _, b := range backends {
-		b.waitFor(t, `increase(nixl_transfer_requests_total{nixl_agent_name="dies-0"}[1m]) > 0`)
-		b.waitFor(t, fmt.Sprintf(`nixl_telemetry_ring_utilization_ratio{host_name=%q} > 0`, deadHost))
+		b.hasData(t, "agent that exits", `increase(nixl_transfer_requests_total{nixl_agent_name="dies-0"}[1m]) > 0`)
+		b.hasData(t, "Collector that is killed", fmt.Sprintf(`nixl_telemetry_ring_utilization_ratio{host_name=%q} > 0`, deadHost))
 	}
 	dies()
 	collector.Signal(t, syscall.SIGKILL)
@@ -87,57 +89,18 @@ func truncated(t *testing.T, dir, name string) {
 	must.OK(t, os.WriteFile(filepath.Join(dir, "truncated"), text[:len(text)/2], 0o600))
 }
 
-// restarting runs agents that restart right after a flush, which discards the last events.
-func restarting(t *testing.T, cfg simulate.FleetConfig) {
-	t.Helper()
-	fleet := newFleet(t, cfg)
-	runFleet(t, cfg.Prefix, fleet)
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() {
-		ticker := time.NewTicker(2 * time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			for _, a := range fleet.Agents() {
-				if err := a.Restart(); err != nil && !errors.Is(err, simulate.ErrStopped) {
-					t.Errorf("restart: %v", err)
-				}
-			}
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
-}
-
-func newFleet(t *testing.T, cfg simulate.FleetConfig) *simulate.Fleet {
+// run runs agents until the end of the test, or until stop is called.
+func run(t *testing.T, cfg simulate.FleetConfig) (stop func()) {
 	t.Helper()
 	cfg.Agent.Seed = 1
 	fleet, err := simulate.NewFleet(cfg)
 	must.OK(t, err)
-	return fleet
-}
-
-// run runs agents until the end of the test, or until stop is called.
-func run(t *testing.T, cfg simulate.FleetConfig) (stop func()) {
-	t.Helper()
-	return runFleet(t, cfg.Prefix, newFleet(t, cfg))
-}
-
-func runFleet(t *testing.T, prefix string, fleet *simulate.Fleet) (stop func()) {
-	t.Helper()
 	must.OK(t, fleet.Start())
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := fleet.Run(ctx); err != nil {
-			t.Errorf("agents %s: %v", prefix, err)
+			t.Errorf("agents %s: %v", cfg.Prefix, err)
 		}
 	})
 	stop = func() {
@@ -178,7 +141,7 @@ service:
       readers:
 %[7]s`, dir, hostName, kind, otlp, exporters, names, readers)
 	must.OK(t, os.WriteFile(config, []byte(text), 0o600))
-	return runCollector(t, config)
+	return proc.Start(t, exec.CommandContext(t.Context(), built.Path(t, "OTELCOL_NIXL"), "--config="+config))
 }
 
 // example runs one of the project's examples until the end of the test.

@@ -51,27 +51,13 @@ func startVictoriaMetrics(t *testing.T) backend {
 	return b
 }
 
-// startBackends starts VictoriaMetrics, and Prometheus if it was built. See startPrometheus for promoted.
-func startBackends(t *testing.T, rules []string, promoted ...string) []backend {
-	t.Helper()
-	backends := []backend{startVictoriaMetrics(t)}
-	if os.Getenv("PROMETHEUS") == "" {
-		t.Log("testing without Prometheus because PROMETHEUS isn't set")
-		return backends
-	}
-	return append(backends, startPrometheus(t, rules, promoted...))
-}
-
-// startPrometheus starts Prometheus with files of rules and with the configuration in
-// the README, which promotes resource attributes. It also promotes others.
-func startPrometheus(t *testing.T, rules []string, promoted ...string) backend {
+// startPrometheus starts Prometheus with the recording rules, and with the configuration in
+// the README, which promotes resource attributes.
+func startPrometheus(t *testing.T) backend {
 	t.Helper()
 	b, dir := backend{name: "Prometheus"}, t.TempDir()
 	config := filepath.Join(dir, "prometheus.yaml")
-	text := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%s]\n%s", strings.Join(rules, ", "), promotion(t))
-	for _, attribute := range promoted {
-		text += "    - " + attribute + "\n"
-	}
+	text := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%s]\n%s", file(t, "dashboards", "rules.yaml"), promotion(t))
 	must.OK(t, os.WriteFile(config, []byte(text), 0o600))
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	b.url = "http://" + address
@@ -79,7 +65,7 @@ func startPrometheus(t *testing.T, rules []string, promoted ...string) backend {
 	proc.Start(t, exec.CommandContext(t.Context(), built.Path(t, "PROMETHEUS"), "--config.file="+config,
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--web.enable-otlp-receiver",
 		"--query.lookback-delta=10s", // so that series of an exited agent end sooner
-		"--enable-feature=otlp-native-delta-ingestion", "--log.level=warn"))
+		"--log.level=warn"))
 	b.wait(t)
 	return b
 }

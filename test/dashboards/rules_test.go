@@ -77,7 +77,7 @@ func (b backend) recordRules(t *testing.T) {
 			}
 			for _, r := range all {
 				if err := b.record(t, r); err != nil && t.Context().Err() == nil {
-					t.Logf("record %s: %v", r.Record, err)
+					t.Errorf("record %s: %v", r.Record, err)
 				}
 			}
 			pause.Reset(time.Second)
