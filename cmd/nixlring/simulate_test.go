@@ -6,18 +6,17 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -44,149 +43,47 @@ func simulating(t *testing.T, args ...string) (dir string) {
 	return dir
 }
 
-// simulated runs the simulator with a fake clock and returns its report.
-func simulated(t *testing.T, env map[string]string, args ...string) (r result, report simulate.Report) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		r = nixlring(t.Context(), env, append([]string{"simulate", "--no-consumer", "--output", "json"}, args...)...)
-	})
-	if r.code != exitOK {
-		t.Fatalf("%v: %+v", args, r)
-	}
-	must.OK(t, json.Unmarshal([]byte(r.out), &report))
-	return r, report
-}
-
-// inRing returns the sums of the values of events in a ring, by name.
-func inRing(t *testing.T, path string) map[string]uint64 {
-	t.Helper()
-	r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-	must.OK(t, err)
-	defer r.Close()
-	sums := map[string]uint64{}
-	_, err = r.Read(0, func(b ringbuf.Batch) {
-		for i := range b.Len() {
-			e := b.Event(i)
-			sums[e.EventName()] += e.Value
+// The golden file has the reports of simulations with a fake clock, except for the metrics in JSON, which package simulate
+// compares with the rings.
+func TestSimulateMatchesTheGoldenFile(t *testing.T) {
+	var got strings.Builder
+	for _, command := range []string{
+		"simulate --transfers 20 --error-rate 0.2 --seed 7 -o json",
+		"simulate --transfers 20 --error-rate 0.2 --seed 8 -o json",
+		"simulate --agents 5 --layout mixed --duration 5s --name decode -o json",
+		"simulate --agents 2 --restart-every 9s --rate 0", // until a signal
+		"simulate --duration 1s --no-final-flush -o json",
+		"NIXL_TELEMETRY_DIR=none NIXL_TELEMETRY_BUFFER_SIZE=512 NIXL_TELEMETRY_RUN_INTERVAL=500 simulate --duration 5s --rate 10 -o json",
+		"NIXL_TELEMETRY_BUFFER_SIZE=512 NIXL_TELEMETRY_RUN_INTERVAL=500 simulate --duration 5s --rate 10 --capacity 1024 --run-interval 100ms -o json",
+		"NIXL_TELEMETRY_BUFFER_SIZE=12 simulate",
+		"NIXL_TELEMETRY_RUN_INTERVAL=soon simulate",
+		"NIXL_TELEMETRY_BUFFER_SIZE=8192 simulate --scenario overflow --duration 2s -o json",
+		"simulate --scenario overflow --duration 2s --capacity 1024 --rate 100 --agents 2 -o json",
+		"simulate --scenario failing-peer --duration 2s",
+		"simulate --scenario straggler --duration 1s",
+	} {
+		dir, env, words := t.TempDir(), make(map[string]string), strings.Fields(command)
+		for words[0] != "simulate" {
+			name, value, _ := strings.Cut(words[0], "=")
+			env[name], words = value, words[1:]
 		}
-	})
-	must.OK(t, err)
-	return sums
-}
-
-func TestSimulateReportsWhatIsInTheRings(t *testing.T) {
-	dir := t.TempDir()
-	r, report := simulated(t, nil, dir, "--agents", "5", "--layout", "mixed", "--duration", "5s", "--error-rate", "0.05", "--seed", "7")
-	if report.Seed != 7 || len(report.Agents) != 5 || report.Sum.Operations != 2500 {
-		t.Errorf("seed %d, %d agents, %d operations", report.Seed, len(report.Agents), report.Sum.Operations)
-	}
-	for path, totals := range report.Agents {
-		want := oracle.New()
-		r, err := ringbuf.OpenReader(path, ringbuf.Observe)
-		must.OK(t, err)
-		want.Opened()
-		_, err = r.Read(0, func(b ringbuf.Batch) {
-			for i := range b.Len() {
-				want.Add(b.Layout(), b.Event(i))
-			}
+		if !slices.Contains(words, "--seed") {
+			words = append(words, "--seed", "7")
+		}
+		var r result
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second) // a signal cancels a context
+			defer cancel()
+			r = nixlring(ctx, env, append(words, dir, "--no-consumer")...)
 		})
-		must.OK(t, errors.Join(err, r.Close()))
-		if diff := cmp.Diff(want.Points(), totals.Points); diff != "" {
-			t.Errorf("%s: ring (-) and report (+) differ:\n%s", path, diff)
+		var report simulate.Report
+		if json.Unmarshal([]byte(r.out), &report) == nil {
+			names := slices.Sorted(maps.Keys(report.Agents))
+			r.out = fmt.Sprintf("%v, with %d metrics each: %+v\n", names, len(report.Agents[names[0]].Points), report.Sum)
 		}
+		fmt.Fprintf(&got, "$ %s\n%s%s[exit code %d]\n\n", command, strings.ReplaceAll(r.err, dir, "rings"), strings.ReplaceAll(r.out, dir, "rings"), r.code)
 	}
-	if !strings.Contains(r.err, "5 agents in "+dir+", 100 transfers/s each, layout mixed, seed 7; ") {
-		t.Errorf("progress: %s", r.err)
-	}
-}
-
-func TestSimulateWithTheSameSeedHasTheSameTraffic(t *testing.T) {
-	sum := func(args ...string) simulate.Totals {
-		dir := t.TempDir()
-		_, report := simulated(t, nil, append([]string{dir, "--transfers", "200"}, args...)...)
-		return report.Agents[filepath.Join(dir, "sim-0")]
-	}
-	first := sum("--seed", "3")
-	if diff := cmp.Diff(first, sum("--seed", "3")); diff != "" {
-		t.Error(diff)
-	}
-	if first.Operations != 200 {
-		t.Errorf("%d transfers", first.Operations)
-	}
-	if cmp.Equal(first, sum()) {
-		t.Error("another seed has the same traffic")
-	}
-}
-
-func TestSimulateDefaultsToTheEnvironment(t *testing.T) {
-	dir := t.TempDir()
-	env := map[string]string{
-		"NIXL_TELEMETRY_DIR": dir + "/none", "NIXL_TELEMETRY_BUFFER_SIZE": "512", "NIXL_TELEMETRY_RUN_INTERVAL": "500",
-	}
-	_, report := simulated(t, env, dir, "--duration", "5s", "--rate", "10")
-	totals, ok := report.Agents[filepath.Join(dir, "sim-0")]
-	if !ok || totals.Capacity != 512 || totals.Flushes != 11 {
-		t.Errorf("rings %v, capacity %d, %d flushes", report.Agents, totals.Capacity, totals.Flushes)
-	}
-	_, report = simulated(t, env, dir, "--duration", "5s", "--rate", "10", "--capacity", "1024", "--run-interval", "100ms")
-	if totals := report.Sum; totals.Capacity != 1024 || totals.Flushes != 51 {
-		t.Errorf("flags: capacity %d, %d flushes", totals.Capacity, totals.Flushes)
-	}
-	for name, value := range map[string]string{"NIXL_TELEMETRY_BUFFER_SIZE": "12", "NIXL_TELEMETRY_RUN_INTERVAL": "soon"} {
-		r := nixlring(t.Context(), map[string]string{name: value}, "simulate", dir)
-		if r.code != exitError || !strings.Contains(r.err, name+"="+value) {
-			t.Errorf("%s=%s: %+v", name, value, r)
-		}
-	}
-}
-
-func TestSimulateRunsUntilInterrupted(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second) // a signal cancels a context
-		defer cancel()
-		r := nixlring(ctx, nil, "simulate", dir, "-n", "2", "--restart-every", "9s", "--seed", "7", "--rate", "0", "--no-consumer")
-		want := result{
-			out: "0 transfers (0 failed), 30 events written (12 unread), 0 dropped in staging, 0 dropped because a ring was full\n" +
-				"0 transfers/s of each agent over 25s, seed 7\n",
-			err: "2 agents in " + dir + ", 0 transfers/s each, layout v4, seed 7; press Ctrl-C to stop\n",
-		}
-		if diff := cmp.Diff(want, r, cmp.AllowUnexported(result{})); diff != "" {
-			t.Error(diff)
-		}
-	})
-}
-
-func TestSimulateWithoutFinalFlushLosesTheLastInterval(t *testing.T) {
-	dir := t.TempDir()
-	_, report := simulated(t, nil, dir, "--duration", "1s", "--no-final-flush", "--name", "decode")
-	path := filepath.Join(dir, "decode-0")
-	if inRing(t, path)["agent_xfer_time"] == 0 {
-		t.Error("no ring, or no transfer in it")
-	}
-	if report.Sum.Discarded == 0 {
-		t.Error("the last interval was flushed")
-	}
-}
-
-func TestSimulateFlagsOverrideTheScenario(t *testing.T) {
-	run := func(env map[string]string, args ...string) (result, simulate.Report) {
-		return simulated(t, env, append([]string{t.TempDir(), "--duration", "2s"}, args...)...)
-	}
-	r, report := run(map[string]string{"NIXL_TELEMETRY_BUFFER_SIZE": "8192"}, "--scenario", "overflow")
-	if report.Sum.Capacity != 512 || report.Sum.Operations != 8000 || !strings.Contains(r.err, ", scenario overflow, ") {
-		t.Errorf("capacity %d, %d operations, %s", report.Sum.Capacity, report.Sum.Operations, r.err)
-	}
-	if _, report = run(nil, "--scenario", "failing-peer"); report.Sum.Failed < 20 {
-		t.Errorf("%d transfers failed", report.Sum.Failed)
-	}
-	_, report = run(nil, "--scenario", "overflow", "--capacity", "1024", "--rate", "100", "--name", "x", "--agents", "2")
-	if report.Sum.Capacity != 1024 || report.Sum.Operations != 400 || len(report.Agents) != 2 {
-		t.Errorf("flags: capacity %d, %d operations", report.Sum.Capacity, report.Sum.Operations)
-	}
-	if _, report = run(nil, "--scenario", "straggler"); len(report.Agents) != 6 {
-		t.Errorf("straggler: %d agents", len(report.Agents))
-	}
+	golden(t, "simulate.txt", got.String())
 }
 
 func TestSimulateConsumesItsRingsUnlessTheyHaveAConsumer(t *testing.T) {

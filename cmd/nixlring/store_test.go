@@ -8,31 +8,17 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
-
-// stores creates a directory with the real store, whose process has exited, and the store
-// of a running process. It is also the working directory of the test.
-func stores(t *testing.T) (dir string, running *storetest.Writer) {
-	t.Helper()
-	dir = t.TempDir()
-	storetest.Copy(t, dir)()
-	running = storetest.Create(t, dir, storetest.Config{Agent: "decode-0", Host: "gpu-1", PID: 4711})
-	t.Chdir(dir)
-	return dir, running
-}
 
 // becomeNobody takes the file permissions of root from the test.
 func becomeNobody(t *testing.T) {
@@ -76,41 +62,4 @@ func TestLackOfPermissionIsReportedWithTheUser(t *testing.T) {
 	})
 	t.Chdir(here)
 	golden(t, "permission.txt", got.String())
-}
-
-func TestTopShowsStores(t *testing.T) {
-	dir, w := stores(t)
-	w.Transfer(0, 4096, 50, 5)
-	// The process writes during the window.
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(10 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-ticker.C:
-				w.Transfer(0, 1<<20, 50, 5)
-			}
-		}
-	}()
-	r := nixlring(t.Context(), nil, "top", dir, "-o", "json", "-w", "1s")
-	close(stop)
-	<-done
-	list := framesOf(t, r)
-	if r.code != exitOK || len(list) != 2 {
-		t.Fatalf("%+v", r)
-	}
-	i := slices.IndexFunc(list[1].Agents, func(a diagnose.Agent) bool { return a.Name == "decode-0" })
-	a := &list[1].Agents[i]
-	before := list[0].Agent(a.ID)
-	bytes, took := a.Moved[0].Bytes-before.Moved[0].Bytes, a.Moved[0].Seconds-before.Moved[0].Seconds
-	if a.Up != diagnose.Yes || a.Ring != nil || a.Layout != "prometheus_mp_v1" || a.Times.Since(before.Times).Quantile(0.5) <= 0 {
-		t.Errorf("%+v", a)
-	}
-	if speed := float64(bytes) / took; math.Abs(speed/(1<<20/50e-6)-1) > 0.01 {
-		t.Errorf("speed %v, want 1 MiB in 50 µs", speed)
-	}
 }

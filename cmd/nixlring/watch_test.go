@@ -35,48 +35,32 @@ func volume(t *testing.T) (pods string) {
 	return pods
 }
 
-// Without an argument, commands find the agents themselves.
-func TestAgentsAreFoundWithoutAnArgument(t *testing.T) {
-	dir := simulating(t, "--no-consumer", "--name", "decode")
-	pods := volume(t)
+func TestAgentsAreFoundWhereTheArgumentsAndTheEnvironmentSay(t *testing.T) {
+	dir, pods := simulating(t, "--no-consumer", "--name", "decode"), volume(t)
 	proc := procWith(t, "NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_DIR="+dir+"\x00")
+	missing := filepath.Join(dir, "missing")
 	for name, tt := range map[string]struct {
 		env  map[string]string
 		args []string
 		want string
 	}{
-		"those of all processes":         {want: "decode"},
-		"those of a variable":            {env: map[string]string{process.EnvDir: dir, envKubelet: pods}, want: "decode"},
-		"those of pods, by a variable":   {env: map[string]string{envKubelet: pods}, want: "01234567/prefill"},
-		"those of pods":                  {args: []string{"--kubelet=" + pods}, want: "01234567/prefill"},
-		"those of pods, not a directory": {env: map[string]string{process.EnvDir: dir}, args: []string{"--kubelet=" + pods}, want: "01234567/prefill"},
+		"the argument":                   {map[string]string{process.EnvDir: missing, envKubelet: missing}, []string{dir}, "decode"},
+		"those of all processes":         {nil, nil, "decode"},
+		"those of a variable":            {map[string]string{process.EnvDir: dir, envKubelet: pods}, nil, "decode"},
+		"those of pods, by a variable":   {map[string]string{envKubelet: pods}, nil, "01234567/prefill"},
+		"those of pods":                  {nil, []string{"--kubelet=" + pods}, "01234567/prefill"},
+		"those of pods, not a directory": {map[string]string{process.EnvDir: dir}, []string{"--kubelet=" + pods}, "01234567/prefill"},
+		"no pods":                        {nil, []string{"--kubelet=" + missing}, missing + ": no such directory; specify where the kubelet"},
+		"both":                           {nil, []string{dir, "--kubelet"}, "--kubelet discovers agents; omit " + dir},
 	} {
 		w := world{now: time.Now, proc: proc, env: lookup(tt.env)}
-		for command, args := range map[string][]string{"top": {"--once", "-w", "50ms"}, "why": {"--for", "500ms"}} {
-			r := runWith(t.Context(), w, append(append([]string{command}, args...), tt.args...)...)
-			if !strings.Contains(r.out, tt.want) || strings.Contains(r.out, "link") {
-				t.Errorf("%s: %s: exit code %d\n%s%s", name, command, r.code, r.out, r.err)
-			}
+		r := runWith(t.Context(), w, append([]string{"top", "--once", "-w", "50ms"}, tt.args...)...)
+		if all := r.out + r.err; !strings.Contains(all, tt.want) || strings.Contains(all, "link") {
+			t.Errorf("%s: exit code %d\n%s", name, r.code, all)
 		}
 	}
-}
-
-func TestDirectoryOfTheArgumentsIsRead(t *testing.T) {
-	dir := simulating(t, "--no-consumer", "--name", "prefill")
-	env := map[string]string{process.EnvDir: t.TempDir(), envKubelet: t.TempDir()}
-	r := nixlring(t.Context(), env, "top", dir, "--once", "-w", "10ms")
-	if r.code != exitOK || !strings.Contains(r.out, "prefill") {
-		t.Errorf("%+v", r)
-	}
-	missing := filepath.Join(dir, "missing")
 	w := world{now: time.Now, proc: missing, env: lookup(nil)}
 	if r := runWith(t.Context(), w, "why", "--for", "100ms"); r.code != exitError || !strings.HasPrefix(r.err, "nixlring: find processes: open "+missing+": ") {
-		t.Errorf("%+v", r)
-	}
-	if r := nixlring(t.Context(), nil, "top", "--once", "-w", "10ms", "--kubelet="+missing); r.code != exitError || !strings.Contains(r.err, missing+": no such directory; specify where the kubelet") {
-		t.Errorf("%+v", r)
-	}
-	if r := nixlring(t.Context(), env, "top", dir, "--kubelet"); r.code != exitUsage || !strings.Contains(r.err, "--kubelet discovers agents; omit "+dir) {
 		t.Errorf("%+v", r)
 	}
 }

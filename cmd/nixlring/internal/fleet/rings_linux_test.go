@@ -16,6 +16,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -298,10 +299,10 @@ func TestAgentInAPodHasItsName(t *testing.T) {
 	}
 }
 
-// Beside a Collector, the ring has few events that aren't consumed.
+// Beside a Collector, the ring has few events that aren't consumed. Its name needn't be text.
 func TestFirstFrameHasWhatTheRingRemembers(t *testing.T) {
 	w := newWorld(t)
-	ring := w.ring("a", ringbuf.V4, 64)
+	ring := w.ring("a\xff", ringbuf.V4, 64)
 	consumer, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
 	must.OK(t, err)
 	defer consumer.Close()
@@ -316,7 +317,7 @@ func TestFirstFrameHasWhatTheRingRemembers(t *testing.T) {
 	}
 	// Of 64 slots, one is free and one may be written, so 15 transfers remain.
 	want := diagnose.Agent{
-		Identity: diagnose.Identity{ID: ring.Path(), Name: "a", Job: diagnose.Job{Service: w.dir}}, Path: ring.Path(), Layout: "v4",
+		Identity: diagnose.Identity{ID: w.dir + `/a\xff`, Name: `"a\xff"`, Job: diagnose.Job{Service: w.dir}}, Path: w.dir + `/a\xff`, Layout: "v4",
 		Moved: [2]diagnose.Moved{{Bytes: 1 << 20, Transfers: 1, Seconds: 0.019}}, Post: 7e-6, Events: 4,
 		Ring: &diagnose.Ring{Capacity: 64, Peak: 4}, Before: 15, Remembered: [2]diagnose.Moved{{Bytes: 7 << 20, Transfers: 7, Seconds: 0.056}},
 	}
@@ -337,5 +338,22 @@ func TestFrameAfterALateOneIsNotHastened(t *testing.T) {
 		if want := w.now.Add(time.Second); !w.source.due.Equal(want) {
 			t.Errorf("%v late: the next frame is due at %v, want %v", late, w.source.due, want)
 		}
+	}
+}
+
+func TestFramesHaveTheTotalsOfStores(t *testing.T) {
+	w := newWorld(t)
+	store := storetest.Create(t, w.dir, storetest.Config{Agent: "decode-0", Host: "gpu-1", PID: 4711})
+	store.Transfer(0, 4096, 50, 5)
+	w.next()
+	store.Transfer(0, 1<<20, 50, 5)
+	want := diagnose.Agent{
+		Identity: diagnose.Identity{ID: w.dir + "/decode-0 " + store.Name(), Name: "decode-0", Job: diagnose.Job{Service: w.dir}}, Path: store.Path(),
+		Attributes: map[string]string{"process.pid": "4711"}, Layout: "prometheus_mp_v1", Up: diagnose.Yes, Store: true,
+		Moved: [2]diagnose.Moved{{Bytes: 4096 + 1<<20, Transfers: 2, Seconds: 100e-6}}, Post: 10e-6, Events: 6, Memory: new(int64),
+	}
+	a := w.only()
+	if diff := difference(&want, a); diff != "" || a.Times.Quantile(0.5) <= 0 {
+		t.Error(a.Times, diff)
 	}
 }
