@@ -16,6 +16,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 )
 
 // BenchmarkDiscovered compares 1,000 agents that are discovered through /proc, each in
@@ -23,7 +24,7 @@ import (
 // percentages of a core after all rings were opened.
 func BenchmarkDiscovered(b *testing.B) {
 	const agents = 1000
-	top := memory(b)
+	top := ringtest.MemoryDir(b)
 	for i := range agents {
 		dir := filepath.Join(top, fmt.Sprint(i))
 		must.OK(b, os.Mkdir(dir, 0o700))
@@ -63,17 +64,6 @@ func measure(b *testing.B, agents int, cfg Config) float64 {
 		b.Error(err)
 	}
 	return used.Seconds() / long
-}
-
-// memory returns a directory in memory, if possible.
-func memory(b *testing.B) string {
-	b.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // TempDir may be on a disk
-	if err != nil {
-		return b.TempDir()
-	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // cpu returns the user and system time of this process.

@@ -5,10 +5,9 @@ package tally
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
-	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -24,32 +23,12 @@ func BenchmarkAdd(b *testing.B) {
 			agent := NewAgent(shapeOf(b, Config{}))
 			agent.Add(batch) // adds every name once
 			b.ReportAllocs()
-			against(b, batch.Len(), func() { agent.Add(batch) }, copying(batch))
+			took, reference := ringtest.InTurns(b, 1, func() { agent.Add(batch) }, copying(batch))
+			b.ReportMetric(took/float64(batch.Len()), "ns/event")
+			b.ReportMetric(reference/float64(batch.Len()), "memcpy-ns/event")
+			b.ReportMetric(took/reference, "x-memcpy")
 		})
 	}
-}
-
-// against runs work and a reference in turns, and reports the medians of both per event.
-func against(b *testing.B, n int, work, reference func()) {
-	b.Helper()
-	var worked, referred []time.Duration
-	for b.Loop() {
-		start := time.Now()
-		work()
-		between := time.Now()
-		reference()
-		worked = append(worked, between.Sub(start))
-		referred = append(referred, time.Since(between))
-	}
-	w, r := median(worked), median(referred)
-	b.ReportMetric(w/float64(n), "ns/event")
-	b.ReportMetric(r/float64(n), "memcpy-ns/event")
-	b.ReportMetric(w/r, "x-memcpy")
-}
-
-func median(d []time.Duration) float64 {
-	slices.Sort(d)
-	return float64(d[len(d)/2])
 }
 
 // copying returns a function that copies a batch.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -38,7 +38,7 @@ func benchmarkIdleRound(b *testing.B, n int) {
 	must.OK(b, err)
 	h.owner = newOwner(&Config{Shape: shape, RunInterval: 100 * time.Millisecond, StaleAfter: time.Hour}, h, false)
 	var opened []Message
-	for dir := inMemoryDir(b); len(opened) < n; {
+	for dir := ringtest.MemoryDir(b); len(opened) < n; {
 		path := fmt.Sprintf("%s/agent-%05d", dir, len(opened))
 		w, err := ringbuf.Create(path, ringbuf.V4, 4096)
 		must.OK(b, err)
@@ -56,7 +56,7 @@ func benchmarkIdleRound(b *testing.B, n int) {
 		pages[at] = 1 // otherwise the kernel maps a shared page of zeros
 	}
 	var sum uint64
-	took, reference := inTurns(b, n, func() {
+	took, reference := ringtest.InTurns(b, max(1, 1000/n), func() {
 		h.now = h.now.Add(time.Second)
 		h.owner.step(h.now, nil)
 	}, func() {
@@ -64,8 +64,8 @@ func benchmarkIdleRound(b *testing.B, n int) {
 			sum += atomic.LoadUint64(&pages[at])
 		}
 	})
-	b.ReportMetric(took, "ns/ring")
-	b.ReportMetric(reference, "load-ns/ring")
+	b.ReportMetric(took/float64(n), "ns/ring")
+	b.ReportMetric(reference/float64(n), "load-ns/ring")
 	b.ReportMetric(took/reference, "x-load")
 	b.ReportMetric(float64(grown)/1e3/float64(n), "kB/ring")
 	b.ReportMetric(0, "ns/op")
@@ -75,17 +75,6 @@ func benchmarkIdleRound(b *testing.B, n int) {
 }
 
 const pageWords = 4096 / 8
-
-// inMemoryDir returns an empty directory, in memory if possible.
-func inMemoryDir(b *testing.B) string {
-	b.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
-	if err != nil {
-		return b.TempDir()
-	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
 
 // resident returns the anonymous memory of this process, in bytes.
 func resident(b *testing.B) int64 {
@@ -98,31 +87,4 @@ func resident(b *testing.B) int64 {
 	n, err := strconv.ParseInt(kB, 10, 64)
 	must.OK(b, err)
 	return n * 1024
-}
-
-// inTurns runs both functions in turns, and returns the median nanoseconds of each, divided
-// by n. For a small n, it runs each function several times per turn.
-func inTurns(b *testing.B, n int, work, reference func()) (worked, referred float64) {
-	b.Helper()
-	var ws, rs []time.Duration
-	batch := max(1, 1000/n)
-	for b.Loop() {
-		start := time.Now()
-		for range batch {
-			work()
-		}
-		between := time.Now()
-		for range batch {
-			reference()
-		}
-		ws = append(ws, between.Sub(start))
-		rs = append(rs, time.Since(between))
-	}
-	per := float64(n * batch)
-	return median(ws) / per, median(rs) / per
-}
-
-func median(d []time.Duration) float64 {
-	slices.Sort(d)
-	return float64(d[len(d)/2])
 }
