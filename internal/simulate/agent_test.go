@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -23,37 +22,20 @@ func withErrors() simulate.Traffic {
 
 func TestTotalsMatchTheEventsThatAreRead(t *testing.T) {
 	for _, layout := range ringbuf.Layouts() {
-		t.Run(layout.String(), func(t *testing.T) {
-			a := mustNew(t, simulate.Config{
-				Lives: []simulate.Life{{Layout: layout, Capacity: 1024}},
-				Rate:  1000, Operations: 5000, Traffic: withErrors(), Seed: 1,
-			})
-			must.OK(t, a.Start())
-			c := newConsumer(t, a.Path())
-			for !a.Done() {
-				must.OK(t, a.Interval())
-				c.drain()
-			}
-			must.OK(t, a.Stop())
-			c.drainAll()
-
-			totals := a.Totals()
-			c.same(a)
-			if totals.Dropped() != 0 {
-				t.Errorf("%d events dropped", totals.Dropped())
-			}
-			if totals.Operations != 5000 || totals.Failed == 0 || totals.Failed > 1000 {
-				t.Errorf("%d operations, %d failed", totals.Operations, totals.Failed)
-			}
-			if in, out := point(&totals, "nixl.memory.registered"), point(&totals, "nixl.memory.deregistered"); in == 0 || in != out {
-				t.Errorf("registered %d, deregistered %d", in, out)
-			}
+		_, totals := run(t, 1, simulate.Config{
+			Lives: []simulate.Life{{Layout: layout, Capacity: 1024}}, Rate: 1000, Operations: 5000, Traffic: withErrors(), Seed: 1,
 		})
+		if totals.Dropped() != 0 || totals.Operations != 5000 || totals.Failed == 0 || totals.Failed > 1000 {
+			t.Errorf("%v: %+v", layout, totals)
+		}
+		if in, out := point(&totals, "nixl.memory.registered"), point(&totals, "nixl.memory.deregistered"); in == 0 || in != out {
+			t.Errorf("%v: registered %d, deregistered %d", layout, in, out)
+		}
 	}
 }
 
 func TestTotalsIncludeLivesWithOtherLayouts(t *testing.T) {
-	a := mustNew(t, simulate.Config{
+	_, totals := run(t, 1, simulate.Config{
 		Lives: []simulate.Life{
 			{Layout: ringbuf.V1, Capacity: 256},
 			{Layout: ringbuf.V4, Capacity: 64},
@@ -61,49 +43,23 @@ func TestTotalsIncludeLivesWithOtherLayouts(t *testing.T) {
 			{Layout: ringbuf.V2, Capacity: 256},
 			{Layout: ringbuf.V3, Capacity: 1024},
 		},
-		Rate: 100, RestartEvery: 450 * time.Millisecond, Duration: 5 * time.Second,
-		Traffic: withErrors(), Seed: 2,
+		Rate: 100, RestartEvery: 450 * time.Millisecond, Duration: 5 * time.Second, Traffic: withErrors(), Seed: 2,
 	})
-	c := newConsumer(t, a.Path())
-	for !a.Done() {
-		must.OK(t, a.Interval())
-		c.drain()
-	}
-	must.OK(t, a.Stop())
-	c.drainAll()
-
-	totals := a.Totals()
-	c.same(a)
-	if totals.Starts != 12 {
-		t.Errorf("%d lives of 450 ms in 5 s", totals.Starts)
-	}
-	if totals.Operations != 500 {
-		t.Errorf("%d operations in 5 s at 100/s", totals.Operations)
+	if totals.Starts != 12 || totals.Operations != 500 {
+		t.Errorf("%d lives of 450 ms and %d operations in 5 s at 100/s", totals.Starts, totals.Operations)
 	}
 }
 
 func TestSameSeedGivesTheSameEvents(t *testing.T) {
 	events := func(seed uint64, interval time.Duration) []ringbuf.Event {
-		a := mustNew(t, simulate.Config{
-			Rate: 500, Operations: 800, RunInterval: interval,
-			Traffic: withErrors(), Seed: seed,
-		})
-		must.OK(t, a.Start())
-		c := newConsumer(t, a.Path())
-		for !a.Done() {
-			must.OK(t, a.Interval())
-			c.drain()
-		}
-		must.OK(t, a.Stop())
-		c.drainAll()
+		c, _ := run(t, 1, simulate.Config{Rate: 500, Operations: 800, RunInterval: interval, Traffic: withErrors(), Seed: seed})
 		return c.events
 	}
 	want := events(3, 100*time.Millisecond)
-	if diff := cmp.Diff(want, events(3, 100*time.Millisecond)); diff != "" {
-		t.Errorf("two runs differ: %s", diff)
-	}
-	if diff := cmp.Diff(want, events(3, 17*time.Millisecond)); diff != "" {
-		t.Errorf("two run intervals differ: %s", diff)
+	for _, interval := range []time.Duration{100 * time.Millisecond, 17 * time.Millisecond} {
+		if diff := cmp.Diff(want, events(3, interval)); diff != "" {
+			t.Errorf("with a run interval of %v: %s", interval, diff)
+		}
 	}
 	if slices.Equal(want, events(4, 100*time.Millisecond)) {
 		t.Error("two seeds don't differ")
@@ -111,14 +67,7 @@ func TestSameSeedGivesTheSameEvents(t *testing.T) {
 }
 
 func TestStagedEventsAreDiscardedWithoutAFinalFlush(t *testing.T) {
-	a := mustNew(t, simulate.Config{Rate: 100, NoFinalFlush: true})
-	must.OK(t, a.Start())
-	must.OK(t, a.Interval())
-	must.OK(t, a.Stop())
-	c := newConsumer(t, a.Path())
-	c.drainAll()
-	totals := a.Totals()
-	c.same(a)
+	_, totals := run(t, 1, simulate.Config{Rate: 100, Operations: 10, NoFinalFlush: true})
 	if point(&totals, "nixl.memory.deregistered") != 0 {
 		t.Error("deregistrations reached the ring without a final flush")
 	}

@@ -110,6 +110,25 @@ func newClock() *clock { return &clock{time.Date(2026, 3, 1, 12, 0, 0, 0, time.U
 func (c *clock) Now() time.Time          { return c.now }
 func (c *clock) advance(d time.Duration) { c.now = c.now.Add(d) }
 
+// run runs an agent until it is done, and drains its ring after every so many flushes. What was read must be what the
+// agent has written.
+func run(t *testing.T, every int, cfg simulate.Config) (*consumer, simulate.Totals) {
+	t.Helper()
+	a := mustNew(t, cfg)
+	must.OK(t, a.Start())
+	c := newConsumer(t, a.Path())
+	for i := 0; !a.Done(); i++ {
+		must.OK(t, a.Interval())
+		if i%every == 0 {
+			c.drain()
+		}
+	}
+	must.OK(t, a.Stop())
+	c.drainAll()
+	c.same(a)
+	return c, a.Totals()
+}
+
 // point returns a counter of the agent's journal.
 func point(t *simulate.Totals, name string) uint64 {
 	n, _ := t.Points[name].(int64)
