@@ -56,7 +56,7 @@ func TestEachIncidentIsNamedWithinTenMinutes(t *testing.T) {
 				t.Errorf("found %v, want %v", got, f.Want)
 			}
 			for _, finding := range list {
-				if finding.What == "" || finding.Next == "" || finding.Short == "" || finding.Not == "" || finding.Evidence == nil {
+				if slices.Contains([]string{finding.What, finding.Next, finding.Short, finding.Not}, "") || finding.Evidence == nil {
 					t.Errorf("incomplete: %+v", finding)
 				}
 			}
@@ -103,16 +103,25 @@ func TestFrameFindsAgentsByID(t *testing.T) {
 	}
 }
 
+// incident returns the frames of an incident, and what must be found.
+func incident(t *testing.T, name string) ([]*diagnose.Frame, []fleets.Want) {
+	t.Helper()
+	for _, f := range fleets.Incidents() {
+		if f.Name == name {
+			return f.Frames(), f.Want
+		}
+	}
+	t.Fatalf("no incident %q", name)
+	return nil, nil
+}
+
 // Nobody should look at the NIC of an agent that is slow because it posts slowly.
 func TestSlowPostingIsNotBlamedOnTheNetwork(t *testing.T) {
-	for _, f := range fleets.Incidents() {
-		posting := f.Name == "posting takes ten times as long on one host"
-		if !posting && f.Name != "an agent at a tenth of the speed" {
-			continue
-		}
-		for _, finding := range diagnose.Now(f.Frames(), diagnose.Rules()).Findings {
-			if strings.Contains(finding.Next, "NIC") == posting {
-				t.Errorf("%s: %s %s", f.Name, finding.What, finding.Next)
+	for name, nic := range map[string]bool{"posting takes ten times as long on one host": false, "an agent at a tenth of the speed": true} {
+		frames, _ := incident(t, name)
+		for _, finding := range diagnose.Now(frames, diagnose.Rules()).Findings {
+			if strings.Contains(finding.Next, "NIC") != nic {
+				t.Errorf("%s: %s %s", name, finding.What, finding.Next)
 			}
 		}
 	}

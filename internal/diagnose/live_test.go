@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
 )
@@ -52,16 +50,13 @@ func TestLiveToolFindsNoSlowdownOfHealthyFleets(t *testing.T) {
 
 // Whoever opened a page shortly before an incident, and looks at it later, must still see that the speed isn't the usual one.
 func TestSlowSpeedDoesNotBecomeTheUsualOneWithinMinutes(t *testing.T) {
-	for _, f := range fleets.Incidents() {
-		if f.Name != "the fleet falls back to TCP" && f.Name != "one of two agents becomes slow" {
-			continue
-		}
-		opened := int((fleets.Begin - 3*time.Minute) / fleets.Every)
-		samples := f.Frames()[opened:]
+	for _, name := range []string{"the fleet falls back to TCP", "one of two agents becomes slow"} {
+		samples, want := incident(t, name)
+		samples = samples[int((fleets.Begin-3*time.Minute)/fleets.Every):]
 		for after := time.Minute; after <= 10*time.Minute; after += time.Minute {
 			length := 3*time.Minute + after
-			if got := found(diagnose.Now(samples[:length/fleets.Every+1], diagnose.Live(time.Minute, length)).Findings); !slices.Contains(got, f.Want[0]) {
-				t.Errorf("%s, after %v: found %v, want %v", f.Name, after, got, f.Want[0])
+			if got := found(diagnose.Now(samples[:length/fleets.Every+1], diagnose.Live(time.Minute, length)).Findings); !slices.Contains(got, want[0]) {
+				t.Errorf("%s, after %v: found %v, want %v", name, after, got, want)
 			}
 		}
 	}
@@ -69,17 +64,12 @@ func TestSlowSpeedDoesNotBecomeTheUsualOneWithinMinutes(t *testing.T) {
 
 // The windows of a page are short, but after a minute, the job isn't just about to stop.
 func TestLiveToolCallsAnAgentThatHangsForAMinuteCritical(t *testing.T) {
-	for _, f := range fleets.Incidents() {
-		if f.Name != "an agent that hangs" {
-			continue
-		}
-		samples := f.Frames()
-		for after, want := range map[time.Duration]diagnose.Severity{30 * time.Second: diagnose.Warning, 2 * time.Minute: diagnose.Critical} {
-			at := int((fleets.Begin + after) / fleets.Every)
-			list := diagnose.Now(samples[at-20:at+1], diagnose.Live(15*time.Second, 20*fleets.Every)).Findings
-			if len(list) != 1 || list[0].Kind != diagnose.Stalled || list[0].Severity != want {
-				t.Errorf("after %v: %+v, want %s", after, list, want)
-			}
+	samples, _ := incident(t, "an agent that hangs")
+	for after, want := range map[time.Duration]diagnose.Severity{30 * time.Second: diagnose.Warning, 2 * time.Minute: diagnose.Critical} {
+		at := int((fleets.Begin + after) / fleets.Every)
+		list := diagnose.Now(samples[at-20:at+1], diagnose.Live(15*time.Second, 20*fleets.Every)).Findings
+		if len(list) != 1 || list[0].Kind != diagnose.Stalled || list[0].Severity != want {
+			t.Errorf("after %v: %+v, want %s", after, list, want)
 		}
 	}
 }
@@ -132,66 +122,5 @@ func TestLiveToolComparesWithThePastAfterTwoMinutes(t *testing.T) {
 		if len(r.Findings) > 0 != (want == "") || reason != want {
 			t.Errorf("after %v: found %v, not judged because %q, want %q", length, found(r.Findings), reason, want)
 		}
-	}
-}
-
-// The mean of a few transfers of different sizes varies by chance, most of all for the worst of many agents.
-func TestFewTransfersInAShortWatchAreNotASpeed(t *testing.T) {
-	for transfers, want := range map[uint64][]fleets.Want{diagnose.MinTransfers - 1: nil, diagnose.MinTransfers: {{Kind: diagnose.Straggler, Agent: "c"}}} {
-		var frames []*diagnose.Frame
-		for second := range 11 {
-			f := &diagnose.Frame{Time: time.Unix(int64(second), 0)}
-			for i, took := range []float64{1e-3, 1e-3, 2e-3, 1e-3} {
-				n := transfers * uint64(second) / 10
-				name := string(rune('a' + i))
-				f.Agents = append(f.Agents, diagnose.Agent{
-					Identity: diagnose.Identity{ID: name, Name: name}, Up: diagnose.Yes,
-					Moved: [2]diagnose.Moved{{Bytes: n << 20, Transfers: n, Seconds: float64(n) * took}},
-				})
-			}
-			frames = append(frames, f)
-		}
-		if diff := cmp.Diff(want, found(diagnose.Now(frames, diagnose.Watch(10*time.Second)).Findings)); diff != "" {
-			t.Errorf("%d transfers: %s", transfers, diff)
-		}
-	}
-}
-
-// A full ring doesn't change, whatever its agent does.
-func TestAgentWithAFullRingIsNotSaidToHang(t *testing.T) {
-	for peers := range 4 {
-		var frames []*diagnose.Frame
-		for second := range 11 {
-			f := &diagnose.Frame{Time: time.Unix(int64(second), 0)}
-			for i := range 1 + peers {
-				name, n := string(rune('a'+i)), uint64(100*second)
-				a := diagnose.Agent{
-					Identity: diagnose.Identity{ID: name, Name: name}, Up: diagnose.Yes, Before: 100,
-					Ring: &diagnose.Ring{Capacity: 64, Consumer: &diagnose.Consumer{PID: 1}}, Moved: [2]diagnose.Moved{{Bytes: n << 20, Transfers: n, Seconds: float64(n) / 1e3}},
-				}
-				if i == 0 {
-					a.Ring, a.Moved[0] = &diagnose.Ring{Capacity: 64, Peak: 63}, diagnose.Moved{}
-				}
-				f.Agents = append(f.Agents, a)
-			}
-			frames = append(frames, f)
-		}
-		want := []fleets.Want{{Kind: diagnose.RingFull, Agent: "a"}}
-		if diff := cmp.Diff(want, found(diagnose.Now(frames, diagnose.Watch(10*time.Second)).Findings)); diff != "" {
-			t.Errorf("%d peers: %s", peers, diff)
-		}
-	}
-}
-
-// The ring has no times of reads and of writes. They are shares of the time of all transfers, so that of one direction
-// decreases slightly now and then. This isn't a restart, after which all of it would count again.
-func TestSlightlyShorterTimeOfADirectionIsNotARestart(t *testing.T) {
-	frames := watched(4, func(i, second int, a *diagnose.Agent) {
-		if transfers(a, 0, 1000+40*(second/2), 1); i == 1 && second%2 == 1 {
-			a.Moved[0].Seconds -= 1e-9
-		}
-	})
-	if got := found(diagnose.Now(frames, diagnose.Watch(10*time.Second)).Findings); len(got) > 0 {
-		t.Errorf("found %v", got)
 	}
 }

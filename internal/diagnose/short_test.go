@@ -57,6 +57,15 @@ func takeOver(less int) func(i, second int, a *diagnose.Agent) {
 	}
 }
 
+// fewTransfers returns agents with a number of transfers in all. Those of one take twice as long.
+func fewTransfers(n int) func(i, second int, a *diagnose.Agent) {
+	return func(i, second int, a *diagnose.Agent) {
+		if transfers(a, 0, n*second/10, 1); i == 2 {
+			transfers(a, 0, n*second/10, 2)
+		}
+	}
+}
+
 // spread returns agents whose speeds vary. The first is slower than the others by three standard deviations and some bytes
 // per second.
 func spread(more uint64) func(i, second int, a *diagnose.Agent) {
@@ -351,6 +360,23 @@ func short() []shortWatch {
 		{"an agent with fewer writes does no reads", 5, func(i, second int, a *diagnose.Agent) {
 			if transfers(a, 0, 100*second, 1); i != 3 {
 				transfers(a, 1, 100*second, 1)
+			}
+		}},
+		{"one transfer too few for a speed", 4, fewTransfers(diagnose.MinTransfers - 1)}, // their mean varies by chance
+		{"just enough transfers for a speed", 4, fewTransfers(diagnose.MinTransfers)},
+		{"a full ring, which doesn't change whatever its agent does", 4, func(i, second int, a *diagnose.Agent) {
+			if i > 0 {
+				transfers(a, 0, 100*second, 1)
+				return
+			}
+			stopped(a)
+			a.Ring.Consumer, a.Ring.Peak = nil, a.Ring.Capacity-1
+		}},
+		// The ring has no times of reads and of writes. They are shares of the time of all transfers, so that of one
+		// direction decreases slightly now and then. This isn't a restart, after which all of it would count again.
+		{"a slightly shorter time of a direction", 4, func(i, second int, a *diagnose.Agent) {
+			if transfers(a, 0, 1000+40*(second/2), 1); i == 1 && second%2 == 1 {
+				a.Moved[0].Seconds -= 1e-9
 			}
 		}},
 		{"posting takes long, and an agent reads and writes", 1, func(_, second int, a *diagnose.Agent) {
