@@ -42,6 +42,7 @@ func TestOpenDirRefusesLinksAndOtherFiles(t *testing.T) {
 	base, err := OpenDir(dir, ".")
 	must.OK(t, err)
 	defer base.Close()
+	before := openFiles(t)
 	for name, want := range map[string]error{
 		".": nil, "sub": nil, "sub/deep": nil,
 		"link": ErrNotDir, "link/deep": ErrNotDir, "fifo": ErrNotDir, "fifo/deep": ErrNotDir, "file": ErrNotDir,
@@ -57,6 +58,19 @@ func TestOpenDirRefusesLinksAndOtherFiles(t *testing.T) {
 			must.OK(t, errors.Join(one.Close(), other.Close()))
 		}
 	}
+	if _, err := OpenDir(filepath.Join(dir, "none"), "sub"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing base: %v", err)
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d files are open, %d before", after, before)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	must.OK(t, err)
+	return len(list)
 }
 
 // The base directory is trusted and may be a link.

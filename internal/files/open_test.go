@@ -28,7 +28,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	socket, err := net.Listen("unix", filepath.Join(dir, "socket")) //nolint:noctx // it only exists
 	must.OK(t, err)
 	defer socket.Close()
-	must.OK(t, os.WriteFile(filepath.Join(dir, "recorded"), nil, 0o444))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "recorded"), nil, 0o555))
 	for path, want := range map[string]struct {
 		read, write, create string // errors
 	}{

@@ -239,7 +239,6 @@ func TestHeaderDescribesTheProcess(t *testing.T) {
 	w.Updated(time.Second)
 	s, err := open(w.Path())
 	must.OK(t, err)
-	defer s.Close()
 	if diff := cmp.Diff(want, s.Header, cmp.AllowUnexported(Header{})); diff != "" || s.Updated != time.Second {
 		t.Errorf("updated %v, header (-want +got):\n%s", s.Updated, diff)
 	}
@@ -250,6 +249,10 @@ func TestHeaderDescribesTheProcess(t *testing.T) {
 	must.OK(t, os.Truncate(w.Path(), headerSize))
 	if _, err := s.Read(false); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a truncated store: %v", err)
+	}
+	must.OK(t, s.Close())
+	if _, err := Open(s.file, w.Name(), true); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a closed file: %v", err)
 	}
 }
 
