@@ -179,6 +179,13 @@ func TestSteadyStateLooksForNoHoles(t *testing.T) {
 	if calls.n != 0 {
 		t.Errorf("%d calls after the first lap", calls.n)
 	}
+	calls.stats = 0
+	for range 20 {
+		advance(t, w, r, 10)
+	}
+	if calls.stats > 2 { // of the last slots, and of what is allocated
+		t.Errorf("the size of the file was determined %d times in 20 reads", calls.stats)
+	}
 }
 
 // A disk that fails is no reason to treat holes as events, or a slot of zeros as one.
@@ -214,7 +221,12 @@ func (b broken) Stat() (FileState, error) {
 
 type countHoles struct {
 	fileBacking
-	n int
+	n, stats int
+}
+
+func (c *countHoles) Stat() (FileState, error) {
+	c.stats++
+	return c.fileBacking.Stat()
 }
 
 func (c *countHoles) nextHole(at int64) (int64, error) {

@@ -27,7 +27,11 @@ func TestHoldersAreThoseOfFlock(t *testing.T) {
 		"7: FLOCK  ADVISORY  WRITE 15 fe:00:77 0 EOF\n"
 	must.OK(t, os.WriteFile(locks, []byte(text), 0o600))
 	want := map[string]int{"fe:00:78": 12, "fe:01:77": 14, "fe:00:77": 15}
+	before := openFiles()
 	got, all := Holders(locks)
+	if after := openFiles(); after != before {
+		t.Errorf("%d files are open, %d before", after, before)
+	}
 	if diff := cmp.Diff(want, got); diff != "" || !all {
 		t.Errorf("all %v %s", all, diff)
 	}
@@ -68,4 +72,10 @@ func TestDeviceIsThatOfProc(t *testing.T) {
 			t.Errorf("%#x is %s, want %s", dev, got, want)
 		}
 	}
+}
+
+// openFiles returns the number of files that this process has open; 0 if it can't be known.
+func openFiles() int {
+	list, _ := os.ReadDir("/proc/self/fd")
+	return len(list)
 }

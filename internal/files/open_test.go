@@ -87,7 +87,6 @@ func TestInfoIsThatOfTheSystem(t *testing.T) {
 	must.OK(t, os.Chtimes(path, modified, modified))
 	dir, err := OpenDir(filepath.Dir(path), ".")
 	must.OK(t, err)
-	defer dir.Close()
 	info, err := os.Stat(path)
 	must.OK(t, err)
 	if uid, gid := Owner(info); uid != uint32(os.Getuid()) || gid != uint32(os.Getgid()) {
@@ -107,6 +106,10 @@ func TestInfoIsThatOfTheSystem(t *testing.T) {
 	}
 	if _, err := Stat(path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("info of a missing file: %v", err)
+	}
+	must.OK(t, dir.Close())
+	if _, err := dir.Stat(); err == nil {
+		t.Error("a closed directory has info")
 	}
 }
 

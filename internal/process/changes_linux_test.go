@@ -172,7 +172,7 @@ func TestOverwrittenEnvironmentHasFallbacks(t *testing.T) {
 		"of an ancestor, 9 generations":  "ancestors 8 =>",
 		"another container's":            "start 10 enabled ns=mnt:[1] =>",
 		"parent has no NIXL variables":   "start 10 parent=5 A=B; start 5 enabled =>",
-		"parent has exited":              "start 5 enabled =>",
+		"parent has exited":              "start 1 enabled; start 5 enabled =>",
 		"parent is its own parent":       "start 10 parent=10 overwritten =>",
 		"another container's, read here": "start 10 parent=5 overwritten ns=mnt:[1]; start 5 enabled =>",
 	} {

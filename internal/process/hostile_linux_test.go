@@ -249,6 +249,7 @@ func TestOpenDirStaysInRoot(t *testing.T) {
 		{"/../../run/nixl", ".", nil},
 		{"/var-run/nixl", ".", nil}, // in most images, /var/run is a link to /run
 		{"/out", ".", fs.ErrNotExist},
+		{"/none", "nixl", fs.ErrNotExist},
 		{"/run/nixl", "back", files.ErrNotDir},
 		{"/run/nixl", "..", fs.ErrInvalid},
 		{"/" + strings.Repeat("x/", 4096), ".", syscall.ENAMETOOLONG},
