@@ -204,7 +204,7 @@ func TestSampledSpanIsTheExemplarOfSynchronousInstruments(t *testing.T) {
 		p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))(trace.ContextWithSpanContext(t.Context(), span), 0)
 		for _, m := range metrictest.Collect(t, reader) {
 			data, traceID := fmt.Sprintf("%+v", m.Data), span.TraceID()
-			if has := strings.Contains(data, fmt.Sprint("TraceID:", traceID[:])); has != p.synchronous(m.Name) {
+			if has := strings.Contains(data, fmt.Sprintf("TraceID:%d", traceID[:])); has != p.synchronous(m.Name) {
 				t.Errorf("%s has an exemplar: %v\n%s", m.Name, has, data)
 			}
 		}

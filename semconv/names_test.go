@@ -24,22 +24,20 @@ func attributes() []semconv.Attribute {
 // attribute, and the same for metrics and for events. An attribute and a metric may
 // share a name.
 func TestNamesAreNotNamespacesOfOthers(t *testing.T) {
-	kinds := make(map[string][]string)
+	var names []string
 	for _, a := range attributes() {
-		kinds["attribute"] = append(kinds["attribute"], a.Key)
+		names = append(names, "attribute "+a.Key)
 	}
 	for _, m := range metrics() {
-		kinds["metric"] = append(kinds["metric"], m.Name)
+		names = append(names, "metric "+m.Name)
 	}
 	for _, e := range semconv.NIXLEvents() {
-		kinds["event"] = append(kinds["event"], e.Name)
+		names = append(names, "event "+e.Name)
 	}
-	for kind, names := range kinds {
-		for _, name := range names {
-			for _, other := range names {
-				if strings.HasPrefix(other, name+".") {
-					t.Errorf("%s %s is also the namespace of %s", kind, name, other)
-				}
+	for _, name := range names {
+		for _, other := range names {
+			if strings.HasPrefix(other, name+".") {
+				t.Errorf("%s is also the namespace of %s", name, other)
 			}
 		}
 	}

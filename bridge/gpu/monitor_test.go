@@ -62,8 +62,10 @@ func series(metric, more, id string) string {
 }
 
 func TestEachGPUHasItsMetrics(t *testing.T) {
-	unknown := []Sample{ // nothing, or too little for the three metrics of the memory
-		{UUID: "GPU-2"}, {UUID: "GPU-3", MemoryUsed: new(1.0)}, {UUID: "GPU-4", MemoryTotal: new(1.0)},
+	unknown := []Sample{
+		{UUID: "GPU-2"},
+		{UUID: "GPU-3", MemoryUsed: new(1.0)},
+		{UUID: "GPU-4", MemoryTotal: new(1.0)},
 		{UUID: "GPU-5", MemoryUsed: new(0.0), MemoryTotal: new(0.0)},
 	}
 	m, reader := monitor(t, &cards{all: append(unknown, card("GPU-0", 250, 0.5), card("GPU-1", 0, 1))})

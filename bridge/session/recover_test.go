@@ -47,11 +47,12 @@ func TestRecoverRebuildsTheSummary(t *testing.T) {
 		t.Errorf("the session lasted from %v to %v: %v s", written.StartTime, written.EndTime, written.TotalTimeS)
 	}
 
-	write(t, s.sum.JSONSummary, "{ torn")
+	torn := strings.Repeat("{ torn", 1000) // longer than the summary
+	write(t, s.sum.JSONSummary, torn)
 	if _, err := Recover(s.sum.CSVLog, false); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), s.sum.JSONSummary) {
 		t.Errorf("second Recover: %v", err)
 	}
-	equal(t, "{ torn", read(t, s.sum.JSONSummary))
+	equal(t, torn, read(t, s.sum.JSONSummary))
 	recovered, err = Recover("telemetry", true) // the newest session
 	must.OK(t, err)
 	written, err = readSummary(s.sum.JSONSummary)
