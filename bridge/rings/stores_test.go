@@ -6,9 +6,10 @@
 package rings
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -25,31 +26,25 @@ func TestStoresAreReportedWithRings(t *testing.T) {
 		}
 	}
 	w := newWorld(t, Config{Directories: []string{dir}, Events: true})
-	got := w.produce(t)
-	var inStores []string
-	for key := range got {
-		if strings.Contains(key, "service.instance.id") {
-			inStores = append(inStores, key)
-		}
-	}
-	for _, name := range []string{"nixl.telemetry.ring.", "nixl.events{"} {
-		if slices.ContainsFunc(inStores, func(key string) bool { return strings.HasPrefix(key, name) }) {
-			t.Errorf("stores have %s: %q", name, inStores)
-		}
-	}
-	var transfers, up float64
-	for _, key := range inStores {
+	got := map[string]float64{} // of stores by metric, and one series of the ring
+	for key, v := range w.produce(t) {
+		name, attributes, _ := strings.Cut(key, "{")
 		switch {
-		case strings.HasPrefix(key, "nixl.transfer.duration{"):
-			transfers += got[key]
-		case strings.HasPrefix(key, "nixl.agent.up{"):
-			up += got[key]
+		case strings.Contains(attributes, "service.instance.id"):
+			got[name] += v
+		case name == "nixl.transfer.duration":
+			got[key] = v
 		}
 	}
-	if transfers != 3 || up != 2 {
-		t.Errorf("%v transfers of %v processes, want 3 of 2: %q", transfers, up, inStores)
+	want := map[string]float64{
+		"nixl.transfer.duration{nixl.agent.name=a}": 1,
+
+		"nixl.agent.up": 2, "nixl.errors": 0, "nixl.telemetry.events.dropped": 0,
+		"nixl.transfer.requests": 3, "nixl.transfer.io": 3 * 4096, "nixl.transfer.last.size": 2 * 4096,
+		"nixl.transfer.duration": 3, "nixl.transfer.last.duration": 2 * 20e-6,
+		"nixl.transfer.post.duration": 3, "nixl.transfer.last.post_duration": 2 * 5e-6,
 	}
-	if n := got["nixl.transfer.duration{nixl.agent.name=a}"]; n != 1 {
-		t.Errorf("the ring has %v transfers, want 1", n)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("values (-want +got):\n%s", d)
 	}
 }
