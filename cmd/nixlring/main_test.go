@@ -34,11 +34,6 @@ func nixlring(ctx context.Context, env map[string]string, args ...string) result
 	}}, args...)
 }
 
-// nixlringAt runs the program with a fixed time.
-func nixlringAt(ctx context.Context, now time.Time, args ...string) result {
-	return runWith(ctx, world{now: func() time.Time { return now }, proc: "/proc"}, args...)
-}
-
 func runWith(ctx context.Context, w world, args ...string) result {
 	var out, errs messages
 	w.out, w.err = &out, &errs
@@ -62,13 +57,6 @@ func (m *messages) String() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.text.String()
-}
-
-func readFile(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	must.OK(t, err)
-	return b
 }
 
 // golden compares text with a golden file or, with -update, writes the file.

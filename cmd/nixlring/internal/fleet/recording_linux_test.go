@@ -40,7 +40,7 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 		must.OK(t, w.Events(start.Add(time.Duration(n+1)*time.Second), 0, transfer))
 	}
 	must.OK(t, w.State(start.Add(11*time.Second), 0, recording.Closed))
-	must.OK(t, w.Close(start.Add(12 * time.Second)))
+	must.OK(t, w.Close(start.Add(12*time.Second)))
 	must.OK(t, out.Close())
 
 	synctest.Test(t, func(t *testing.T) {

@@ -95,14 +95,15 @@ func (c *consumer) poll() {
 }
 
 func (c *consumer) drain(name string) {
-	r, err := c.readers[name], error(nil)
+	r := c.readers[name]
 	if r == nil {
-		if r, err = ringbuf.OpenReader(filepath.Join(c.dir, name), ringbuf.Consume); err != nil {
+		opened, err := ringbuf.OpenReader(filepath.Join(c.dir, name), ringbuf.Consume)
+		if err != nil {
 			return // the next poll opens a ring that isn't ready
 		}
-		c.readers[name] = r
+		r, c.readers[name] = opened, opened
 	}
-	_, err = r.Read(0, func(b ringbuf.Batch) {
+	_, err := r.Read(0, func(b ringbuf.Batch) {
 		for i := range b.Len() {
 			e := b.Event(i)
 			c.sums[name+" "+e.EventName()] += e.Value
