@@ -77,7 +77,6 @@ func configured(t *testing.T, configuration string, options ...string) *collecto
 		}
 		return ""
 	})
-	c.inspect()
 	return c
 }
 
@@ -139,41 +138,39 @@ func TestCollectorCountsAllEventsOfAgentsInContainers(t *testing.T) {
 	volume := filepath.Join(t.TempDir(), pod(4), "volumes", "kubernetes.io~empty-dir", "rings")
 	must.OK(t, os.MkdirAll(volume, 0o777))
 	must.OK(t, os.Chmod(volume, 0o777)) // ignore the umask
-	var agents []*agent
-	for i, s := range []spec{
-		{"", []string{"--env=NIXL_TELEMETRY_DIR=/rings", "--env=LOCAL_RANK=1", enable}, nil}, // in the container's layer
-		{"", []string{"--user=1001", "--tmpfs=/tmp:mode=1777", "--env=LOCAL_RANK=3", enable}, nil},
-		{"", []string{"--user=1002", "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--env=OTEL_SERVICE_NAME=decode", enable}, nil},
-		{"", []string{"--user=1003", "--env=NIXL_TELEMETRY_DIR=/var/run/nixl", "--tmpfs=/run/nixl:mode=1777", enable}, nil}, // a symlink
-		{"", []string{"--user=1003", "--env=NIXL_TELEMETRY_DIR=/run/nixl", "--volume=" + volume + ":/run/nixl", enable}, nil},
-		{"", []string{"--env=NIXL_TELEMETRY_DIR=shm", "--workdir=/dev", enable}, nil},
-		{"", []string{"--user=1004"}, []string{"-dir=/dev/shm"}}, // set after the start
-		{"", []string{"--env=NIXL_TELEMETRY_DIR=/dev/shm", "--read-only", "--cap-drop=all", enable}, nil},
-		{"", []string{"--env=NIXL_TELEMETRY_DIR=/run/nixl", "--volume=" + overlayOnTmpfs(t), "--env=LOCAL_RANK=8", enable}, nil},
-	} {
-		s.pod = pod(i)
-		agents = append(agents, start(t, s))
+	list := []struct {
+		options, args []string
+		rank, service string // attributes
+	}{
+		{[]string{"--env=NIXL_TELEMETRY_DIR=/rings", "--env=LOCAL_RANK=1", enable}, nil, "1", "nixl"}, // in the container's layer
+		{[]string{"--user=1001", "--tmpfs=/tmp:mode=1777", "--env=LOCAL_RANK=3", enable}, nil, "3", "nixl"},
+		{[]string{"--user=1002", "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--env=OTEL_SERVICE_NAME=decode", enable}, nil, "", "decode"},
+		{[]string{"--user=1003", "--env=NIXL_TELEMETRY_DIR=/var/run/nixl", "--tmpfs=/run/nixl:mode=1777", enable}, nil, "", "nixl"}, // a symlink
+		{[]string{"--user=1003", "--env=NIXL_TELEMETRY_DIR=/run/nixl", "--volume=" + volume + ":/run/nixl", enable}, nil, "", "nixl"},
+		{[]string{"--env=NIXL_TELEMETRY_DIR=shm", "--workdir=/dev", enable}, nil, "", "nixl"},
+		{[]string{"--user=1004"}, []string{"-dir=/dev/shm"}, "", "nixl"}, // set after the start
+		{[]string{"--env=NIXL_TELEMETRY_DIR=/dev/shm", "--read-only", "--cap-drop=all", enable}, nil, "", "nixl"},
+		{[]string{"--env=NIXL_TELEMETRY_DIR=/run/nixl", "--volume=" + overlayOnTmpfs(t), "--env=LOCAL_RANK=8", enable}, nil, "8", "nixl"},
 	}
+	var specs []spec
+	for i, a := range list {
+		specs = append(specs, spec{pod(i), a.options, a.args})
+	}
+	agents := startAll(t, specs...)
 	for range 3 {
-		for i, a := range agents {
+		for _, a := range agents {
 			a.interval()
+		}
+		for i, a := range agents {
 			c.await(pod(i), a.written)
 		}
 	}
+	stopAll(agents...)
 	for i, a := range agents {
-		a.interval()
-		a.stop()
 		got := c.await(pod(i), a.written)
-		want := map[string]string{"container.id": "", "process.executable.name": "", "process.pid": "", "nixl.agent.name": "agent"}
-		switch i {
-		case 0:
-			want["nixl.local_rank"] = "1"
-		case 1:
-			want["nixl.local_rank"] = "3"
-		case 8:
-			want["nixl.local_rank"] = "8"
-		case 2:
-			want["service.name"] = "decode"
+		want := map[string]string{
+			"container.id": "", "process.executable.name": "", "process.pid": "", "nixl.agent.name": "agent",
+			"nixl.local_rank": list[i].rank, "service.name": list[i].service,
 		}
 		shown := make(map[string]string)
 		for name := range want {
@@ -201,7 +198,7 @@ func overlayOnTmpfs(t *testing.T) string {
 // The totals continue when another container of the pod reuses the name of the agent. The events that are
 // in the ring when the container is killed count, and the Collector closes the files of stopped containers.
 func TestCollectorCountsAllEventsAcrossRestartsOfAContainer(t *testing.T) {
-	lives := 5
+	lives := 2 // killed and stopped
 	if n, err := strconv.Atoi(os.Getenv("CONTAINER_LIVES")); err == nil {
 		lives = n
 	}
@@ -218,7 +215,7 @@ func TestCollectorCountsAllEventsAcrossRestartsOfAContainer(t *testing.T) {
 		if i%2 == 0 {
 			a.kill()
 		} else {
-			a.stop()
+			stopAll(a)
 		}
 		total += a.written
 		c.await(pod(1), total)
@@ -234,7 +231,7 @@ func TestCollectorCountsAllEventsAcrossRestartsOfAContainer(t *testing.T) {
 // holds returns the Collector's open files and shared writable mappings.
 func (c *collector) holds() (list []string) {
 	c.t.Helper()
-	dir := filepath.Join("/proc", strconv.Itoa(c.pid))
+	dir := filepath.Join("/proc", strconv.Itoa(c.pid()))
 	open, err := os.ReadDir(filepath.Join(dir, "fd"))
 	must.OK(c.t, err)
 	for _, fd := range open {

@@ -111,16 +111,8 @@ func (p *podman) command(ctx context.Context, args ...string) *exec.Cmd {
 		"--root", filepath.Join(p.dir, "root"), "--runroot", filepath.Join(p.dir, "run"), "--tmpdir", filepath.Join(p.dir, "tmp"),
 		"--storage-driver=overlay", "--cgroup-manager=cgroupfs", "--runtime=runc", "--events-backend=none",
 	}, args...)...)
-	cmd.WaitDelay = 10 * time.Second // podman's own children may keep its output open
+	cmd.WaitDelay = time.Second // podman's own children may keep its output open
 	return cmd
-}
-
-func (p *podman) do(ctx context.Context, args ...string) (string, error) {
-	out, err := p.command(ctx, args...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("podman %s: %w: %s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out)), nil
 }
 
 // The names of the images that the tests build.
@@ -129,10 +121,12 @@ const (
 	collectorImage = "nixl-collector"
 )
 
-// buildAgent builds the image of an agent. It has a world-writable directory, and
-// symlinks that point outside of the container.
+// agentProgram returns the path of the program of agents and attackers.
+func (p *podman) agentProgram() string { return filepath.Join(p.dir, "agent") }
+
+// buildAgent builds the image of an agent. It has a world-writable directory.
 func (p *podman) buildAgent() error {
-	program := filepath.Join(p.dir, "agent")
+	program := p.agentProgram()
 	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./agent")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -142,8 +136,6 @@ func (p *podman) buildAgent() error {
 		{Name: "rings", Typeflag: tar.TypeDir, Mode: 0o1777},
 		{Name: "var", Typeflag: tar.TypeDir, Mode: 0o755},
 		{Name: "var/run", Typeflag: tar.TypeSymlink, Linkname: "/run"},
-		{Name: "magic", Typeflag: tar.TypeSymlink, Linkname: "/proc/1/root/rings"},
-		{Name: "up", Typeflag: tar.TypeSymlink, Linkname: "../../../../../.." + p.dir},
 	})
 }
 
@@ -204,29 +196,21 @@ func (p *podman) removeCgroups() error {
 
 // container is a running container.
 type container struct {
-	t    *testing.T
-	name string
-	id   string
-	pid  int
-	cmd  *exec.Cmd // podman run
-	in   io.WriteCloser
-	pipe *os.File
-	out  *bufio.Reader // of pipe
+	t       *testing.T
+	pidFile string
+	cmd     *exec.Cmd // podman run
+	in      io.WriteCloser
+	pipe    *os.File
+	out     *bufio.Reader // of pipe
 }
-
-// hostNetwork is an option of podman run; without it, containers have no network.
-const hostNetwork = "--network=host"
 
 // launch runs a container, which stops at the end of its input. It sets the limits
 // on files and processes because podman's defaults may need CAP_SYS_RESOURCE.
 func launch(t *testing.T, image string, options, args []string) *container {
 	t.Helper()
-	c := &container{t: t, name: fmt.Sprintf("c%d", time.Now().UnixNano())}
-	if !slices.Contains(options, hostNetwork) {
-		options = append(options, "--network=none")
-	}
+	c := &container{t: t, pidFile: filepath.Join(t.TempDir(), "pid")}
 	c.cmd = shared.command(context.WithoutCancel(t.Context()), slices.Concat([]string{
-		"run", "--rm", "--interactive", "--name", c.name, "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096",
+		"run", "--rm", "--interactive", "--network=none", "--pidfile", c.pidFile, "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096",
 	}, options, []string{image}, args)...)
 	out, err := c.cmd.StdoutPipe()
 	must.OK(t, err)
@@ -244,18 +228,6 @@ func launch(t *testing.T, image string, options, args []string) *container {
 	return c
 }
 
-// inspect reads the ID and the PID of a running container.
-func (c *container) inspect() {
-	c.t.Helper()
-	text, err := shared.do(c.t.Context(), "inspect", "--format", "{{.Id}} {{.State.Pid}}", c.name)
-	must.OK(c.t, err)
-	id, pid, _ := strings.Cut(text, " ")
-	c.id = id
-	if c.pid, err = strconv.Atoi(pid); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
 // line reads the next line of the program. It waits no longer than patience.
 func (c *container) line(patience time.Duration) (string, error) {
 	if err := c.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
@@ -265,32 +237,23 @@ func (c *container) line(patience time.Duration) (string, error) {
 	return strings.TrimSuffix(line, "\n"), err
 }
 
-// kill kills the container if it is still running. A busy podman may fail, so it is asked again.
+// pid returns the ID of the container's first process, or 0 if it hasn't started.
+func (c *container) pid() int {
+	text, _ := os.ReadFile(c.pidFile)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
+}
+
+// kill kills the container if it is still running. It doesn't wait until podman has removed it.
 func (c *container) kill() {
 	if c.cmd.ProcessState != nil {
 		return
 	}
-	exited := make(chan struct{})
-	go func() {
-		_ = c.cmd.Wait() // it was killed
-		close(exited)
-	}()
-	var errs error
-	for range 6 {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		_, err := shared.do(ctx, "kill", c.name)
-		errs = errors.Join(errs, err)
-		select {
-		case <-exited:
-			cancel()
-			return
-		case <-ctx.Done():
-			cancel()
-		}
+	if pid := c.pid(); pid > 0 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	c.t.Errorf("%s was killed, but podman run doesn't exit: %v", c.name, errs)
 	_ = c.cmd.Process.Kill()
-	<-exited
+	_ = c.cmd.Wait() // it was killed
 }
 
 // agent is a container with one agent.
@@ -302,25 +265,33 @@ type agent struct {
 
 // spec describes how to start an agent.
 type spec struct {
-	pod     string   // UID, "" for none
+	pod     string   // UID
 	options []string // of podman run
 	args    []string // of the agent
 }
 
+const enable = "--env=NIXL_TELEMETRY_ENABLE=y"
+
 // start starts an agent and waits until it has a ring.
 func start(t *testing.T, s spec) *agent {
+	t.Helper()
+	return startAll(t, s)[0]
+}
+
+// startAll starts agents at the same time and waits until they have rings.
+func startAll(t *testing.T, list ...spec) (agents []*agent) {
 	t.Helper()
 	if os.Getenv(variable) == "" {
 		t.Skip("run `make container-test`")
 	}
-	parent := shared.cgroup()
-	if s.pod != "" {
-		parent += "/kubepods/burstable/pod" + s.pod
+	for _, s := range list {
+		parent := shared.cgroup() + "/kubepods/burstable/pod" + s.pod
+		agents = append(agents, &agent{container: launch(t, agentImage, append(s.options, "--cgroup-parent="+parent), s.args)})
 	}
-	a := &agent{container: launch(t, agentImage, append(s.options, "--cgroup-parent="+parent), s.args)}
-	a.count()
-	a.inspect()
-	return a
+	for _, a := range agents {
+		a.count()
+	}
+	return agents
 }
 
 // count reads how many events the agent has written.
@@ -342,14 +313,15 @@ func (a *agent) interval() {
 	a.count()
 }
 
-// stop stops the agent, and with it the container.
-func (a *agent) stop() {
-	a.t.Helper()
-	if err := a.in.Close(); err != nil {
-		a.t.Error(err)
+// stopAll stops agents, and with them their containers.
+func stopAll(agents ...*agent) {
+	for _, a := range agents {
+		must.OK(a.t, a.in.Close())
 	}
-	a.count()
-	if err := a.cmd.Wait(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		a.t.Error(err)
+	for _, a := range agents {
+		a.count()
+		if err := a.cmd.Wait(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+			a.t.Error(err)
+		}
 	}
 }
