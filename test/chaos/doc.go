@@ -11,7 +11,7 @@
 //
 //	OTELCOL_NIXL=$PWD/dist/otelcol-nixl go -C test test -v ./chaos
 //
-//	CHAOS_DURATION   how long failures happen [20s]
+//	CHAOS_DURATION   how long failures happen [10s]
 //	CHAOS_SEED       seed of a run, which it prints; timing still differs
 //
 // Without OTELCOL_NIXL, the tests are skipped, or fail if CI=true.
