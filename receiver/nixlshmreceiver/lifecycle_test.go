@@ -77,8 +77,12 @@ func TestExportIncludesWhatTheConsumerRejectedBefore(t *testing.T) {
 		return nil
 	}
 	h.start()
-	h.log("error: Metrics were not exported", "next consumer rejected the metrics", down.Error())
 	a := one(t, h.next())
+	h.next()
+	h.log("error: Metrics were not exported", "next consumer rejected the metrics", down.Error())
+	if n := h.lines.FilterMessageSnippet("Metrics were not exported").Len(); n != 3 {
+		t.Errorf("%d errors are logged, want 3", n)
+	}
 	if got := a.int(transmitted); got != 30 {
 		t.Errorf("%d bytes transmitted, want 30", got)
 	}
