@@ -253,6 +253,55 @@ func TestReplayContinuesWhenARingIsReadAgain(t *testing.T) {
 	})
 }
 
+// A ring that was read may be read again, unless nobody has ever read one.
+func TestReplayWaitsForReadersUpToASecond(t *testing.T) {
+	file := fileOf(t, Header{Start: start}, func(w *Writer) {
+		for n := range 3 {
+			must.OK(t, w.Open(start, n, About{Name: fmt.Sprint(n)}, ringbuf.V4, 8))
+		}
+		for second, events := range [][]ringbuf.Event{make([]ringbuf.Event, 7), make([]ringbuf.Event, 1)} { // a ring is full, and then one more
+			for n := range 3 {
+				b, err := ringbuf.MakeBatch(ringbuf.V4, events)
+				must.OK(t, errors.Join(err, w.Events(start.Add(time.Duration(second)*time.Second), n, b)))
+			}
+		}
+	})
+	for name, tt := range map[string]struct {
+		reads   map[string]time.Duration // of rings
+		written uint64
+		took    time.Duration
+		stop    time.Duration
+	}{
+		"no reader":        {nil, 21, 2 * time.Second, time.Hour},
+		"readers of two":   {map[string]time.Duration{"0": 1500 * time.Millisecond, "2": 3 * time.Second}, 23, 3005 * time.Millisecond, time.Hour},
+		"it is terminated": {nil, 21, 1200 * time.Millisecond, 1200 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), tt.stop)
+				defer cancel()
+				r, err := Open(bytes.NewReader(file))
+				must.OK(t, err)
+				defer r.Close()
+				begin, c := time.Now(), newConsumer(t, dir)
+				p := &Player{Dir: dir, Speed: 1, Now: func() time.Time {
+					for ring, at := range tt.reads {
+						if time.Since(begin) == at {
+							c.drain(ring)
+						}
+					}
+					return time.Now()
+				}}
+				err = errors.Join(p.Run(ctx, r), p.Close())
+				if took := time.Since(begin); took != tt.took || p.Played.Written != tt.written || errors.Is(err, context.DeadlineExceeded) != (tt.took == tt.stop) {
+					t.Errorf("after %v: %+v, %v", took, p.Played, err)
+				}
+			})
+		})
+	}
+}
+
 // A recorder that crashes loses at most its last second. Whatever happens to a file, its reader doesn't invent records.
 func TestTruncatedAndDamagedRecordingsAreReadAsFarAsTheyAreValid(t *testing.T) {
 	file := written(t)

@@ -76,7 +76,7 @@ func TestLinesAreAsDocumented(t *testing.T) {
 			must.OK(t, errors.Join(err, w.Events(at(micros), agent, b)))
 		}
 		must.OK(t, w.Open(at(1), 0, about, ringbuf.V4, 8))
-		events(2, 0, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeTxBytes, 7), ringbuf.Event{Type: 99, Value: 8})
+		events(2, 0, ringbuf.V4, ringbuf.NewEvent(ringbuf.TypeTxBytes, 7), ringbuf.Event{Type: 99, Value: 8}, ringbuf.NewEvent(ringbuf.TypeEventsDropped, 9))
 		must.OK(t, w.Open(at(3), 1, About{Name: "old", Path: "/run/nixl/old"}, ringbuf.V1, 16))
 		events(4, 1, ringbuf.V1,
 			ringbuf.Event{TimestampMicros: 5, Category: ringbuf.CategoryError, Named: true, Name: ringbuf.MakeName("NIXL_ERR_BACKEND"), Value: 1},
@@ -90,7 +90,7 @@ func TestLinesAreAsDocumented(t *testing.T) {
 	})
 	want := `{"format":"nixl-recording","version":1,"tool":"nixlring 1.2.3","host":"gpu-7","directory":"/run/nixl","start":"2025-01-15T14:30:25.123456Z"}
 {"time_us":1736951425123457,"agent":0,"state":"opened","layout":"v4","capacity":8,"name":"a","path":"/run/nixl/a","attributes":{"k8s.pod.name":"prefill-0"}}
-{"time_us":1736951425123458,"agent":0,"events":[{"category":"transfer","event_name":"agent_tx_bytes","value":7},{"category":"unknown","event_name":"unknown_event_99","value":8}]}
+{"time_us":1736951425123458,"agent":0,"events":[{"category":"transfer","event_name":"agent_tx_bytes","value":7},{"category":"unknown","event_name":"unknown_event_99","value":8},{"category":"telemetry","event_name":"agent_telemetry_events_dropped","value":9}]}
 {"time_us":1736951425123459,"agent":1,"state":"opened","layout":"v1","capacity":16,"name":"old","path":"/run/nixl/old"}
 {"time_us":1736951425123460,"agent":1,"events":[{"timestamp_us":5,"category":"error","event_name":"NIXL_ERR_BACKEND","value":1},{"timestamp_us":6,"category":"unknown","event_name":"x\\xff","value":18446744073709551615}]}
 {"time_us":1736951425123460,"agent":1,"state":"missed"}
@@ -106,9 +106,9 @@ func TestLinesAreAsDocumented(t *testing.T) {
 // Names come from agents.
 func TestLongTextsAreCut(t *testing.T) {
 	list, err := records(content(t, fileOf(t, Header{Start: start}, func(w *Writer) {
-		must.OK(t, w.Open(start, 0, About{Name: "a", Path: "x" + strings.Repeat("é", maxString)}, ringbuf.V4, 8))
+		must.OK(t, w.Open(start, 0, About{Name: "a", Path: "x" + strings.Repeat("é", 4096)}, ringbuf.V4, 8))
 	})))
-	if want := "x" + strings.Repeat("é", maxString/2-1) + "\uFFFD"; !errors.Is(err, io.EOF) || list[0].About.Path != want {
+	if want := "x" + strings.Repeat("é", 4096/2-1) + "\uFFFD"; !errors.Is(err, io.EOF) || list[0].About.Path != want {
 		t.Errorf("%v: %d bytes", err, len(list[0].About.Path))
 	}
 }
@@ -117,7 +117,7 @@ func TestEventsOfEachLayoutAreRestored(t *testing.T) {
 	for _, l := range ringbuf.Layouts() {
 		t.Run(l.String(), func(t *testing.T) {
 			var events, want, got []ringbuf.Event
-			for n := range 2*maxEvents + 1 { // three lines, and JSON escapes most characters
+			for n := range 2*2048 + 1 { // three lines, and JSON escapes most characters
 				e := ringbuf.Event{Type: ringbuf.Type(n % 24), Category: ringbuf.Category(n%10 - 1), Value: uint64(n) << 40}
 				if l == ringbuf.V1 {
 					e = ringbuf.Event{Category: e.Category, Named: true, Name: ringbuf.MakeName(fmt.Sprintf("%d \"<é", n) + strings.Repeat("\x01", 40)), Value: e.Value, TimestampMicros: uint64(n) + 1<<62}
@@ -170,7 +170,7 @@ func TestInvalidContentIsRejectedWithItsLine(t *testing.T) {
 		"half a header":       {header[:20], ErrTruncated, "after line 0"},
 		"half a line":         {header + opened[:20], ErrTruncated, "after line 1"},
 		"no JSON":             {header + "x\n", ErrDamaged, "line 2"},
-		"long line":           {header + strings.Repeat("x", 2<<20), ErrDamaged, "line 2 has more than"},
+		"long line":           {header + strings.Repeat("x", 1<<20+1), ErrDamaged, "line 2 has more than"},
 		"unknown agent":       {header + `{"agent":0,"events":[]}` + "\n", ErrDamaged, "line 2: agent 0 was not opened"},
 		"no agent":            {header + opened + `{"state":"closed"}` + "\n", ErrDamaged, "line 3: agent -1"},
 		"unknown state":       {event(`,"state":"x"`), ErrDamaged, `line 3: unknown state "x"`},
