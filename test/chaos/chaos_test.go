@@ -43,6 +43,7 @@ func TestMain(m *testing.M) {
 // The totals of agents that only write are exact. Those of agents that restart may lack only events
 // that were uncommitted in the ring when the agent restarted or its file was removed.
 func TestTotalsAreExactDespiteFailures(t *testing.T) {
+	t.Parallel()
 	long, err := time.ParseDuration(setting("CHAOS_DURATION", "10s"))
 	must.OK(t, err)
 	seed, err := strconv.ParseUint(setting("CHAOS_SEED", fmt.Sprint(rand.Uint64N(1<<32))), 10, 64)
