@@ -218,7 +218,7 @@ func TestSlowestTransfersAreKeptForAMinute(t *testing.T) {
 	b := NewBoard(time.Second)
 	for second := range 100 {
 		show(b, []diagnose.Agent{state("a", uint64(second), 1, func(a *diagnose.Agent) {
-			a.Transfers = []diagnose.Transfer{{Time: begin.Add(time.Duration(second) * time.Second), Took: float64((second * 37) % 100)}}
+			a.Transfers = []diagnose.Transfer{{Time: begin.Add(time.Duration(second) * time.Second), Took: float64((second * 41) % 100)}}
 		})})
 	}
 	var got []float64
@@ -227,7 +227,7 @@ func TestSlowestTransfersAreKeptForAMinute(t *testing.T) {
 	}
 	var want []float64
 	for second := 40; second < 100; second++ {
-		want = append(want, float64((second*37)%100))
+		want = append(want, float64((second*41)%100))
 	}
 	slices.Sort(want)
 	slices.Reverse(want)

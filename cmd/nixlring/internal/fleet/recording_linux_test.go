@@ -28,7 +28,7 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 	start := time.UnixMicro(1_736_951_425_000_000)
 	w, err := recording.NewWriter(out, recording.Header{Start: start})
 	must.OK(t, err)
-	must.OK(t, w.Open(start, 0, recording.About{Name: "a", Path: "/run/nixl/a"}, ringbuf.V4, 64))
+	must.OK(t, w.Open(start, 0, recording.About{Name: "a", Path: "/run/nixl/a", Attributes: map[string]string{"k8s.pod.name": "decode-0"}}, ringbuf.V4, 64))
 	must.OK(t, w.State(start.Add(100*time.Millisecond), 0, recording.Missed))
 	must.OK(t, w.Open(start.Add(200*time.Millisecond), 1, recording.About{Name: "b", Path: "/run/nixl/b"}, ringbuf.V4, 64))
 	for n := range 10 {
@@ -37,7 +37,14 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 			ringbuf.NewEvent(ringbuf.TypeTxBytes, 1000), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
 		})
 		must.OK(t, err)
-		must.OK(t, w.Events(start.Add(time.Duration(n+1)*time.Second), 0, transfer))
+		at := start.Add(time.Duration(n+1) * time.Second)
+		must.OK(t, w.Events(at, 0, transfer))
+		switch n {
+		case 4:
+			must.OK(t, w.State(at, 1, recording.Full))
+		case 9:
+			must.OK(t, w.Events(at, 1, transfer)) // a consumer reads it again
+		}
 	}
 	must.OK(t, w.State(start.Add(11*time.Second), 0, recording.Closed))
 	must.OK(t, w.Close(start.Add(12*time.Second)))
@@ -67,11 +74,12 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 			at        time.Duration
 			transfers uint64
 			up        diagnose.Up
+			other     diagnose.Ring
 		}{
-			{0, 0, diagnose.Yes},
-			{4500 * time.Millisecond, 4, diagnose.Yes},
-			{9 * time.Second, 9, diagnose.Yes},
-			{12 * time.Second, 10, diagnose.No},
+			{0, 0, diagnose.Yes, diagnose.Ring{Capacity: 64, ConsumerUnknown: true}},
+			{4500 * time.Millisecond, 4, diagnose.Yes, diagnose.Ring{Capacity: 64, ConsumerUnknown: true}},
+			{9 * time.Second, 9, diagnose.Yes, diagnose.Ring{Capacity: 64, Peak: 63, Saturations: 1, ConsumerUnknown: true}},
+			{12 * time.Second, 10, diagnose.No, diagnose.Ring{Capacity: 64, Saturations: 1, ConsumerUnknown: true}},
 		} {
 			f, err := s.Next(t.Context())
 			must.OK(t, err)
@@ -80,13 +88,15 @@ func TestRecordingIsPlayedUntilItsEnd(t *testing.T) {
 				Transfers uint64
 				Up        diagnose.Up
 				Service   string
+				Name, Pod string
 				Notes     []string
 				Agents    int
 				Ring      diagnose.Ring
+				Other     diagnose.Ring
 			}
 			a := f.Agent("000000")
-			got := state{f.Time.Sub(start), a.Moved[0].Transfers, a.Up, a.Service, f.Notes, len(f.Agents), *a.Ring}
-			if diff := cmp.Diff(state{want.at, want.transfers, want.up, "/run/nixl", nil, 2, diagnose.Ring{Capacity: 64, Misses: 1, ConsumerUnknown: true}}, got); diff != "" {
+			got := state{f.Time.Sub(start), a.Moved[0].Transfers, a.Up, a.Service, a.Name, a.Attributes["k8s.pod.name"], f.Notes, len(f.Agents), *a.Ring, *f.Agent("000001").Ring}
+			if diff := cmp.Diff(state{want.at, want.transfers, want.up, "/run/nixl", "decode-0/a", "decode-0", nil, 2, diagnose.Ring{Capacity: 64, Misses: 1, ConsumerUnknown: true}, want.other}, got); diff != "" {
 				t.Error(diff)
 			}
 			board.Add(f)
