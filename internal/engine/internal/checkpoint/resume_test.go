@@ -179,7 +179,8 @@ func TestCheckpointWithoutARingIsResumed(t *testing.T) {
 	must.OK(t, err)
 	r := p.open(t)
 	outcome, err := mark.Resume(r)
-	if d := cmp.Diff(Mark{Start: 5}, mark); d != "" || outcome != Resumed || err != nil || r.Position() != 2 {
-		t.Errorf("outcome %v at %d, error %v; mark (-want +got)\n%s", outcome, r.Position(), err, d)
+	must.OK(t, err)
+	if d := cmp.Diff(Mark{Start: 5}, mark) + cmp.Diff(Resumed, outcome) + cmp.Diff(uint64(2), r.Position()); d != "" {
+		t.Errorf("mark, outcome and position (-want +got)\n%s", d)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -39,8 +41,14 @@ func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 			}
 			b.step(messages...)
 			b.steps(5)
-			if n := len(b.collect()); b.counted() != 10 || b.agent().reader != nil || b.agent().exit.up != UpNo || n != 1 {
-				t.Errorf("counted %d events, want 10; %d agents are reported, want the exited one: %+v", b.counted(), n, b.agent().exit)
+			type state struct {
+				Open     bool
+				Up       Up
+				Counted  uint64
+				Reported int
+			}
+			if d := cmp.Diff(state{false, UpNo, 10, 1}, state{b.agent().reader != nil, b.agent().exit.up, b.counted(), len(b.collect())}); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
 			}
 		})
 	}

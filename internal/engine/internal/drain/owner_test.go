@@ -64,7 +64,6 @@ type harness struct {
 	notices      []notice.Notice
 	reopen       bool
 	retired      bool
-	refused      []*ringbuf.Reader
 	left         int               // owner's steps and calls until the process is killed; -1 for never
 	process      attribute.Set     // of the agent; it is part of the stream
 	streams      map[stream]uint64 // what a backend has received: the newest total of each stream
@@ -207,14 +206,10 @@ func (b *harness) count(k notice.Kind) (n int) {
 
 // harness implements Source.
 
-func (b *harness) Close(r *ringbuf.Reader)       { b.call(func() { _ = r.Close() }) }
-func (b *harness) Reopen(Agent, *ringbuf.Reader) { b.call(func() { b.reopen = true }) }
-func (b *harness) Retire(Agent, *ringbuf.Reader) { b.call(func() { b.retired = true }) }
-func (b *harness) Answer(_ Agent, r *ringbuf.Reader, refused error) {
-	if refused != nil {
-		b.call(func() { b.refused = append(b.refused, r) })
-	}
-}
+func (b *harness) Close(r *ringbuf.Reader)              { b.call(func() { _ = r.Close() }) }
+func (b *harness) Reopen(Agent, *ringbuf.Reader)        { b.call(func() { b.reopen = true }) }
+func (b *harness) Retire(Agent, *ringbuf.Reader)        { b.call(func() { b.retired = true }) }
+func (b *harness) Answer(Agent, *ringbuf.Reader, error) {}
 
 // harness implements env.
 
@@ -471,40 +466,30 @@ func TestCollectionOfManyAgentsHasEachStreamOnce(t *testing.T) {
 // The agents flush at different times, and each flush nearly fills a ring.
 func TestRingsAreDrainedTogether(t *testing.T) {
 	const rings, interval = 16, 100 * time.Millisecond
-	b := newHarness(t)
-	shape, err := tally.NewShape(tally.Config{})
-	must.OK(t, err)
-	b.owner = newOwner(&Config{Shape: shape, RunInterval: interval, StaleAfter: time.Minute}, b, false)
-	var writers []*ringbuf.Writer
-	var flush []time.Time
+	b := started(t, false)
+	flush := make(map[*ringbuf.Writer]time.Time)
 	for i := range rings {
-		_, w, r := inMemory(t, 64)
-		path := fmt.Sprint("/rings/agent-", i)
-		b.owner.step(b.now, []Message{Opened{Agent: Agent{ID: path, Name: path, Dir: "/rings", Path: path}, Reader: r, From: b}})
-		writers, flush = append(writers, w), append(flush, b.now.Add(interval*time.Duration(i)/rings))
+		w, _ := b.add(fmt.Sprint("/agent-", i), 64, Holder{})
+		flush[w] = b.now.Add(time.Duration(rings-i)*time.Second + interval*time.Duration(i)/rings) // after the last one is added
 	}
-	wakes, dropped := 0, 0
-	began := b.now
+	wakes, dropped, began := 0, 0, b.now
 	for b.now.Before(began.Add(3 * time.Second)) {
-		next := b.owner.step(b.now, nil)
+		b.stepIn(0)
 		if b.now.After(began.Add(2 * time.Second)) {
 			wakes++
 		}
-		for i, w := range writers {
-			if !next.Before(flush[i]) {
+		for w, at := range flush {
+			if !b.next.Before(at) {
 				n, err := w.PushBatch(make([]ringbuf.Event, 60))
 				must.OK(t, err)
 				dropped += 60 - n
-				flush[i] = flush[i].Add(interval)
+				flush[w] = at.Add(interval)
 			}
 		}
-		b.now = next
+		b.now = b.next
 	}
-	if dropped > 0 {
-		t.Errorf("%d events didn't fit", dropped)
-	}
-	if wakes > 120 { // every 12.5 ms, and some at the start of a burst
-		t.Errorf("%d wakes in a second", wakes)
+	if dropped > 0 || wakes > 120 { // every 12.5 ms, and some at the start of a burst
+		t.Errorf("%d events didn't fit; %d wakes in a second, want at most 120", dropped, wakes)
 	}
 }
 

@@ -332,32 +332,9 @@ func (w *world) usageOf(events lineage) (u usage) {
 // counted events, unless another run has begun.
 func (w *world) checkUsage(path string, a *agent) {
 	got, known := a.tally.MemoryUsage()
-	if known && got != 0 && uint64(got) != w.usage[path].sum && w.plan.values == 0 && !w.taken[path] && !w.uncertain() {
-		w.fail("%s: memory usage is %d, want %d", path, got, w.usage[path].sum)
-	}
-}
-
-// checkMemory checks the memory usage if it is known. It is that of the current run.
-func (w *world) checkMemory(path string, a *agent) {
-	usage, known := a.tally.MemoryUsage()
-	if !known || w.plan.values != 0 || w.uncertain() || w.taken[path] {
-		return
-	}
-	f := w.files[path]
-	if f.unlinked { // nobody may read the current run
-		return
-	}
-	var sum uint64
-	events := 0
-	for id, of := range w.written {
-		if of == path && w.runs[id] == f.run {
-			events++
-			if w.counted[path][id] {
-				sum += w.valueOf[id]
-			}
-		}
-	}
-	if events > 0 && uint64(usage) != sum {
-		w.fail("%s: memory usage is %d, want %d", path, usage, sum)
+	u, f := w.usage[path], w.files[path]
+	begun := got == 0 && (f.run != u.run || f.unlinked)
+	if known && !begun && uint64(got) != u.sum && w.plan.values == 0 && !w.taken[path] && !w.uncertain() {
+		w.fail("%s: memory usage is %d, want %d", path, got, u.sum)
 	}
 }

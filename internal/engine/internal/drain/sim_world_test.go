@@ -989,7 +989,7 @@ func (w *world) check() {
 	for path, a := range o.agents {
 		w.checkTotals(path, a)
 		w.checkRestarts(path, a)
-		w.checkMemory(path, a)
+		w.checkUsage(path, a)
 	}
 	var counted, still, gone int
 	for id, path := range w.written {
