@@ -63,7 +63,6 @@ func (w *world) retired(path string, f *simFile) {
 	delete(w.visible, path)
 	maps.Copy(w.earlier, w.counted[path])
 	w.counted[path] = make(lineage)
-	delete(w.usage, path)
 }
 
 // openedAt returns the file of the oldest open ring at a location.
@@ -304,7 +303,7 @@ func (w *world) checkRestarts(path string, a *agent) {
 	}
 }
 
-// usage is the memory usage of a run, according to the events that were counted.
+// usage is the memory usage of a run, according to the events that were counted by this process or, without a store, by any.
 type usage struct {
 	run int
 	sum uint64

@@ -84,7 +84,9 @@ func (w *world) boot() {
 		}
 		w.counted[path] = make(lineage)
 	}
-	clear(w.usage)
+	if w.plan.saves { // events that weren't stored are counted again
+		clear(w.usage)
+	}
 	clear(w.gone)
 	w.process = p
 	if w.plan.saves {
