@@ -6,7 +6,6 @@
 package checkpoint
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,23 +60,6 @@ func TestResumeCountsEveryEventOnce(t *testing.T) {
 				t.Errorf("%d events are counted, want %d", n, c.next)
 			}
 		})
-	}
-}
-
-// The slots may already be those of the next run.
-func TestRingThatRestartsAfterItWasOpenedIsNotResumed(t *testing.T) {
-	p := newPlain(8)
-	push := p.start(t, 8)
-	r := p.open(t)
-	push(3, 1)
-	count(t, r)
-	must.OK(t, r.Commit())
-	mark, err := MarkOf(r, 0)
-	must.OK(t, err)
-	r = p.open(t)
-	p.start(t, 8)(1, 1)
-	if _, err := mark.Resume(r); !errors.Is(err, ringbuf.ErrRestarted) {
-		t.Errorf("error = %v, want %v", err, ringbuf.ErrRestarted)
 	}
 }
 

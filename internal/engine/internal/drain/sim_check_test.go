@@ -337,3 +337,23 @@ func (w *world) checkUsage(path string, a *agent) {
 		w.fail("%s: memory usage is %d, want %d", path, got, u.sum)
 	}
 }
+
+// checkKnown checks that the memory usage is known if all events of the current run are counted in
+// the same totals.
+func (w *world) checkKnown(path string, a *agent) {
+	if _, known := a.tally.MemoryUsage(); known || w.taken[path] || w.uncertain() || w.kinds[notice.RingBroken] > 0 {
+		return
+	}
+	events, counted := 0, 0
+	for id, of := range w.written {
+		if of == path && w.runs[id] == w.files[path].run {
+			events++
+			if w.counted[path][id] {
+				counted++
+			}
+		}
+	}
+	if events > 0 && counted == events {
+		w.fail("%s: memory usage isn't known, although all %d events are counted", path, events)
+	}
+}

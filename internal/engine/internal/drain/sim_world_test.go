@@ -990,6 +990,7 @@ func (w *world) check() {
 		w.checkTotals(path, a)
 		w.checkRestarts(path, a)
 		w.checkUsage(path, a)
+		w.checkKnown(path, a)
 	}
 	var counted, still, gone int
 	for id, path := range w.written {
