@@ -396,6 +396,7 @@ func (p *process) retire(a Agent, r *ringbuf.Reader) {
 	w.retired(a.ID, p.fileOf(r))
 	if f := p.fileOf(r); f != nil && f.load(offReadPos) == 0 {
 		w.released[a.ID] = true
+		delete(w.usage, a.ID) // the ring looks like a new one, and an exited agent has no memory
 	}
 	delete(p.saver.entries, a.ID)
 	p.close(r)
