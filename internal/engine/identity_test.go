@@ -29,7 +29,7 @@ const podUID = "0a1b2c3d-0000-4000-8000-000000000001"
 type memoryStore struct {
 	mu     sync.Mutex
 	values map[string][]byte
-	hangs  chan struct{} // if set, it stores nothing until this is closed
+	hangs  chan struct{} // if set, it sends a value when it begins to store, and then hangs until it can send another one
 }
 
 func (m *memoryStore) Get(_ context.Context, keys []string) (values [][]byte, _ error) {
@@ -43,7 +43,8 @@ func (m *memoryStore) Get(_ context.Context, keys []string) (values [][]byte, _ 
 
 func (m *memoryStore) Apply(_ context.Context, ops []Op) error {
 	if m.hangs != nil {
-		<-m.hangs
+		m.hangs <- struct{}{}
+		m.hangs <- struct{}{}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
