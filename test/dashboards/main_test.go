@@ -52,12 +52,15 @@ func startVictoriaMetrics(t *testing.T) backend {
 }
 
 // startPrometheus starts Prometheus with the recording rules, and with the configuration in
-// the README, which promotes resource attributes.
-func startPrometheus(t *testing.T) backend {
+// the README, which promotes resource attributes. It also promotes others.
+func startPrometheus(t *testing.T, promoted ...string) backend {
 	t.Helper()
 	b, dir := backend{name: "Prometheus"}, t.TempDir()
 	config := filepath.Join(dir, "prometheus.yaml")
 	text := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%s]\n%s", file(t, "dashboards", "rules.yaml"), promotion(t))
+	for _, attribute := range promoted {
+		text += "    - " + attribute + "\n"
+	}
 	must.OK(t, os.WriteFile(config, []byte(text), 0o600))
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	b.url = "http://" + address
@@ -65,7 +68,7 @@ func startPrometheus(t *testing.T) backend {
 	proc.Start(t, exec.CommandContext(t.Context(), built.Path(t, "PROMETHEUS"), "--config.file="+config,
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--web.enable-otlp-receiver",
 		"--query.lookback-delta=10s", // so that series of an exited agent end sooner
-		"--log.level=warn"))
+		"--enable-feature=otlp-native-delta-ingestion", "--log.level=warn"))
 	b.wait(t)
 	return b
 }

@@ -65,11 +65,14 @@ const (
 	agent = "steady-3"
 )
 
-// Each form of histograms is tested where it occurs, except that VictoriaMetrics treats le as vmrange.
+// Each form of histograms is tested where it occurs.
 func TestAllQueriesAndAlertsReturnData(t *testing.T) {
-	start := map[string]func(*testing.T) backend{"VictoriaMetrics": startVictoriaMetrics, "Prometheus": startPrometheus}
+	start := map[string]func(*testing.T) backend{
+		"VictoriaMetrics": startVictoriaMetrics,
+		"Prometheus":      func(t *testing.T) backend { t.Helper(); return startPrometheus(t) },
+	}
 	for kind, forms := range map[string]map[string]string{
-		explicit:    {"Prometheus": `nixl_transfer_duration_seconds_bucket{le!=""}`},
+		explicit:    {"Prometheus": `nixl_transfer_duration_seconds_bucket{le!=""}`, "VictoriaMetrics": `nixl_transfer_duration_seconds_bucket{le!=""}`},
 		exponential: {"Prometheus": "nixl_transfer_duration_seconds", "VictoriaMetrics": `nixl_transfer_duration_seconds_bucket{vmrange!=""}`},
 	} {
 		t.Run(kind, func(t *testing.T) {
