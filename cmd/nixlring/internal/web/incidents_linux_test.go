@@ -102,6 +102,9 @@ func (m *member) close(t *testing.T) {
 // Whoever starts a tool after an incident has begun must not read that all is well: ten seconds later, what the
 // incident is found by has a finding, or counts as not judged.
 func TestNoIncidentThatBeganBeforeLooksWell(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	for _, f := range fleets.Incidents() {
 		if len(f.Want) == 0 || len(f.Members) > 100 || f.Want[0].Kind == diagnose.NearlyFull { // no ring is filled here
 			continue

@@ -99,6 +99,9 @@ func simulated(t *testing.T, scenario string) *world {
 // The headline of make demo, and then a watch of nixlring why for ten seconds, must name the cause in each scenario, and
 // nothing else. Incidents that begin during a run are found within a minute and a half.
 func TestCauseOfAScenarioIsNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	straggler, stalled := []diagnose.Kind{diagnose.Straggler}, []diagnose.Kind{diagnose.Stalled}
 	for _, tt := range []struct {
 		scenario  string
