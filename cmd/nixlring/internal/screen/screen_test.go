@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -226,10 +227,18 @@ func TestScreenSaysSinceWhenThereIsNoData(t *testing.T) {
 	if got := text(t, m); !strings.Contains(got, "no data since 08:00:07: it hangs") || len(m.rows) != 3 {
 		t.Error(got)
 	}
-	send(m, frameMsg{err: io.EOF}, m.next())
+	if send(m, m.next(), frameMsg{err: io.EOF}) != nil {
+		t.Error("frames are taken after the end of a recording")
+	}
 	if got := text(t, m); strings.Contains(got, "no data since") {
 		t.Error(got)
 	}
+	synctest.Test(t, func(t *testing.T) {
+		begin, retry := time.Now(), send(m, frameMsg{err: errors.New("it hangs")})
+		if retry(); time.Since(begin) != time.Second {
+			t.Errorf("the next frame was taken after %v", time.Since(begin))
+		}
+	})
 }
 
 func TestScreenOfOneAgent(t *testing.T) {
