@@ -91,8 +91,11 @@ func TestSchemaHasEveryKeyWithItsDefault(t *testing.T) {
 func TestKeysAreDecoded(t *testing.T) {
 	storage := component.MustNewIDWithName("file_storage", "rings")
 	for yaml, change := range map[string]func(*Config){
-		"timeout: 0":                                  func(*Config) {},
-		"timeout: 5s":                                 func(c *Config) { c.Timeout = 5 * time.Second },
+		"timeout: 0":  func(*Config) {},
+		"timeout: 5s": func(c *Config) { c.Timeout = 5 * time.Second },
+		"{collection_interval: 1ms, initial_delay: 0s, timeout: 1ms}": func(c *Config) {
+			c.CollectionInterval, c.InitialDelay, c.Timeout = time.Millisecond, 0, time.Millisecond
+		},
 		"mode: observe":                               func(c *Config) { c.Mode = ringbuf.Observe },
 		"max_rings: 1e3":                              func(c *Config) { c.MaxRings = 1000 },
 		"stale_after: 2s":                             func(c *Config) { c.StaleAfter = 2 * time.Second },

@@ -45,6 +45,8 @@ func TestGoldenLogs(t *testing.T) {
 			for i := range events {
 				events[i].TimestampMicros = 1_700_000_000_123_456
 			}
+			events[3].TimestampMicros = math.MaxInt64 / 1000
+			events[7].TimestampMicros = math.MaxInt64/1000 + 1 // unset in the log
 			dir := t.TempDir()
 			push(t, ring(t, dir, "agent", layout, 64), events...)
 			h := newHarness(t, dir, func(c *Config) {
