@@ -115,21 +115,7 @@ func push(t *testing.T, ring *ringbuf.Writer, events ...ringbuf.Event) {
 	}
 }
 
-// kept is a sink that stores its events.
-type kept struct {
-	mu     sync.Mutex
-	events []sink.Event
-}
-
-func (k *kept) Write(events []sink.Event) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.events = append(k.events, events...)
-	return nil
-}
-
-func (k *kept) all() []sink.Event {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.events
+// keep returns a sink that appends events to a list, which a test may read after a collection.
+func keep(list *[]sink.Event) sink.Sink {
+	return sink.Func(func(events []sink.Event) error { *list = append(*list, events...); return nil })
 }

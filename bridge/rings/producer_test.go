@@ -41,8 +41,8 @@ func TestAllEventsOfRealRingsReachMetricsAndSinks(t *testing.T) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			var k kept
-			w := newWorld(t, Config{Directories: []string{filepath.Dir(ringtest.Copy(t, c))}, Sinks: []sink.Sink{&k}, Events: true})
+			var got []sink.Event
+			w := newWorld(t, Config{Directories: []string{filepath.Dir(ringtest.Copy(t, c))}, Sinks: []sink.Sink{keep(&got)}, Events: true})
 			// A ring that has wrapped is read after a second.
 			must.EventuallyTrue(t, fmt.Sprintf("%d nixl.events", len(c.Pending)), func() bool {
 				var events float64
@@ -57,7 +57,7 @@ func TestAllEventsOfRealRingsReachMetricsAndSinks(t *testing.T) {
 			for _, e := range c.Pending {
 				want = append(want, wanted(c, e))
 			}
-			if d := cmp.Diff(want, k.all(), cmpopts.EquateApproxTime(time.Minute)); d != "" {
+			if d := cmp.Diff(want, got, cmpopts.EquateApproxTime(time.Minute)); d != "" {
 				t.Errorf("events (-want +got):\n%s", d)
 			}
 		})
@@ -205,9 +205,9 @@ func TestFailingSinkIsReportedOnceAndAffectsNothingElse(t *testing.T) {
 	errs := metrictest.Handled(t)
 	dir := t.TempDir()
 	ring := makeRing(t, dir)
-	var k kept
+	var got []sink.Event
 	w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{
-		sink.Func(func([]sink.Event) error { return errors.New("disk is full") }), &k,
+		sink.Func(func([]sink.Event) error { return errors.New("disk is full") }), keep(&got),
 	}})
 	for range 3 {
 		push(t, ring, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
@@ -218,8 +218,8 @@ func TestFailingSinkIsReportedOnceAndAffectsNothingElse(t *testing.T) {
 	if len(errs()) != 1 || !strings.Contains(errs()[0], "disk is full") {
 		t.Errorf("reported %q, want one error", errs())
 	}
-	if len(k.all()) != 3 || w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"] != 3 {
-		t.Errorf("the other sink has %d events, the metrics %v", len(k.all()), w.produce(t))
+	if len(got) != 3 || w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"] != 3 {
+		t.Errorf("the other sink has %d events, the metrics %v", len(got), w.produce(t))
 	}
 }
 
@@ -235,7 +235,7 @@ func TestInvalidConfigurationIsRejected(t *testing.T) {
 		"run interval": {Config{RunInterval: -time.Second}, "", "run_interval: -1s is too short"},
 		"mode":         {Config{Mode: 9}, "", "mode is 9"},
 		"max rings":    {Config{MaxRings: -1}, "", "max_rings: -1 must be 1 or more"},
-		"nil sink":     {Config{Sinks: []sink.Sink{&kept{}, nil}}, "", "a sink is nil"},
+		"nil sink":     {Config{Sinks: []sink.Sink{keep(nil), nil}}, "", "a sink is nil"},
 		"directories":  {Config{Directories: []string{"/a", "/a"}}, "", "/a is listed twice"},
 		"relative":     {Config{Directories: []string{"a"}}, "", `directory "a": it must be an absolute path`},
 		"bounds":       {Config{DurationBounds: []float64{2, 1}}, "", "duration: bounds must be"},
