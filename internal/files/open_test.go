@@ -6,18 +6,21 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
@@ -29,6 +32,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	must.OK(t, err)
 	defer socket.Close()
 	must.OK(t, os.WriteFile(filepath.Join(dir, "recorded"), nil, 0o555))
+	before := openFiles()
 	for path, want := range map[string]struct {
 		read, write, create string // errors
 	}{
@@ -65,6 +69,42 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 			}
 		}
 	}
+	if after := openFiles(); after != before {
+		t.Errorf("%d files are open, %d before", after, before)
+	}
+}
+
+// A thread without root's privileges opens a file, and root one on a file system that is mounted read-only.
+func TestFileWithoutPermissionIsNotOpened(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give it up")
+	}
+	dir, mount := t.TempDir(), t.TempDir()
+	private := filepath.Join(dir, "private")
+	must.OK(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.WriteFile(private, nil, 0o600)))
+	if err := syscall.Mount("none", mount, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("can't mount a tmpfs: %v", err)
+	}
+	defer func() { _ = syscall.Unmount(mount, syscall.MNT_DETACH) }()
+	mounted := filepath.Join(mount, "agent")
+	must.OK(t, os.WriteFile(mounted, nil, 0o600))
+	must.OK(t, syscall.Mount("none", mount, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	got := make(chan PermissionError)
+	ask := func(path string, flag, uid int) PermissionError {
+		go func() {
+			runtime.LockOSThread() // for good, so the thread ends with the goroutine
+			_, _ = unix.SetfsuidRetUid(uid)
+			_, err := Open(path, flag)
+			denied, _ := errors.AsType[*PermissionError](err)
+			got <- *cmp.Or(denied, &PermissionError{Owner: 99})
+		}()
+		return <-got
+	}
+	const nobody = 65534
+	want := []PermissionError{{}, {Write: true}, {Write: true, ReadOnly: true}}
+	if diff := gocmp.Diff(want, []PermissionError{ask(private, os.O_RDONLY, nobody), ask(private, os.O_RDWR, nobody), ask(mounted, os.O_RDWR, 0)}); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
 }
 
 func TestPermissionErrorStatesCauseAndRemedy(t *testing.T) {
@@ -96,7 +136,7 @@ func TestInfoIsThatOfTheSystem(t *testing.T) {
 	one, err1 := Stat(path)
 	two, err2 := dir.Lstat("agent")
 	must.OK(t, errors.Join(err1, err2))
-	if diff := cmp.Diff([]Info{want, want}, []Info{one, two}); diff != "" {
+	if diff := gocmp.Diff([]Info{want, want}, []Info{one, two}); diff != "" {
 		t.Errorf("info of the file (-want +got):\n%s", diff)
 	}
 	itself, err1 := dir.Stat()

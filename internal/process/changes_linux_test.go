@@ -32,8 +32,8 @@ func (h *host) run(s *Scanner, command []string) (found []Process) {
 		h.setProcess(task{PID: 10 + pid, Env: enabled})
 	case "quit":
 		h.exit(pid)
-	case "zombie": // has no program
-		must.OK(h.t, os.Remove(h.Path(pid, "exe")))
+	case "remove": // a file of a process
+		must.OK(h.t, os.Remove(h.Path(pid, command[2])))
 	case "link": // a name in /proc that isn't that of a process
 		must.OK(h.t, os.Symlink(h.Path(100), filepath.Join(h.Proc, command[1])))
 	case "scan": // after a time, and how often
@@ -144,7 +144,7 @@ func TestChangesOfProcesses(t *testing.T) {
 			ask 100; scan 0s                                        => 100 python3 /b, 1 rings`,
 		"exits": `
 			start 100 enabled; start 200 enabled; scan 0s           => 100 python3 /run/nixl, 200 python3 /run/nixl
-			quit 100; zombie 200; scan 1s                           =>`,
+			quit 100; remove 200 exe; scan 1s                       =>`, // a zombie has no program
 		"a PID is reused": `
 			start 100 start=1 enabled; scan 0s                      => 100 python3 /run/nixl
 			start 100 start=2 enabled pod; scan 1s                  => 100 python3 /run/nixl in a pod
@@ -173,6 +173,7 @@ func TestOverwrittenEnvironmentHasFallbacks(t *testing.T) {
 		"another container's":            "start 10 enabled ns=mnt:[1] =>",
 		"parent has no NIXL variables":   "start 10 parent=5 A=B; start 5 enabled =>",
 		"parent has exited":              "start 1 enabled; start 5 enabled =>",
+		"parent's can't be read":         "start 1 enabled; start 10; remove 10 environ =>",
 		"parent is its own parent":       "start 10 parent=10 overwritten =>",
 		"another container's, read here": "start 10 parent=5 overwritten ns=mnt:[1]; start 5 enabled =>",
 	} {
