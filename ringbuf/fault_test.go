@@ -97,6 +97,15 @@ func TestFileShrinksBeforeCommit(t *testing.T) {
 }
 
 func TestErrorsOfTheSystemAreReturned(t *testing.T) {
+	r, err := OpenReader(newRing(t, V4, 16).Path(), Consume)
+	must.OK(t, err)
+	file, _ := r.backing.(fileBacking)
+	must.OK(t, file.file().Close())
+	if err := r.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a file that is closed already: %v", err)
+	} else {
+		says(t, err, r.Path(), "close")
+	}
 	pipe, end, err := os.Pipe()
 	must.OK(t, err)
 	defer end.Close()

@@ -6,6 +6,7 @@
 package ringbuf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -103,6 +104,9 @@ func TestSparseRingThatClaimsEventsAllocatesNothing(t *testing.T) {
 			}
 		}
 	}
+	if mapped := fileBytes(t, "/proc/self/maps"); bytes.Contains(mapped, []byte(dir)) {
+		t.Errorf("refused rings are still mapped:\n%s", mapped)
+	}
 }
 
 func TestHeaderThatClaimsHolesLaterAllocatesNothing(t *testing.T) {
@@ -190,12 +194,17 @@ func TestSteadyStateLooksForNoHoles(t *testing.T) {
 
 // A disk that fails is no reason to treat holes as events, or a slot of zeros as one.
 func TestFileThatCantBeCheckedIsNotRead(t *testing.T) {
-	for what, breaks := range map[string]broken{"holes": {holes: unix.EIO}, "size": {size: unix.EIO}} {
+	for what, tc := range map[string]struct {
+		broken
+
+		reads int // before that
+	}{"holes": {broken{holes: unix.EIO}, 0}, "allocated bytes": {broken{size: unix.EIO}, 0}, "size": {broken{size: unix.EIO}, 1}} {
 		w := newRing(t, V4, 16)
 		r := open(t, w.Path(), Consume)
+		advance(t, w, r, tc.reads)
 		must.OK(t, w.Push(NewEvent(TypeTxBytes, 0)))
-		breaks.fileBacking, _ = r.backing.(fileBacking)
-		r.backing = breaks
+		tc.fileBacking, _ = r.backing.(fileBacking)
+		r.backing = tc.broken
 		if got, err := tryRead(r, 0); len(got) > 0 || !errors.Is(err, unix.EIO) {
 			t.Errorf("%s: %d events, error %v", what, len(got), err)
 		}

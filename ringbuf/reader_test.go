@@ -10,6 +10,8 @@ import (
 	"os"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
@@ -89,6 +91,27 @@ func TestMemoryThatIsNoRingIsRefused(t *testing.T) {
 		t.Error("a ring of 6 slots is created")
 	}
 }
+
+func TestReaderOfAFailingBackingIsRefused(t *testing.T) {
+	for what, b := range map[string]failing{"stat": {stat: unix.EIO}, "guard": {guard: unix.EIO}} {
+		b.plain, _ = plainRing(t, V4, 8)
+		if _, err := NewReader(b.mem, b, Consume); !errors.Is(err, unix.EIO) {
+			t.Errorf("reader, %s: %v", what, err)
+		}
+		if _, err := NewWriter(b.mem, b, V4, 8); !errors.Is(err, b.guard) {
+			t.Errorf("writer, %s: %v", what, err)
+		}
+	}
+}
+
+type failing struct {
+	*plain
+
+	stat, guard error
+}
+
+func (f failing) Stat() (FileState, error) { return FileState{}, f.stat }
+func (f failing) Guard(fn func()) error    { fn(); return f.guard }
 
 // Another name of a file doesn't change its identity.
 func TestReadersOfOneFileHaveOneID(t *testing.T) {

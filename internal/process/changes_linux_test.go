@@ -152,6 +152,9 @@ func TestChangesOfProcesses(t *testing.T) {
 		"a PID is reused for a process that has overwritten its environment": `
 			start 100 start=3; scan 1m                              =>
 			start 10 enabled; start 100 start=4 parent=10 overwritten grows; scan 1m; scan 0s => 10 python3 /run/nixl, 100 python3 /run/nixl`,
+		"a process stays in its pod": `
+			start 100 enabled pod; scan 0s                          => 100 python3 /run/nixl in a pod
+			start 100 enabled; scan 1m                              => 100 python3 /run/nixl in a pod`,
 		"this process, which also has rings mapped": `
 			start 4194304 enabled; start 200 enabled; scan 0s       => 200 python3 /run/nixl`,
 		"other files in /proc": `

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -146,7 +145,7 @@ func TestHangIsReportedOnce(t *testing.T) {
 			x.advance(hangTimeout)
 			d.checkHang()
 			d.checkHang()
-			if m := d.state().Missing; len(m) != 1 || !strings.Contains(m[0].Error(), x.dir) {
+			if m := d.state().Missing; len(m) != 1 || m[0].Error() != x.dir+": file system has not responded for 10s" {
 				t.Errorf("missing = %v", m)
 			}
 		})

@@ -40,10 +40,13 @@ func TestDirectoriesBeyondTheLimitOfAPodAreNotWatched(t *testing.T) {
 	for _, a := range x.opened() {
 		opened[a.Holder.Pod]++
 	}
-	if opened["uid-1"] != maxDirectories || opened["uid-2"] != 1 || x.overLimit() != 3 {
-		t.Errorf("opened %v, %d directories refused", opened, x.overLimit())
+	x.advance(time.Minute)
+	x.look()
+	n := x.watcher.State().Directories["kubelet"]
+	if got, want := fmt.Sprint(opened, x.overLimit(), n), "map[uid-1:16 uid-2:1] 3 17"; got != want {
+		t.Errorf("opened, refused and watched are %s, want %s", got, want)
 	}
-	if reported := x.noticesOf(notice.BudgetReached); len(reported) == 0 || !strings.Contains(reported[0].String(), "pod uid-1 has more than 16 directories") {
+	if reported := x.noticesOf(notice.BudgetReached); len(reported) != 1 || !strings.Contains(reported[0].String(), "pod uid-1 has more than 16 directories") {
 		t.Errorf("reported %v", reported)
 	}
 }

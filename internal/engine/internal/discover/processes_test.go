@@ -131,12 +131,9 @@ func (m *machine) run(command []string) {
 		m.seen = append(m.seen, fmt.Sprint("drained ", m.owner.drain()))
 	case "search":
 		m.look()
-	case "walk": // before the next search
-		for _, d := range m.watcher.directories() {
-			walked := make(chan struct{})
-			d.request(d.refresh, func() { close(walked) })
-			<-walked
-		}
+	case "walk", "attribute": // before the next search
+		do := map[string]func(*Directory){"walk": (*Directory).refresh, "attribute": (*Directory).attribute}[command[0]]
+		m.watcher.all(func(d *Directory, done func()) { d.request(func() { do(d) }, done) })
 	case "close": // wait until the rings of exited agents are closed
 		must.EventuallyTrue(m.t, "closed rings", func() bool {
 			m.look()
@@ -204,6 +201,7 @@ func TestAgentsOfProcesses(t *testing.T) {
 			start 10 A; search                            =>
 			start 11 A maps=A/a LOCAL_RANK=1; ring A/a; push A/a; walk; drain
 			                                              => drained map[], sought pod A /A/a [A] [1,10], 1 open
+			attribute                                     => 1 open
 			exit A/a; search; drain                       => drained map[a:3], pod A /A/a [A,nixl.local_rank=1] [1,11], 1 open`},
 		"the ring of a container that is removed before the next search has the attributes of its pod": {DefaultIdentifyBy, `
 			start 10 A; search; ring A/a; walk            => sought pod A /A/a [A] [1,10], 1 open
@@ -332,6 +330,13 @@ func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestSearchWithoutProcFindsNothing(t *testing.T) {
+	found, err := Processes{Proc: t.TempDir() + "/none"}.Finder(DefaultIdentifyBy).Find(time.Now())
+	if found != nil || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("found %v, error %v", found, err)
 	}
 }
 

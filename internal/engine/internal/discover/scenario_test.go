@@ -273,6 +273,8 @@ func TestRestartsAndRemovals(t *testing.T) {
 			limit 1; ring a; exit a; ring b; exit b; ring c; exit c; ring d; exit d; ring live; push live 7 => live 7, 1 open, 4 ignored`,
 		"a file that isn't a ring is no ring beyond the limit": `
 			limit 1; file notes 100; ring a             => a 0, 1 open, 1 ignored, log not ring notes`,
+		"subdirectories are searched up to a depth": `
+			mkdir DEEP/d; ring DEEP/a; ring DEEP/d/b    => a 0, 1 open`,
 		"a missing directory is reported until it is created": `
 			rm .                                        => missing, because it doesn't exist
 			mkdir .; ring a; push a 1                   => a 1, 1 open, log found .
@@ -292,7 +294,9 @@ func TestRestartsAndRemovals(t *testing.T) {
 			ring a; push a 1                            => a 1, 1 open
 			part; push a 1                              => a 2, 1 open`,
 	} {
-		t.Run(name, func(t *testing.T) { runScenario(t, script) })
+		t.Run(name, func(t *testing.T) {
+			runScenario(t, strings.ReplaceAll(script, "DEEP", strings.Repeat("d/", maxDepth-2)+"d"))
+		})
 	}
 }
 
@@ -355,6 +359,11 @@ func TestRefusals(t *testing.T) {
 			wait 9s                                     => 1 ignored
 			wait 1s                                     => refused a (not_ready), log refused a
 			rm a                                        =>`,
+		"a file that replaces one that isn't ready may become ready, too": `
+			ring a; version a 0                         => 1 ignored
+			wait 9s                                     => 1 ignored
+			ring ../b; version ../b 0; mv ../b a; wait 1s => 1 ignored
+			wait 10s                                    => refused a (not_ready), log refused a`,
 		"starting agent": `
 			file a                                      => 1 ignored
 			ring a; push a 1; wait 250ms; look          => a 1, 1 open`,
@@ -366,10 +375,10 @@ func TestRefusals(t *testing.T) {
 			ring a v4 4096; claim a 4000                => refused a (sparse), log refused a
 			rm a                                        =>`,
 		"not regular, or not rings": `
-			file text 100; file short 4; fifo f; symlink l text; ring a; push a 3 => a 3, 1 open, 4 ignored, log not ring f, log not ring l, log not ring short, log not ring text
+			file text 100; file short 4; fifo f; symlink l text; mkdir d; check d; ring a; push a 3 => a 3, 1 open, 4 ignored, log not ring f, log not ring l, log not ring short, log not ring text
 			wait 2m; look                               => a 3, 1 open, 4 ignored`,
 		"files of other programs": `
-			podman a; file nixl-owner.10.0.0.1.lock     => 1 ignored
+			podman a; file nixl-owner.10.0.0.1.lock; real real => 1 ignored
 			wait 10s; look                              => 1 ignored, log not ring a
 			wait 2m; look                               => 1 ignored
 			file a; ring a; push a 1                    => a 1, 1 open`,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -68,6 +69,36 @@ func TestStoresThatAreNotReadAreClosed(t *testing.T) {
 	want := [][]string{{"exited", "truncated"}, {"at the end", "exited", "truncated"}}
 	if diff := cmp.Diff(want, [][]string{before, closed()}); diff != "" {
 		t.Errorf("closed before and after the end (-want +got):\n%s", diff)
+	}
+}
+
+// Neither a store that isn't selected nor a directory that was removed with its container is kept open.
+func TestNothingIsKeptOpenInVain(t *testing.T) {
+	x := newFixture(t)
+	storetest.Create(t, x.dir, storetest.Config{Agent: "other"})
+	d := x.directory(func(o *options) {
+		withStores(o)
+		o.Include, o.Hold = []string{"agent"}, true
+	})
+	open := func() (n int) {
+		list, err := os.ReadDir("/proc/self/fd")
+		must.OK(t, err)
+		for _, fd := range list {
+			if path, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.HasPrefix(path, x.dir) {
+				n++
+			}
+		}
+		return n
+	}
+	before := open()
+	x.round(d)
+	if n := open(); n != before+1 || d.opened == nil {
+		t.Errorf("%d files are open, %d before", n, before)
+	}
+	d.abandon()
+	d.runCalls()
+	if n := open(); n != before {
+		t.Errorf("%d files are open after the container was removed, %d before", n, before)
 	}
 }
 

@@ -7,9 +7,11 @@ package discover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,19 +86,36 @@ func (p *pods) opened() map[string]drain.Agent {
 }
 
 func TestWatcherSearchesAgainAfterItsInterval(t *testing.T) {
-	searches := make(chan struct{})
-	newPods(t, func(string) Finder {
-		return Finder{Interval: time.Millisecond, Find: func(time.Time) (map[string]Location, error) {
-			select {
-			case searches <- struct{}{}:
-			case <-t.Context().Done():
-			}
-			return nil, nil //nolint:nilnil // nothing changes
-		}}
-	})
-	for range 3 {
-		<-searches
+	x, begins, ends, stopped := newFixture(t), make(chan string), make(chan string), make(chan struct{})
+	send := func(to chan string, text string) {
+		select {
+		case to <- text:
+		case <-stopped:
+		}
 	}
+	w := NewWatcher(Config{
+		Finder: Finder{Source: "processes", Name: "/proc", Interval: time.Millisecond, Find: func(time.Time) (map[string]Location, error) {
+			send(begins, "")
+			x.advance(time.Second)
+			return nil, nil //nolint:nilnil // nothing changes
+		}},
+		Now: x.clock, Searched: func(source string, took time.Duration) { send(ends, fmt.Sprint(source, " ", took)) },
+	}, x.owner.send, notice.New(x.report, x.clock))
+	w.Start()
+	for range 3 {
+		<-begins
+		if got := <-ends; got != "processes 1s" {
+			t.Errorf("searched %s", got)
+		}
+	}
+	<-begins // this search doesn't end
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := w.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "/proc") {
+		t.Errorf("stopped during a search: %v", err)
+	}
+	close(stopped)
+	must.OK(t, w.Stop(t.Context()))
 }
 
 func TestSearchesAndWalksLeaveNoFilesOpen(t *testing.T) {
