@@ -198,7 +198,8 @@ func TestResourceStaysWhenAnAgentRestarts(t *testing.T) {
 			"pod uid-1 worker /tmp/a {k8s.container.name=worker,k8s.pod.uid=uid-1} {container.id=id-%[1]d,process.pid=%[1]d}",
 		},
 		"container": {
-			IdentifyBy{ByContainer, ByAgent}, "uid-1",
+			IdentifyBy{ByContainer, ByAgent},
+			"uid-1",
 			"container id-%[1]d /tmp/a {container.id=id-%[1]d,k8s.container.name=worker,k8s.pod.uid=uid-1} {process.pid=%[1]d}",
 		},
 		"container instead of a pod": {
@@ -206,7 +207,8 @@ func TestResourceStaysWhenAnAgentRestarts(t *testing.T) {
 			"pod id-%[1]d /tmp/a {container.id=id-%[1]d,k8s.container.name=worker} {process.pid=%[1]d}",
 		},
 		"neither the pod nor container": {
-			IdentifyBy{ByAgent}, "uid-1",
+			IdentifyBy{ByAgent},
+			"uid-1",
 			"/tmp/a {k8s.container.name=worker,k8s.pod.uid=uid-1} {container.id=id-%[1]d,process.pid=%[1]d}",
 		},
 	} {
