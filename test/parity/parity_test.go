@@ -69,7 +69,8 @@ func TestRingsExportTheSameMetricsAsTheReceiver(t *testing.T) {
 		"usage of memory": {layout: ringbuf.V4, events: events([]operation{registered(10), deregistered(3)})},
 		"names":           {layout: ringbuf.V1, events: names()},
 		"bounds": {
-			ringbuf.V4, events(stream(9, 500)), tally.Config{Duration: explicit, Size: explicit, Throughput: explicit},
+			ringbuf.V4, events(stream(9, 500)),
+			tally.Config{Duration: explicit, Size: explicit, Throughput: explicit},
 			rings.Config{DurationBounds: bounds, SizeBounds: bounds, ThroughputBounds: bounds},
 		},
 	} {
