@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/golden"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -73,7 +74,7 @@ func TestReadFollowsAPathWhateverHappensToItsFile(t *testing.T) {
 		must.OK(t, os.Truncate(path, 100))
 		poll()
 	})
-	golden(t, "read_follow.txt", strings.ReplaceAll(r.err+r.out, path, "agent"))
+	golden.Compare(t, *update, "read_follow.txt", strings.ReplaceAll(r.err+r.out, path, "agent"))
 }
 
 func TestReadPrintsNoMoreThanCountAcrossReplacedFiles(t *testing.T) {

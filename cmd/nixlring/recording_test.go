@@ -21,6 +21,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/golden"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -94,7 +95,7 @@ func TestWhyOfARecordingMatchesTheGoldenFile(t *testing.T) {
 		code := run(t.Context(), world{out: &got, err: &got, env: lookup(nil)}, append([]string{"why"}, args...))
 		fmt.Fprintf(&got, "[exit code %d]\n\n", code)
 	}
-	golden(t, "why_recording.txt", strings.NewReplacer(slow, "slow.jsonl.zst", full, "full.jsonl.zst", unread, "unread.jsonl.zst", idle, "idle.jsonl.zst").Replace(got.String()))
+	golden.Compare(t, *update, "why_recording.txt", strings.NewReplacer(slow, "slow.jsonl.zst", full, "full.jsonl.zst", unread, "unread.jsonl.zst", idle, "idle.jsonl.zst").Replace(got.String()))
 }
 
 // The step must grow with the length, or else this takes years.

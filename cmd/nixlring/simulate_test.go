@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/golden"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -83,7 +84,7 @@ func TestSimulateMatchesTheGoldenFile(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "$ %s\n%s%s[exit code %d]\n\n", command, strings.ReplaceAll(r.err, dir, "rings"), strings.ReplaceAll(r.out, dir, "rings"), r.code)
 	}
-	golden(t, "simulate.txt", got.String())
+	golden.Compare(t, *update, "simulate.txt", got.String())
 }
 
 func TestSimulateConsumesItsRingsUnlessTheyHaveAConsumer(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nixl-otel/nixl-otel/internal/golden"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -61,5 +62,5 @@ func TestLackOfPermissionIsReportedWithTheUser(t *testing.T) {
 		}
 	})
 	t.Chdir(here)
-	golden(t, "permission.txt", got.String())
+	golden.Compare(t, *update, "permission.txt", got.String())
 }

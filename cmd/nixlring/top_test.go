@@ -104,7 +104,7 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 			if strings.Contains(quit, "without") {
 				env["NO_COLOR"] = "yes, please"
 			}
-			w := world{out: out, env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+			w := world{out: out, env: lookup(env)}
 			must.OK(t, f.show(ctx, w, source, tea.WithInput(input), tea.WithWindowSize(120, 20), tea.WithEnvironment([]string{
 				"TERM=xterm-256color", "CLICOLOR_FORCE=1",
 			})))

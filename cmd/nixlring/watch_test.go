@@ -16,14 +16,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/process"
 )
 
-// lookup returns an environment.
-func lookup(env map[string]string) process.Env {
-	return func(name string) (string, bool) {
-		v, ok := env[name]
-		return v, ok
-	}
-}
-
 // volume creates a volume of a pod below the kubelet's directory, with agent prefill-0.
 func volume(t *testing.T) (pods string) {
 	t.Helper()

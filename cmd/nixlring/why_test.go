@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/golden"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -120,5 +121,5 @@ func TestWhyNamesAllAgentsWithTheSameProblem(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 20, 22} {
 		fmt.Fprintf(&got, "== %d agents\n%s", n, findings(group[:n]))
 	}
-	golden(t, "why_findings.txt", got.String())
+	golden.Compare(t, *update, "why_findings.txt", got.String())
 }

@@ -7,34 +7,16 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/golden"
 )
 
 var update = flag.Bool("update", false, "update the golden files")
-
-// golden compares a text with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		must.OK(t, os.WriteFile(path, []byte(got), 0o600))
-	}
-	want, err := os.ReadFile(path)
-	must.OK(t, err)
-	if d := gocmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
-		t.Errorf("(-want +got), or run the test with -update\n%s", d)
-	}
-}
 
 // textOf returns what an operator reads: findings, and what wasn't judged.
 func textOf(name string, r *diagnose.Result) string {
@@ -62,7 +44,7 @@ func TestTextsOfIncidents(t *testing.T) {
 		r := diagnose.Now(f.Frames(), diagnose.Rules())
 		b.WriteString(textOf(f.Name, &r))
 	}
-	golden(t, "incidents.txt", b.String())
+	golden.Compare(t, *update, "incidents.txt", b.String())
 }
 
 func TestTextsOfShortWatches(t *testing.T) {
@@ -71,5 +53,5 @@ func TestTextsOfShortWatches(t *testing.T) {
 		r := s.watch()
 		b.WriteString(textOf(s.name, &r))
 	}
-	golden(t, "short.txt", b.String())
+	golden.Compare(t, *update, "short.txt", b.String())
 }

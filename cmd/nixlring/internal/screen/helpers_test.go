@@ -6,8 +6,6 @@ package screen
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,32 +13,15 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 var update = flag.Bool("update", false, "update the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		must.OK(t, os.MkdirAll("testdata", 0o755))
-		must.OK(t, os.WriteFile(path, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(path)
-	must.OK(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (to update it, run go test -update):\n%s", path, diff)
-	}
-}
 
 // begin is the time of the first frame.
 var begin = time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)

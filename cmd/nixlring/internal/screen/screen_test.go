@@ -18,13 +18,14 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/golden"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
 func TestTableMatchesTheGoldenFiles(t *testing.T) {
 	for _, size := range [][2]int{{180, 16}, {120, 16}, {80, 16}, {60, 12}} {
 		m := screenOf(t, size[0], size[1], 8, &agents{make: mixed})
-		golden(t, fmt.Sprintf("table_%d.txt", size[0]), text(t, m))
+		golden.Compare(t, *update, fmt.Sprintf("table_%d.txt", size[0]), text(t, m))
 	}
 }
 
@@ -70,7 +71,7 @@ func TestNarrowScreensHaveTheColumnsThatMatter(t *testing.T) {
 			before = now
 		}
 	}
-	golden(t, "columns.txt", list.String())
+	golden.Compare(t, *update, "columns.txt", list.String())
 }
 
 func TestCellsHaveTheColorsOfTheGoldenFile(t *testing.T) {
@@ -79,7 +80,7 @@ func TestCellsHaveTheColorsOfTheGoldenFile(t *testing.T) {
 		list[2].Memory, list[3].Ring.Peak, list[7].Store = &none, 3000, true
 		return list
 	}})
-	golden(t, "colors.txt", strings.ReplaceAll(m.View().Content, "\x1b[", "^")+"\n")
+	golden.Compare(t, *update, "colors.txt", strings.ReplaceAll(m.View().Content, "\x1b[", "^")+"\n")
 }
 
 func TestScreensOfAllSizesAreFilled(t *testing.T) {
@@ -127,7 +128,7 @@ func TestKeysSortAndFilterAgents(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(text(t, m)), "\n")
 			fmt.Fprintf(&got, "%s\n  %s\n  %s\n  %s\n", key, lines[3], names(m), lines[len(lines)-2])
 		}
-		golden(t, "keys_"+name+".txt", got.String())
+		golden.Compare(t, *update, "keys_"+name+".txt", got.String())
 	}
 }
 
@@ -182,7 +183,7 @@ func TestHelpExplainsTheColumns(t *testing.T) {
 	m := screenOf(t, 80, 24, 1, &agents{make: mixed})
 	before := text(t, m)
 	press(m, "?")
-	golden(t, "help.txt", text(t, m))
+	golden.Compare(t, *update, "help.txt", text(t, m))
 	if press(m, "x"); text(t, m) != before {
 		t.Error(text(t, m))
 	}
@@ -214,10 +215,10 @@ func TestScreenExplainsThatThereAreNoAgents(t *testing.T) {
 	}
 	press(m, "down", "end", "esc")
 	send(m, m.next())
-	golden(t, "empty.txt", text(t, m))
+	golden.Compare(t, *update, "empty.txt", text(t, m))
 	m = screenOf(t, 70, 14, 0, f)
 	send(m, frameMsg{err: errors.New("telemetry directory can't be read")})
-	golden(t, "trouble.txt", text(t, m))
+	golden.Compare(t, *update, "trouble.txt", text(t, m))
 }
 
 // A file system that hangs, for example, says nothing about the agents.
@@ -263,7 +264,7 @@ func TestTableAsText(t *testing.T) {
 	for _, line := range cells {
 		got += strings.Join(line, "|") + "\n"
 	}
-	golden(t, "text.txt", got)
+	golden.Compare(t, *update, "text.txt", got)
 }
 
 func TestQuitKeysWork(t *testing.T) {

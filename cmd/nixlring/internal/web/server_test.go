@@ -15,8 +15,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -29,6 +27,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/golden"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -99,20 +98,6 @@ func stateOf(t *testing.T, p *Page, agent string) (a answer) {
 	return a
 }
 
-// golden compares a text with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		must.OK(t, errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)))
-	}
-	want, err := os.ReadFile(path)
-	must.OK(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("(to update %s, run go test -update)\n%s", path, diff)
-	}
-}
-
 // The page needs these names and values.
 func TestStateMatchesTheGoldenFile(t *testing.T) {
 	p := New("/run")
@@ -126,7 +111,7 @@ func TestStateMatchesTheGoldenFile(t *testing.T) {
 		p.Add(frame(second), nil)
 	}
 	answer("/run/agent-004")
-	golden(t, "state.json", regexp.MustCompile(`\n +([0-9.]+,?)`).ReplaceAllString(got.String(), " $1"))
+	golden.Compare(t, *update, "state.json", regexp.MustCompile(`\n +([0-9.]+,?)`).ReplaceAllString(got.String(), " $1"))
 	if a := stateOf(t, p, "/run/other"); a.Agent != nil {
 		t.Errorf("%+v", a.Agent)
 	}
@@ -169,7 +154,7 @@ func TestPageAnswersOnlyRequestsOfThisHost(t *testing.T) {
 		fmt.Fprintf(&got, "%s: %d\n", request, r.Code)
 		must.OK(t, r.Header().WriteSubset(&got, map[string]bool{"Accept-Ranges": true, "Content-Length": true}))
 	}
-	golden(t, "headers.txt", strings.ReplaceAll(got.String(), "\r\n", "\n"))
+	golden.Compare(t, *update, "headers.txt", strings.ReplaceAll(got.String(), "\r\n", "\n"))
 }
 
 // played is a source of frames, and then of the end of a recording. A frame that is nil fails.
@@ -236,7 +221,7 @@ func TestServerEndsWithItsContextOrItsListener(t *testing.T) {
 
 func TestNumbersHaveFourDigits(t *testing.T) {
 	for n, want := range map[number]string{
-		0: "0", 3: "3", -1: "-1", 1.0 / 3: "0.3333", 123456: "123456", 1.23456e9: "1.235e+09",
+		0: "0", 3: "3", -1: "-1", 1.0 / 3: "0.3333", 123456: "123456", 1e6: "1e+06", 1.23456e9: "1.235e+09",
 		number(math.NaN()): "null", number(math.Inf(1)): "null",
 	} {
 		if got := string(encode(n)); got != want {
