@@ -129,13 +129,6 @@ func (p *pkg) all(t *testing.T, got []metricdata.Metrics) {
 	}
 }
 
-func keys(set attribute.Set) (all []string) {
-	for _, kv := range set.ToSlice() {
-		all = append(all, string(kv.Key))
-	}
-	return all
-}
-
 // shape is what the catalog defines.
 type shape struct {
 	Kind        semconv.Kind
@@ -186,8 +179,8 @@ func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
 						t.Errorf("%s has no %s", m.Name, key)
 					}
 				}
-				for _, key := range keys(set) {
-					if !slices.Contains(d.Attributes, key) && !slices.Contains(d.Conditional, key) && key != semconv.AgentName {
+				for _, attr := range set.ToSlice() {
+					if key := string(attr.Key); !slices.Contains(d.Attributes, key) && !slices.Contains(d.Conditional, key) && key != semconv.AgentName {
 						t.Errorf("%s has the attribute %s", m.Name, key)
 					}
 				}

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,22 +169,23 @@ func TestPointsHaveTheTypeAndTheTimesOfTheirMetric(t *testing.T) {
 		}
 	}
 	extrema := metricdata.NewExtrema(1.5)
-	for metric, want := range map[string]metricdata.Aggregation{
-		"nixl.transfer.io":        sum(true, transmit, 4096),
-		"nixl.memory.usage":       sum(false, agent, 5),
-		"nixl.transfer.last.size": metricdata.Gauge[int64]{DataPoints: []number{{Attributes: transmit, StartTime: start, Time: at, Value: 4096}}},
-		"nixl.transfer.last.duration": metricdata.Gauge[float64]{DataPoints: []metricdata.DataPoint[float64]{
+	for _, c := range []struct {
+		metric semconv.Metric
+		want   metricdata.Aggregation
+	}{
+		{semconv.TransferIO, sum(true, transmit, 4096)},
+		{semconv.MemoryUsage, sum(false, agent, 5)},
+		{semconv.TransferLastSize, metricdata.Gauge[int64]{DataPoints: []number{{Attributes: transmit, StartTime: start, Time: at, Value: 4096}}}},
+		{semconv.TransferLastDuration, metricdata.Gauge[float64]{DataPoints: []metricdata.DataPoint[float64]{
 			{Attributes: agent, StartTime: start, Time: at, Value: 1.5},
-		}},
-		"nixl.transfer.duration": metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []explicit{{
+		}}},
+		{semconv.TransferDuration, metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []explicit{{
 			Attributes: agent, StartTime: start, Time: at, Count: 1, Sum: 1.5, Min: extrema, Max: extrema,
 			Bounds: []float64{1, 2}, BucketCounts: []uint64{0, 1, 0},
-		}}},
+		}}}},
 	} {
-		m := metrictest.Find(t, all, metric)
-		i := slices.IndexFunc(semconv.NIXL(), func(m semconv.Metric) bool { return m.Name == metric })
-		catalog := semconv.NIXL()[i]
-		metricdatatest.AssertEqual(t, metricdata.Metrics{Name: metric, Description: catalog.Description, Unit: catalog.Unit, Data: want}, m)
+		want := metricdata.Metrics{Name: c.metric.Name, Description: c.metric.Description, Unit: c.metric.Unit, Data: c.want}
+		metricdatatest.AssertEqual(t, want, metrictest.Find(t, all, c.metric.Name))
 	}
 }
 

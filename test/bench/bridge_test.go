@@ -82,10 +82,6 @@ func newProvider() metric.MeterProvider {
 	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 }
 
-func newRuntime() *ringkernel.Runtime {
-	return ringkernel.NewRuntime(ringkernel.WithMeterProvider(newProvider()))
-}
-
 // histogram is a histogram of the SDK, and one of client_golang, for a series.
 type histogram struct {
 	otel metric.Float64Histogram
@@ -127,8 +123,7 @@ func newCounter(b *testing.B, attributes ...attribute.KeyValue) counter {
 // with 10 µs of work takes with telemetry.
 func BenchmarkKernel(b *testing.B) {
 	ctx := context.Background()
-	rt := newRuntime()
-	k := rt.Register("bench")
+	k := ringkernel.NewRuntime(ringkernel.WithMeterProvider(newProvider())).Register("bench")
 	var word atomic.Int64
 	add := call{"atomic-ns", func(int) { word.Add(1) }}
 	c, h := newCounter(b), newHistogram(b, semconv.KernelMessageDuration.Bounds, attribute.String(semconv.KernelID, "bench"))
