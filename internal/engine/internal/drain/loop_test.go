@@ -212,8 +212,8 @@ func TestLoopReportsRoundsAndEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *loopHarness) {
 		for range 3 {
 			d.push()
+			time.Sleep(4 * idleStep) // in a bubble of synctest
 		}
-		time.Sleep(10 * idleStep) // in a bubble of synctest
 		if rounds, events := d.rounds.Load(), d.events.Load(); rounds < 10 || events != 3 {
 			t.Errorf("%d rounds and %d events are reported, want 10 or more, and 3", rounds, events)
 		}

@@ -6,6 +6,7 @@ package drain
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -55,8 +56,11 @@ func (b *harness) exported() (lines []string) {
 	for _, s := range b.collect() {
 		at := func(t time.Time) time.Duration { return t.Sub(time.Unix(1_700_000_001, 0)) }
 		pid, _ := s.Stream.Value("process.pid")
-		bytes, _ := s.Totals.MemoryUsage()
-		line := fmt.Sprintf("%s from %v: %d requests, %d bytes", pid.String(), at(s.Start), s.Totals.Requests(tally.Transmit).Events, bytes)
+		bytes := "unknown"
+		if n, known := s.Totals.MemoryUsage(); known {
+			bytes = strconv.FormatInt(n, 10)
+		}
+		line := fmt.Sprintf("%s from %v: %d requests, %s bytes", pid.String(), at(s.Start), s.Totals.Requests(tally.Transmit).Events, bytes)
 		if !s.End.IsZero() {
 			line += fmt.Sprintf(", ended at %v", at(s.End))
 		}
@@ -109,6 +113,20 @@ func TestTotalsContinueWhileTheAttributesStay(t *testing.T) {
 	b.expect([]string{"1 from 0s: 13 requests, 0 bytes"}, b.exported())
 }
 
+// The totals of the last process are stored, but their position isn't committed.
+func TestMemoryIsUnknownIfAStreamBeginsInTheMiddleOfARun(t *testing.T) {
+	b := newHarness(t)
+	b.restartAgent(1)
+	b.start(ringbuf.Consume, true)
+	b.hangs = true
+	b.register(1000)
+	b.steps(2)
+	b.hangs, b.process = false, attribute.NewSet(attribute.Int("process.pid", 2))
+	b.start(ringbuf.Consume, true)
+	b.register(55)
+	b.expect([]string{"1 from 0s: 0 requests, 1000 bytes, ended at 3s", "2 from 3s: 0 requests, unknown bytes"}, b.exported())
+}
+
 // The clock was hours ahead when the ring was opened, as without time synchronization. A
 // backend rejects a point that isn't later than the one before, and adds up the streams.
 func TestStreamBeginsAgainWhenTheClockIsSetBack(t *testing.T) {
@@ -117,9 +135,9 @@ func TestStreamBeginsAgainWhenTheClockIsSetBack(t *testing.T) {
 		restart           bool
 		last, next, later string
 	}{
-		"while a process runs": {false, "1 from 0s: 13 requests, 0 bytes, ended at 1.002s", began + "0 requests, 0 bytes", began + "4 requests, 0 bytes"},
+		"while a process runs": {false, "1 from 0s: 13 requests, 0 bytes, ended at 1.002s", began + "0 requests, unknown bytes", began + "4 requests, unknown bytes"},
 		// It doesn't know when the last one exported.
-		"between two processes": {true, "1 from 0s: 10 requests, 0 bytes, ended at 2ms", began + "3 requests, 0 bytes", began + "7 requests, 0 bytes"},
+		"between two processes": {true, "1 from 0s: 10 requests, 0 bytes, ended at 2ms", began + "3 requests, unknown bytes", began + "7 requests, unknown bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t)
