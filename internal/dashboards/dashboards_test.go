@@ -107,6 +107,17 @@ func panels(yield func(dashboards.Dashboard, dashboards.Panel) bool) {
 	}
 }
 
+// queries yields where queries of metrics are, and the queries.
+func queries(yield func(string, dashboards.Query) bool) {
+	for d, p := range panels {
+		for _, q := range p.Queries {
+			if p.Kind != dashboards.Logs && !yield(d.UID+": "+p.Title, q) {
+				return
+			}
+		}
+	}
+}
+
 func TestQueriesNameOnlyMetricsAndLabelsOfTheCatalog(t *testing.T) {
 	names, labels := known(), labels()
 	rules := yaml(t, "rules.yaml")
@@ -130,13 +141,8 @@ func TestQueriesNameOnlyMetricsAndLabelsOfTheCatalog(t *testing.T) {
 			}
 		}
 	}
-	for d, p := range panels {
-		for _, q := range p.Queries {
-			if p.Kind == dashboards.Logs {
-				continue
-			}
-			check(d.UID+": "+p.Title, q.Expr+q.Rank)
-		}
+	for at, q := range queries {
+		check(at, q.Expr+q.Rank)
 	}
 	for _, file := range []string{"rules.yaml", "alerts.yaml"} {
 		for line := range strings.Lines(yaml(t, file)) {
@@ -159,15 +165,15 @@ func TestPanelsHaveTitleDescriptionUnitAndLegends(t *testing.T) {
 			t.Errorf("%s: two panels %q", d.UID, p.Title)
 		}
 		titles[key] = true
-		for _, q := range p.Queries {
-			for _, m := range legend.FindAllStringSubmatch(q.Legend, -1) {
-				if !slices.Contains(labels, m[1]) {
-					t.Errorf("%s: %s: no label %q for the legend", d.UID, p.Title, m[1])
-				}
+	}
+	for at, q := range queries {
+		for _, m := range legend.FindAllStringSubmatch(q.Legend, -1) {
+			if !slices.Contains(labels, m[1]) {
+				t.Errorf("%s: no label %q for the legend", at, m[1])
 			}
-			if strings.Contains(q.Legend, "nixl_agent_name") && !strings.Contains(q.Legend, "host_name") {
-				t.Errorf("%s: %s: legend %q doesn't name the host of the agent", d.UID, p.Title, q.Legend)
-			}
+		}
+		if strings.Contains(q.Legend, "nixl_agent_name") && !strings.Contains(q.Legend, "host_name") {
+			t.Errorf("%s: legend %q doesn't name the host of the agent", at, q.Legend)
 		}
 	}
 }
@@ -175,11 +181,9 @@ func TestPanelsHaveTitleDescriptionUnitAndLegends(t *testing.T) {
 // If peers depended on the selected agents, a straggler that is selected alone would be as fast as
 // its peers.
 func TestPeersDoNotDependOnTheSelectedAgents(t *testing.T) {
-	for d, p := range panels {
-		for _, q := range p.Queries {
-			if strings.Contains(q.Expr, "quantile by ("+"k8s_cluster_name") {
-				t.Errorf("%s: %s compares the selected agents with each other: %s", d.UID, p.Title, q.Expr)
-			}
+	for at, q := range queries {
+		if strings.Contains(q.Expr, "quantile by ("+"k8s_cluster_name") {
+			t.Errorf("%s compares the selected agents with each other: %s", at, q.Expr)
 		}
 	}
 }
@@ -225,14 +229,9 @@ func TestLogsAreThoseOfTheSelectedAgent(t *testing.T) {
 // Series of other programs don't have the labels that the variables select.
 func TestVariablesSelectTheSeriesOfAllPanels(t *testing.T) {
 	foreign := regexp.MustCompile(`otelcol_|DCGM_|dynamo_|vllm[:_]|node_(infiniband|network)_`)
-	for d, p := range panels {
-		if p.Kind == dashboards.Logs {
-			continue
-		}
-		for _, q := range p.Queries {
-			if foreign.MatchString(q.Expr) == strings.Contains(q.Expr, "{@") {
-				t.Errorf("%s: %s: the variables select the wrong series: %s", d.UID, p.Title, q.Expr)
-			}
+	for at, q := range queries {
+		if foreign.MatchString(q.Expr) == strings.Contains(q.Expr, "{@") {
+			t.Errorf("%s: the variables select the wrong series: %s", at, q.Expr)
 		}
 	}
 }
@@ -287,23 +286,7 @@ func TestFilesHaveNoPlaceholdersLeft(t *testing.T) {
 }
 
 // Grafana's sidecar needs one file per dashboard, with a stable UID.
-func TestGrafanaFilesAreNamedAfterTheirUID(t *testing.T) {
-	files, err := dashboards.Files()
-	must.OK(t, err)
-	for _, d := range dashboards.Grafana() {
-		type file struct {
-			UID, Title, Refresh string
-			ID                  *int
-		}
-		var got file
-		must.OK(t, json.Unmarshal(files["grafana/"+d.UID+".json"], &got))
-		if want := (file{UID: d.UID, Title: d.Title, Refresh: got.Refresh}); got != want || got.Refresh == "" {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
-	}
-}
-
-func TestPanelsOfADashboardDoNotOverlap(t *testing.T) {
+func TestFilesHaveTheirUIDAndPanelsThatDoNotOverlap(t *testing.T) {
 	type panel struct {
 		ID      int
 		GridPos struct{ X, Y, W, H int }
@@ -312,8 +295,18 @@ func TestPanelsOfADashboardDoNotOverlap(t *testing.T) {
 	files, err := dashboards.Files()
 	must.OK(t, err)
 	for _, d := range dashboards.Grafana() {
-		var got struct{ Panels []panel }
+		var got struct {
+			UID, Title, Refresh string
+			ID                  *int
+			Panels              []panel
+		}
 		must.OK(t, json.Unmarshal(files["grafana/"+d.UID+".json"], &got))
+		if got.UID != d.UID || got.Title != d.Title {
+			t.Errorf("%s has the UID %q and the title %q", d.UID, got.UID, got.Title)
+		}
+		if got.ID != nil || got.Refresh == "" {
+			t.Errorf("%s has an ID, or isn't refreshed", d.UID)
+		}
 		places, ids := make(map[[2]int]int), make(map[int]bool)
 		var place func([]panel)
 		place = func(list []panel) {

@@ -174,6 +174,10 @@ func TestTableScrolls(t *testing.T) {
 	if send(m, m.next()); m.offset != 90 {
 		t.Errorf("a frame moved the first row to %d", m.offset)
 	}
+	if press(m, "/", "9", "9"); m.offset != 0 || names(m) != "a-99" {
+		t.Errorf("of the agents %s that match the filter, row %d is the first", names(m), m.offset)
+	}
+	press(m, "esc", "end")
 	if send(m, tea.WindowSizeMsg{Width: 100, Height: 200}); m.offset != 0 || strings.Contains(text(t, m), "of 100") {
 		t.Errorf("on a large screen, row %d is the first", m.offset)
 	}
