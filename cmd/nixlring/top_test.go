@@ -14,7 +14,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -33,25 +32,14 @@ func framesOf(t *testing.T, r result) (list []*diagnose.Frame) {
 }
 
 func TestTopOncePrintsOneMeasurement(t *testing.T) {
-	dir := simulating(t, "--no-consumer", "-n", "2", "--error-rate", "0.1", "--capacity", "65536")
+	dir := simulating(t, "--no-consumer", "-n", "2")
 	r := nixlring(t.Context(), nil, "top", dir, "--window", "1s", "--output", "json", "--sort", "agent")
 	list := framesOf(t, r)
 	if r.code != exitOK || r.err != "" || len(list) != 2 {
 		t.Fatalf("%+v", r)
 	}
-	before, a := list[0].Agent(filepath.Join(dir, "sim-1")), list[1].Agent(filepath.Join(dir, "sim-1"))
-	path := filepath.Join(dir, "sim-1")
-	want := diagnose.Agent{Identity: diagnose.Identity{ID: path, Name: "sim-1", Job: diagnose.Job{Service: dir}}, Path: path, Layout: "v4", Up: diagnose.Yes}
-	if diff := cmp.Diff(want, *a, cmpopts.IgnoreUnexported(want), cmpopts.IgnoreFields(want, "Start", "Moved", "Post", "Errors", "Events", "Memory", "Ring", "Times", "Sizes", "Transfers", "Before", "Remembered")); diff != "" {
-		t.Error(diff)
-	}
-	for name, grew := range map[string]bool{
-		"bytes": a.Moved[0].Bytes > before.Moved[0].Bytes, "errors": a.Failed() > before.Failed(), "memory": *a.Memory > 0, "ring": a.Ring.Peak > before.Ring.Peak,
-		"times": a.Times.Since(before.Times).Quantile(0.5) > 0,
-	} {
-		if !grew {
-			t.Errorf("%s: %+v after %+v", name, a, before)
-		}
+	if before, a := list[0].Agent(filepath.Join(dir, "sim-1")), list[1].Agent(filepath.Join(dir, "sim-1")); a.Moved[0].Bytes <= before.Moved[0].Bytes {
+		t.Errorf("%+v after %+v", a, before)
 	}
 
 	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--once")
