@@ -29,7 +29,7 @@ import (
 )
 
 func TestEventsBeyondTheLimitOfNamesCountAsOverflow(t *testing.T) {
-	const custom, overflow = "{nixl.event.category=custom,nixl.event.name=a}", "{otel.metric.overflow=true}"
+	const custom, overflow = "{nixl.event.category=custom,nixl.event.name=a}", "{otel.metric.overflow=bool true}"
 	dir := t.TempDir()
 	w := ring(t, dir, "agent", ringbuf.V1, 64)
 	for i, name := range []string{"a", "b", "c"} {

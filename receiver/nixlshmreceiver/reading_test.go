@@ -93,11 +93,15 @@ func number(dp pmetric.NumberDataPoint) any {
 	return dp.IntValue()
 }
 
-// labels returns the attributes of a point as {a=b,c=d}, sorted by key.
+// labels returns the attributes of a point as {a=b,c=bool true}, sorted by key.
 func labels(attrs pcommon.Map) string {
 	var list []string
 	for k, v := range attrs.All() {
-		list = append(list, fmt.Sprintf("%s=%s", k, v.AsString()))
+		if v.Type() == pcommon.ValueTypeBool {
+			list = append(list, fmt.Sprintf("%s=bool %v", k, v.Bool()))
+		} else {
+			list = append(list, k+"="+v.AsString())
+		}
 	}
 	if len(list) == 0 {
 		return ""

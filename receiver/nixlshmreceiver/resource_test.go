@@ -65,12 +65,14 @@ func TestEveryResourceAttributeCanBeDisabledAndEnabled(t *testing.T) {
 
 // Log records aren't added up, so they have the attributes of the process.
 func TestLogRecordsHaveTheProcessAndItsContainer(t *testing.T) {
-	cfg := createDefaultConfig()
-	want := attributes(newResources(cfg, cfg.ResourceAttributes, "host").of(discovered()))
+	h := newHarness(t, t.TempDir()).onlyLogs()
+	h.create()
+	want := attributes(newResources(h.cfg, h.cfg.ResourceAttributes, testHost).of(discovered()))
 	want[semconv.ProcessPID], want[semconv.ProcessExecutableName], want[semconv.ContainerID] = "10", "python", "id-1"
-	if d := cmp.Diff(want, attributes(newResources(cfg, forLogs(cfg.ResourceAttributes), "host").of(discovered()))); d != "" {
+	if d := cmp.Diff(want, attributes(h.own().slow.records.resources.of(discovered()))); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
+	must.OK(t, h.logs.Shutdown(t.Context()))
 }
 
 func TestResourceHasTheIdentifyingContainerAndTheServiceOfAnAgent(t *testing.T) {

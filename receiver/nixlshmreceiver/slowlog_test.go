@@ -161,8 +161,11 @@ func TestShutdownExportsTheLastLogRecord(t *testing.T) {
 
 func TestRejectedLogRecordsAreRetriedUnlessTheyAreInvalid(t *testing.T) {
 	h := agentHarness(t).withLogs()
-	answers := make(chan error, 4)
-	h.consumeLogs = func(context.Context, plog.Logs) error { return <-answers }
+	asked, answers := make(chan struct{}, 10), make(chan error, 4)
+	h.consumeLogs = func(context.Context, plog.Logs) error {
+		asked <- struct{}{}
+		return <-answers
+	}
 	h.start()
 	transfer := func(sizes ...uint64) {
 		for _, size := range sizes {
@@ -184,6 +187,7 @@ func TestRejectedLogRecordsAreRetriedUnlessTheyAreInvalid(t *testing.T) {
 		}
 	}
 	transfer(1)
+	wait(t, asked, "first export")
 	transfer(2, 3) // wait in the queue, so they are exported together
 	answers <- nil
 	logs(1)
