@@ -147,6 +147,7 @@ func TestFileThatHasGrownIsARestart(t *testing.T) {
 func TestFileShrinksUnderAWriter(t *testing.T) {
 	w := newRing(t, V4, 1024)
 	push(t, w, 0, 200)
+	before := openFiles(t)
 	must.OK(t, os.Truncate(w.Path(), 4096))
 	// The events that fit in the first page are pushed.
 	fit := (4096-HeaderSize)/16 - 200
@@ -166,4 +167,17 @@ func TestFileShrinksUnderAWriter(t *testing.T) {
 			says(t, err, w.Path())
 		}
 	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d files open, %d before", after, before)
+	}
+}
+
+// They are mistakes of this program.
+func TestOtherPanicsAreNotHidden(t *testing.T) {
+	defer func() {
+		if v := recover(); v != "a mistake" {
+			t.Errorf("recovered %v", v)
+		}
+	}()
+	t.Error((&mapping{}).Guard(func() { panic("a mistake") }))
 }

@@ -71,6 +71,10 @@ func (s *script) run(command []string) {
 		s.see("header", fmt.Sprint(atomic.LoadUint64(s.writer.read)), nil)
 	case "idle":
 		s.see(name, fmt.Sprint("idle ", r.Idle()), nil)
+	case "release":
+		r.Release()
+	case "zero": // all slots, as truncating and extending the file does
+		clear(s.writer.slots)
 	case "close":
 		must.OK(s.t, r.Close())
 	case "version": // in the header
@@ -205,6 +209,9 @@ func TestObserversOfAmbiguousHeaders(t *testing.T) {
 			read o; push 91 100; read o => o lapped, o read 91-100`,
 		"a restart": `
 			open c; open o; push 1 20; drain c; drain o; restart; push 61 90; read o => c read 1-20, o read 1-20, o restarted`,
+		"a restart that truncates the file, which is shorter than the last lap": `
+			open c; open o; push 1 40; drain c; drain o; push 41 90; drain c; drain o => c read 1-40, o read 1-40, c read 41-90, o read 41-90
+			zero; restart; push 91 95; read o => o restarted`,
 	} {
 		t.Run(name, func(t *testing.T) { runScript(t, 64, text) })
 	}
@@ -222,7 +229,11 @@ func TestPositions(t *testing.T) {
 		"a fingerprint is that of a new reader": `
 			open c; push 1 3; read c; sum c 3; sum c 2; sum c 5 => c read 1-3, c same sum true, c same sum true, c same sum true
 			push 4 5; drain c; sum c 3; sum c 5 => c read 4-5, c same sum true, c same sum true
-			push 6 7; foreign 7; read c; sum c 7; sum c 3 => c moved from 5 to 7, c same sum true, c same sum true`,
+			push 6 9; read c; sum c 1 => c read 6-9, c same sum true
+			push 10 11; foreign 3; read c; sum c 3; sum c 2 => c moved from 5 to 3, c same sum true, c same sum true`,
+		"the slot before position 0 isn't released before the events after it": `
+			open c; push 1 3; drain c; push 4 8; drain c; push 9 10; read c => c read 1-3, c read 4-8, c read 9-10
+			release c; header; commit c 2; header => header 7, c committed, header 2`,
 		// If the file hasn't changed, a slot of zeros is an event.
 		"an event of zeros": `
 			open c; push 0 0; drain c => c read 0-0`,
