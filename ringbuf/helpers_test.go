@@ -36,8 +36,7 @@ func sample(l Layout, i int) Event {
 	return e
 }
 
-func samples(l Layout, from, to int) []Event {
-	events := make([]Event, 0, to-from)
+func samples(l Layout, from, to int) (events []Event) {
 	for i := from; i < to; i++ {
 		events = append(events, sample(l, i))
 	}

@@ -81,7 +81,7 @@ func TestRestartBetweenPassesIsDetected(t *testing.T) {
 					t.Errorf("position %d was stored into the new ring", h.ReadPos)
 				}
 				must.OK(t, r.Close())
-				equal(t, "the new ring's events", read(t, open(t, w.Path(), c.mode)), want(samples(s.layout, 100, 100+written)))
+				equal(t, "the new ring's events", read(t, open(t, w.Path(), c.mode)), samples(s.layout, 100, 100+written))
 			})
 		}
 	}
@@ -125,12 +125,4 @@ func TestRestartBeforeTheFirstCommitShowsInTheEvents(t *testing.T) {
 			}
 		})
 	}
-}
-
-// want returns nil instead of an empty slice, like read.
-func want(events []Event) []Event {
-	if len(events) == 0 {
-		return nil
-	}
-	return events
 }

@@ -228,9 +228,9 @@ func TestPositions(t *testing.T) {
 		// A reader keeps a checksum while it hasn't committed. A commit and a foreign read end that.
 		"a fingerprint is that of a new reader": `
 			open c; push 1 3; read c; sum c 3; sum c 2; sum c 5 => c read 1-3, c same sum true, c same sum true, c same sum true
-			push 4 5; drain c; sum c 3; sum c 5 => c read 4-5, c same sum true, c same sum true
+			push 4 5; drain c; sum c 0; sum c 3; sum c 5 => c read 4-5, c same sum true, c same sum true, c same sum true
 			push 6 9; read c; sum c 1 => c read 6-9, c same sum true
-			push 10 11; foreign 3; read c; sum c 3; sum c 2 => c moved from 5 to 3, c same sum true, c same sum true`,
+			push 10 11; foreign 3; read c; sum c 3; sum c 2; sum c 0 => c moved from 5 to 3, c same sum true, c same sum true, c same sum true`,
 		"the slot before position 0 isn't released before the events after it": `
 			open c; push 1 3; drain c; push 4 8; drain c; push 9 10; read c => c read 1-3, c read 4-8, c read 9-10
 			release c; header; commit c 2; header => header 7, c committed, header 2`,

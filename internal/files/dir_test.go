@@ -153,9 +153,11 @@ func TestFilesOfOtherOwnersAreRefused(t *testing.T) {
 	defer f.Close()
 	me := uint32(os.Geteuid())
 	for _, flag := range []int{os.O_RDONLY, os.O_RDWR} {
-		_, err := f.OpenFile("agent", flag, me+1, me+2)
-		if !errors.Is(err, ErrOwner) || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), fmt.Sprintf("belongs to uid %d, which", me)) {
-			t.Errorf("error is %v", err)
+		for _, allowed := range [][]uint32{{me + 1}, {me + 1, me + 2}} {
+			_, err := f.OpenFile("agent", flag, allowed...)
+			if !errors.Is(err, ErrOwner) || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), fmt.Sprintf("belongs to uid %d, which", me)) {
+				t.Errorf("error is %v", err)
+			}
 		}
 		for _, allowed := range [][]uint32{nil, {me + 1, me}} {
 			file, err := f.OpenFile("agent", flag, allowed...)

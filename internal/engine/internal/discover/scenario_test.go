@@ -171,7 +171,7 @@ func (s *scenario) run(command []string) {
 
 var logged = map[notice.Kind]string{
 	notice.NotRing: "not ring", notice.RingRefused: "refused", notice.RingLimit: "limit",
-	notice.DirectoryMissing: "missing", notice.DirectoryFound: "found", notice.MPStoreRefused: "store refused", notice.BudgetReached: "budget",
+	notice.DirectoryFound: "found", notice.MPStoreRefused: "store refused", notice.BudgetReached: "budget",
 }
 
 func (s *scenario) see() string {
@@ -197,9 +197,8 @@ func (s *scenario) see() string {
 		if kind := logged[n.Kind]; kind != "" {
 			log = append(log, "log "+kind+" "+s.name(n.Path))
 		}
-		if n.Kind == notice.DirectoryMissing {
-			why, _, _ := strings.Cut(n.Text, "; ")
-			log[len(log)-1] = strings.TrimPrefix(why, "telemetry directory can't be read ")
+		if why, _, _ := strings.Cut(n.Text, "; "); n.Kind == notice.DirectoryMissing || n.Kind == notice.PatternsUnmatched {
+			log = append(log, strings.TrimPrefix(why, "telemetry directory can't be read "))
 		}
 	}
 	s.notices = nil
@@ -273,6 +272,14 @@ func TestRestartsAndRemovals(t *testing.T) {
 			limit 1; ring a; exit a; ring b; exit b; ring c; exit c; ring d; exit d; ring live; push live 7 => live 7, 1 open, 4 ignored`,
 		"a file that isn't a ring is no ring beyond the limit": `
 			limit 1; file notes 100; ring a             => a 0, 1 open, 1 ignored, log not ring notes`,
+		"patterns that include no file are reported once": `
+			only decode-.* *.log; ring decode-0; ring b; ring a.log => include (decode-.*) matches none of the 3 files in this directory
+			wait 1h                                     =>`,
+		"patterns that exclude all files are reported": `
+			only a* *.log; ring a.log; ring b           => exclude (*.log) matches all files in this directory that include (a*) matches`,
+		"patterns that select one file, and patterns without files": `
+			only a* *.log; real real                    =>
+			ring a; ring b.log                          => a 0, 1 open`,
 		"subdirectories are searched up to a depth": `
 			mkdir DEEP/d; ring DEEP/a; ring DEEP/d/b    => a 0, 1 open`,
 		"a missing directory is reported until it is created": `
