@@ -83,17 +83,6 @@ func yaml(t *testing.T, name string) string {
 	return string(text)
 }
 
-// Operators must find what they look for.
-func TestThereAreFewPanels(t *testing.T) {
-	n := 0
-	for range panels {
-		n++
-	}
-	if n > 70 || len(dashboards.Grafana()) > 5 {
-		t.Errorf("%d panels in %d dashboards", n, len(dashboards.Grafana()))
-	}
-}
-
 // panels yields all panels of all dashboards.
 func panels(yield func(dashboards.Dashboard, dashboards.Panel) bool) {
 	for _, d := range dashboards.Grafana() {
