@@ -7,6 +7,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
@@ -73,6 +76,19 @@ func TestRowsAreCompleteWhenADiskFillsUpAndHasRoomAgain(t *testing.T) {
 	if got := s.Summary().TotalPackets; got != id+1 {
 		t.Errorf("the summary has %d packets, want %d", got, id+1)
 	}
+
+	// No part of a header or of a summary stays, so that they can be written later.
+	closed := openTest(t, dir, WithName("closed"))
+	limitFiles(t, 10)
+	_, err := Open(dir, WithName("opened"), WithMeterProvider(noop.NewMeterProvider()))
+	for _, err := range []error{err, closed.Close()} {
+		if !errors.Is(err, syscall.EFBIG) {
+			t.Errorf("without room: %v", err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	must.OK(t, err)
+	equal(t, "[- closed.csv - s.csv - s.json]", fmt.Sprint(entries))
 }
 
 func limitFiles(t *testing.T, size uint64) {
