@@ -57,6 +57,7 @@ func TestDeltasHaveNoGaps(t *testing.T) {
 }
 
 func TestReaderIsSafeForConcurrentCollections(t *testing.T) {
+	const series = "nixl.errors{error.type=backend,nixl.agent.name=a}"
 	dir := t.TempDir()
 	makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
 	w := newWorld(t, Config{Directories: []string{dir}})
@@ -67,13 +68,18 @@ func TestReaderIsSafeForConcurrentCollections(t *testing.T) {
 	for range 4 {
 		collections.Go(func() {
 			for range 5 {
-				total.Add(int64(metrictest.Values(metrictest.Collect(t, reader))["nixl.errors{error.type=backend,nixl.agent.name=a}"]))
+				total.Add(int64(metrictest.Values(metrictest.Collect(t, reader))[series]))
 			}
 		})
 	}
 	collections.Wait()
 	if total.Load() != 1 {
 		t.Errorf("the deltas add up to %d, want 1", total.Load())
+	}
+	must.OK(t, w.Close())
+	metrictest.Collect(t, reader)
+	if n := w.produce(t)[series]; n != 1 {
+		t.Errorf("after Close, another reader gets %v, want 1", n)
 	}
 	must.OK(t, provider.Shutdown(t.Context()))
 }
