@@ -51,6 +51,9 @@ func TestSumMatchesBigInt(t *testing.T) {
 			t.Fatalf("got %v, want %v", added, want)
 		}
 	}
+	if got := (Sum{Lo: math.MaxInt64}).less(Sum{Hi: 1}); got != math.MinInt64 { // one less than the range
+		t.Errorf("the difference is %d, want the smallest int64", got)
+	}
 }
 
 // A tie rounds to even, unless a lower bit is set.
