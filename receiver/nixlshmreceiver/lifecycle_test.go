@@ -6,15 +6,12 @@ package nixlshmreceiver
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -43,25 +40,6 @@ func TestShutdownDrainsAndExportsOneLastTime(t *testing.T) {
 	}
 	if len(h.batches) > 0 {
 		t.Error("the second shutdown exports again")
-	}
-}
-
-func TestShutdownWithoutStartSucceeds(t *testing.T) {
-	h := newHarness(t, t.TempDir())
-	r, err := newFactory(h.on).CreateMetrics(t.Context(), h.settings, h.cfg, consumertest.NewErr(errors.New("called")))
-	must.OK(t, err)
-	if err := r.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestNothingIsExportedWithoutAgents(t *testing.T) {
-	dir := t.TempDir()
-	must.OK(t, os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("a text that is long enough for the header of a ring"), 0o600))
-	h := newHarness(t, dir, often).startWith(0)
-	h.log("file isn't a ring", "notes.txt")
-	if m := h.shutdown(); m.ResourceMetrics().Len() > 0 || len(h.batches) > 0 {
-		t.Error("a batch without agents was exported")
 	}
 }
 

@@ -245,33 +245,6 @@ func TestStatusIsRecoverableErrorWhileADirectoryIsMissing(t *testing.T) {
 	}
 }
 
-func TestStatusIsRecoverableErrorWhileNoRingCanBeOpened(t *testing.T) {
-	t.Parallel() // it waits for the next check of the directory
-	dir := t.TempDir()
-	ring(t, dir, "agent", ringbuf.V4, 16)
-	other, err := ringbuf.OpenReader(filepath.Join(dir, "agent"), ringbuf.Consume)
-	must.OK(t, err)
-	defer other.Close()
-	h := newHarness(t, dir, often).startWith(0)
-	h.mustSay(componentstatus.StatusRecoverableError, "none of 1 rings can be opened", "already being consumed")
-	must.OK(t, other.Close())
-	h.mustSay(componentstatus.StatusOK)
-	h.next()
-}
-
-func TestStatusIsOKIfSomeRingsCanBeOpened(t *testing.T) {
-	dir := t.TempDir()
-	ring(t, dir, "good", ringbuf.V4, 16)
-	h := newHarness(t, dir, often).start()
-	ringtest.Make(t, filepath.Join(dir, "strange"), ringtest.NewHeader(99, 16), 16*16)
-	h.log("warn: ", "ring can't be opened", "unknown ring version 99", "strange")
-	h.next()
-	h.next()
-	if n := len(h.statuses); n > 0 {
-		t.Errorf("status is %v, want none", h.status().Err())
-	}
-}
-
 // All notices are logged by one function.
 func TestLogLinesHaveNoMeaninglessCaller(t *testing.T) {
 	core, lines := observer.New(zapcore.InfoLevel)
