@@ -121,26 +121,3 @@ func withoutPadding(l Layout, ring []byte) []byte {
 	}
 	return ring
 }
-
-// The slot before position 0 stays in the ring until the next commit, or until the position is released.
-func TestRealRingThatWrappedToZeroKeepsOneSlot(t *testing.T) {
-	c := ringtest.Find(t, "v1.4.0/wrapped_zero_cap8")
-	path := ringtest.Copy(t, c)
-	r := open(t, path, Consume)
-	before := ringtest.ReadHeader(t, path)
-	equal(t, "pending", read(t, r), wantEvents(c))
-	if r.Release(); ringtest.ReadHeader(t, path) != before {
-		t.Error("events that aren't committed are released")
-	}
-	commit(t, r)
-	if h := ringtest.ReadHeader(t, path); h.ReadPos != 7 || h.WritePos != 0 || r.Uncommitted() != 0 {
-		t.Errorf("positions %d and %d, want 7 and 0; %d uncommitted", h.ReadPos, h.WritePos, r.Uncommitted())
-	}
-	if got := read(t, r); len(got) != 0 {
-		t.Errorf("the kept slot is read %d times more", len(got))
-	}
-	r.Release()
-	if h := ringtest.ReadHeader(t, path); h.ReadPos != 0 || h.WritePos != 0 {
-		t.Errorf("positions %d and %d after the release, want 0", h.ReadPos, h.WritePos)
-	}
-}

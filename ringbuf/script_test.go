@@ -231,6 +231,10 @@ func TestPositions(t *testing.T) {
 			push 4 5; drain c; sum c 0; sum c 3; sum c 5 => c read 4-5, c same sum true, c same sum true, c same sum true
 			push 6 9; read c; sum c 1 => c read 6-9, c same sum true
 			push 10 11; foreign 3; read c; sum c 3; sum c 2; sum c 0 => c moved from 5 to 3, c same sum true, c same sum true, c same sum true`,
+		"the slot before position 0 is released after a commit": `
+			open c; push 1 3; drain c; push 4 8; read c; release c; header => c read 1-3, c read 4-8, header 3
+			commit c 0; position c; header; read c => c committed, c 0 7 0, header 7, c read nothing
+			release c; header => header 0`,
 		"the slot before position 0 isn't released before the events after it": `
 			open c; push 1 3; drain c; push 4 8; drain c; push 9 10; read c => c read 1-3, c read 4-8, c read 9-10
 			release c; header; commit c 2; header => header 7, c committed, header 2`,

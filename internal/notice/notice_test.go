@@ -35,14 +35,6 @@ func (x *fixture) check(t *testing.T, want ...string) {
 	x.lines = nil
 }
 
-func TestNoticeIsReportedWhenItOccurs(t *testing.T) {
-	x := newFixture()
-	x.Report(Notice{Path: "/d/a", Text: "ring opened"})
-	x.check(t, "/d/a: ring opened")
-	x.Report(Notice{Level: slog.LevelWarn, Path: "/d/b", Text: "ring can't be opened", Err: errors.New("cause")})
-	x.check(t, "/d/b: ring can't be opened: cause")
-}
-
 func TestRepetitionsAreSuppressedForAMinute(t *testing.T) {
 	x := newFixture()
 	broken := Notice{Level: slog.LevelWarn, Path: "/d/a", Text: "ring is broken", Err: errors.New("first")}
