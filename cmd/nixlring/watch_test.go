@@ -43,7 +43,6 @@ func TestAgentsAreFoundWhereTheArgumentsAndTheEnvironmentSay(t *testing.T) {
 		"those of pods":                  {nil, []string{"--kubelet=" + pods}, "01234567/prefill"},
 		"those of pods, not a directory": {map[string]string{process.EnvDir: dir}, []string{"--kubelet=" + pods}, "01234567/prefill"},
 		"no pods":                        {nil, []string{"--kubelet=" + missing}, missing + ": no such directory; specify where the kubelet"},
-		"both":                           {nil, []string{dir, "--kubelet"}, "--kubelet discovers agents; omit " + dir},
 	} {
 		w := world{now: time.Now, proc: proc, env: lookup(tt.env)}
 		r := runWith(t.Context(), w, append([]string{"top", "--once", "-w", "50ms"}, tt.args...)...)

@@ -232,6 +232,10 @@ func TestScreenOfOneAgent(t *testing.T) {
 	if got := strings.Split(text(t, m), "\n")[1]; got != " 1 agent · out 52.4 MB/s · in 31.5 MB/s · 10 transfers/s · p50 2.21 ms · p99 9.80 ms · 79.0 GiB registered" {
 		t.Errorf("%q", got)
 	}
+	full := screenOf(t, 120, 10, 3, &agents{make: func(second uint64) []diagnose.Agent { return mixed(second)[6:7] }})
+	if got := text(t, full); !strings.Contains(got, " 1 agent · 1 with problems · ") {
+		t.Error(got)
+	}
 	if v := m.View(); !v.AltScreen || v.WindowTitle != "nixlring top /run/nixl" {
 		t.Errorf("%+v", v)
 	}
