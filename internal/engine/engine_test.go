@@ -25,6 +25,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/processtest"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -232,6 +233,43 @@ func TestEverythingIsPassedOn(t *testing.T) {
 	want := [][]string{{"agent agent_err_backend", "agent agent_err_backend"}, {"dropped", "2 suppressed: repetitions, or too many lines in a minute"}}
 	if d := cmp.Diff(want, [][]string{failures, notices}) + cmp.Diff([]int64{2, 1}, []int64{got.Load(), saves.Load()}); d != "" {
 		t.Errorf("errors and notices; numbers of events and saves (-want +got)\n%s", d)
+	}
+}
+
+func TestConfigurationSelectsRingsAndWhetherTheyAreConsumed(t *testing.T) {
+	type result struct {
+		Agents   int
+		Consumed bool
+	}
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   result
+	}{
+		"default":          {func(*Config) {}, result{2, true}},
+		"observe":          {func(c *Config) { c.Observe = true }, result{2, false}},
+		"excluded":         {func(c *Config) { c.Exclude = []string{"b*"} }, result{1, true}},
+		"limit":            {func(c *Config) { c.MaxRings = 1 }, result{1, true}},
+		"of another owner": {func(c *Config) { c.AllowedUIDs = []uint32{uint32(os.Getuid()) + 1} }, result{0, false}},
+	} {
+		dir := t.TempDir()
+		for _, agent := range []string{"a", "b"} {
+			w, err := ringbuf.Create(filepath.Join(dir, agent), ringbuf.V4, 8)
+			must.OK(t, err)
+			defer w.Close()
+			push(t, w, ringbuf.TypeTxRequests, 3)
+		}
+		cfg := Config{Directories: []string{dir}}
+		c.change(&cfg)
+		h, err := New(cfg)
+		must.OK(t, err)
+		must.OK(t, h.Start(nil))
+		got, err := h.Collect(t.Context(), false)
+		must.OK(t, err)
+		must.OK(t, h.Stop(context.Background()))
+		consumed := ringtest.ReadHeader(t, filepath.Join(dir, "a")).Drained() || ringtest.ReadHeader(t, filepath.Join(dir, "b")).Drained()
+		if d := cmp.Diff(c.want, result{len(got.Snapshots), consumed}); d != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, d)
+		}
 	}
 }
 
