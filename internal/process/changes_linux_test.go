@@ -4,6 +4,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,6 +35,8 @@ func (h *host) run(s *Scanner, command []string) (found []Process) {
 		h.exit(pid)
 	case "remove": // a file of a process
 		must.OK(h.t, os.Remove(h.Path(pid, command[2])))
+	case "directory": // in place of a file of a process, so that it can't be read
+		must.OK(h.t, errors.Join(os.Remove(h.Path(pid, command[2])), os.Mkdir(h.Path(pid, command[2]), 0o700)))
 	case "link": // a name in /proc that isn't that of a process
 		must.OK(h.t, os.Symlink(h.Path(100), filepath.Join(h.Proc, command[1])))
 	case "scan": // after a time, and how often
@@ -152,6 +155,9 @@ func TestChangesOfProcesses(t *testing.T) {
 		"a PID is reused for a process that has overwritten its environment": `
 			start 100 start=3; scan 1m                              =>
 			start 10 enabled; start 100 start=4 parent=10 overwritten grows; scan 1m; scan 0s => 10 python3 /run/nixl, 100 python3 /run/nixl`,
+		"an examination that has failed is repeated, even if the mappings have the same size": `
+			start 100 enabled; directory 100 environ; scan 0s       =>
+			remove 100 environ; start 100 enabled; scan 1m          => 100 python3 /run/nixl`,
 		"a process stays in its pod": `
 			start 100 enabled pod; scan 0s                          => 100 python3 /run/nixl in a pod
 			start 100 enabled; scan 1m                              => 100 python3 /run/nixl in a pod`,
