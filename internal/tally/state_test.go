@@ -119,6 +119,7 @@ func TestStateIsRestoredOnlyIfAnAgentCanHaveIt(t *testing.T) {
 		want   error
 	}{
 		"series":                    {series(event), nil},
+		"another shape":             {func(s *State) { s.Shape++ }, ErrShape},
 		"category":                  {series(Series{Number: 99, Name: "event"}), ErrState},
 		"name":                      {series(Series{Number: noCategory, Name: "\xff"}), ErrState},
 		"name twice":                {series(event, event), ErrState},
@@ -158,13 +159,6 @@ func extra(a *Agent, valued bool) (all Total) {
 		}
 	}
 	return all
-}
-
-func TestStateRejectsAnotherShape(t *testing.T) {
-	other := NewAgent(shapeOf(t, Config{})).State()
-	if _, err := shapeOf(t, configs()["exponential"]).Restore(other); !errors.Is(err, ErrShape) {
-		t.Errorf("error %v, want ErrShape", err)
-	}
 }
 
 // FuzzState restores any state. If it is accepted, the totals are usable, and storing them again is

@@ -4,7 +4,6 @@
 package tally
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -112,29 +111,6 @@ func TestTornGroupsOfEverySubsetMatchTheModel(t *testing.T) {
 				t.Fatalf("%v in batches of %d and the rest: %d torn groups, want %d", types, split, got, want.Count())
 			}
 		}
-	}
-}
-
-// A full ring drops events until it is drained, which may begin and end anywhere in a
-// group. This is detected even if the agent has only one direction.
-func TestFullRingCausesTornGroups(t *testing.T) {
-	for name, directions := range map[string]int{"both directions": 2, "one direction": 1} {
-		t.Run(name, func(t *testing.T) {
-			const overflows = 100
-			agent := NewAgent(shapeOf(t, Config{}))
-			random := rand.New(rand.NewPCG(1, 1))
-			for range overflows {
-				var types []ringbuf.Type
-				for range 12 {
-					types = append(types, wholeGroups[random.IntN(directions)]...)
-				}
-				from := 8 + random.IntN(16)
-				feed(t, agent, ringbuf.V4, typed(slices.Delete(types, from, from+1+random.IntN(16))...))
-			}
-			if got := agent.TornGroups(); got < overflows/2 || got > 2*overflows {
-				t.Errorf("%d torn groups after %d overflows", got, overflows)
-			}
-		})
 	}
 }
 
