@@ -29,6 +29,7 @@ type unitTest struct {
 	Exprs    []exprTest    `json:"promql_expr_test"`
 
 	agents int
+	fleets []func() // add the series and alerts of each
 }
 
 type inputSeries struct {
@@ -81,12 +82,16 @@ func TestAlertsNameEachIncidentAndNoHealthyFleet(t *testing.T) {
 				u = &unitTest{Interval: fleets.Every.String()}
 				open[shared], tests = u, append(tests, u)
 			}
-			u.add(&f, kind)
+			u.agents += len(f.Members)
+			u.fleets = append(u.fleets, func() { u.add(&f, kind) })
 		}
 	}
 	for i, u := range tests {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
+			for _, add := range u.fleets {
+				add()
+			}
 			text, err := json.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "1m", "tests": []*unitTest{u}})
 			must.OK(t, err)
 			path := filepath.Join(t.TempDir(), "test.yaml")
@@ -146,7 +151,6 @@ func alertsOnly(t *testing.T) []byte {
 
 // add adds the series of a fleet, and the alerts that must fire or not.
 func (u *unitTest) add(f *fleets.Fleet, kind string) {
-	u.agents += len(f.Members)
 	for key, values := range newSeries(f, kind) {
 		u.Series = append(u.Series, inputSeries{key.name + "{" + key.labels + "}", strings.Join(values, " ")})
 	}
