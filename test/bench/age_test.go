@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 )
@@ -24,7 +25,7 @@ func BenchmarkAge(b *testing.B) {
 	duration := time.Duration(number(b, "BENCH_SECONDS", 30)) * time.Second
 	for b.Loop() {
 		var pushed []time.Time
-		s, dir := otlpfile.NewSink(b), inMemory(b)
+		s, dir := otlpfile.NewSink(b), ringtest.MemoryDir(b)
 		start(b, dir, s.URL(), fmt.Sprintf("receivers: {nixl_shm: {collection_interval: %v}}", interval))
 		w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, slots)
 		must.OK(b, err)

@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
@@ -67,17 +68,6 @@ extensions: {file_storage: {directory: %q}}
 receivers: {nixl_shm: {storage: file_storage}}
 service: {extensions: [file_storage]}
 `
-
-// inMemory returns a directory for rings, in memory if possible.
-func inMemory(b *testing.B) string {
-	b.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "bench-") //nolint:usetesting // memory, not a disk
-	if err != nil {
-		return b.TempDir()
-	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) }) // an error would leave files only in memory
-	return dir
-}
 
 // load runs agents at the ceiling. Full returns how many events the agents have
 // dropped because a ring was full. Stop stops the agents and returns their totals.
@@ -160,7 +150,7 @@ func BenchmarkCollector(b *testing.B) {
 
 func newSide(b *testing.B, more string, agents int) *side {
 	b.Helper()
-	dir := inMemory(b)
+	dir := ringtest.MemoryDir(b)
 	s := &side{sink: otlpfile.NewSink(b)}
 	s.Process = start(b, dir, s.sink.URL(), more)
 	if agents > 0 {

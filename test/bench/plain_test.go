@@ -47,7 +47,7 @@ func compile(b *testing.B) string {
 // possible, as is recommended for agents.
 func fullRing(b *testing.B) *ringbuf.Writer {
 	b.Helper()
-	w, err := ringbuf.Create(filepath.Join(inMemory(b), "agent"), ringbuf.V4, slots)
+	w, err := ringbuf.Create(filepath.Join(ringtest.MemoryDir(b), "agent"), ringbuf.V4, slots)
 	must.OK(b, err)
 	b.Cleanup(func() { _ = w.Close() })
 	fill(b, w, transfers(slots-1))
