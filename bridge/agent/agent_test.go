@@ -62,12 +62,12 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 		{"memory", func(a *agent.Agent) {
 			a.MemoryRegistered(ctx, 300)
 			a.MemoryRegistered(ctx, 200)
-			a.MemoryDeregistered(ctx, 300)
+			a.MemoryDeregistered(ctx, 500)
 			a.MemoryDeregistered(ctx, -1)
 		}, map[string]float64{
 			"nixl.memory.registered{}":                                500,
-			"nixl.memory.deregistered{}":                              300,
-			"nixl.memory.usage{}":                                     200,
+			"nixl.memory.deregistered{}":                              500,
+			"nixl.memory.usage{}":                                     0,
 			"nixl.memory.last.size{nixl.memory.operation=register}":   200,
 			"nixl.memory.last.size{nixl.memory.operation=deregister}": 0,
 		}},

@@ -81,10 +81,13 @@ func TestRowsAreCompleteWhenADiskFillsUpAndHasRoomAgain(t *testing.T) {
 	closed := openTest(t, dir, WithName("closed"))
 	limitFiles(t, 10)
 	_, err := Open(dir, WithName("opened"), WithMeterProvider(noop.NewMeterProvider()))
-	for _, err := range []error{err, closed.Close()} {
+	for _, err := range []error{err, closed.Record(t.Context(), Packet{}), closed.Close()} {
 		if !errors.Is(err, syscall.EFBIG) {
 			t.Errorf("without room: %v", err)
 		}
+	}
+	if err := closed.Close(); !strings.Contains(err.Error(), "1 rows are missing") {
+		t.Errorf("close without room: %v", err)
 	}
 	entries, err := os.ReadDir(dir)
 	must.OK(t, err)

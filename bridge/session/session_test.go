@@ -19,11 +19,15 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
-// Sessions within a second have different names.
+// Sessions within a second have different names. The files have the usual permissions.
 func TestFilesAreNamedAfterTheLocalTime(t *testing.T) {
 	local := time.Local
 	t.Cleanup(func() { time.Local = local })
 	time.Local = time.FixedZone("east", 5*3600+1800)
+	file, err := os.Create(filepath.Join(t.TempDir(), "x"))
+	must.OK(t, err)
+	usual, err := file.Stat()
+	must.OK(t, errors.Join(err, file.Close()))
 	dir := filepath.Join(t.TempDir(), "created", "by", "Open")
 	for i := range 12 {
 		want := "session_2025-11-17_05-34-29"
@@ -34,8 +38,11 @@ func TestFilesAreNamedAfterTheLocalTime(t *testing.T) {
 		must.OK(t, s.Close())
 		sum := s.Summary()
 		equal(t, []string{want, filepath.Join(dir, want+".csv"), filepath.Join(dir, want+".json")}, []string{sum.SessionName, sum.CSVLog, sum.JSONSummary})
-		read(t, sum.CSVLog)
-		read(t, sum.JSONSummary)
+		for _, path := range []string{sum.CSVLog, sum.JSONSummary} {
+			info, err := os.Stat(path)
+			must.OK(t, err)
+			equal(t, usual.Mode(), info.Mode())
+		}
 	}
 }
 
