@@ -27,7 +27,8 @@ func followed(t *testing.T, path string, args []string, do func(poll func())) (r
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan result, 1)
 		go func() { done <- nixlring(ctx, nil, append([]string{"read", "--follow", path}, args...)...) }()
-		do(func() { time.Sleep(60 * time.Millisecond) }) // synctest
+		time.Sleep(25 * time.Millisecond)                 // synctest; nothing happens at the time of a poll
+		do(func() { time.Sleep(100 * time.Millisecond) }) // synctest
 		cancel()
 		r = <-done
 	})
