@@ -141,7 +141,8 @@ func TestAgentsWithTheSameNameInTwoDirectoriesAreDistinguished(t *testing.T) {
 func TestObserveLeavesEventsInTheRing(t *testing.T) {
 	dir := t.TempDir()
 	ring := makeRing(t, dir, ringbuf.NewEvent(ringbuf.TypeErrBackend, 1))
-	w := newWorld(t, Config{Directories: []string{dir}, Mode: ringbuf.Observe})
+	t.Setenv("NIXL_TELEMETRY_DIR", dir) // the default directory
+	w := newWorld(t, Config{Mode: ringbuf.Observe})
 	if n := w.produce(t)["nixl.errors{error.type=backend,nixl.agent.name=a}"]; n != 1 {
 		t.Errorf("%v errors, want 1", n)
 	}
