@@ -167,8 +167,9 @@ validate: build build-full bin/victoria-logs ## Check the sample configurations 
 kube-test: build-full ## Test the chart in the cluster of KUBECONFIG, a cluster only for this test; needs helm, kubectl
 	@scripts/kube-test.sh
 
+# GoReleaser generates the Collectors' sources, which must not happen while another target builds them.
 .PHONY: release-test
-release-test: ## Build a release in bin/release for this architecture, use it in a temporary repository, and install the packages in a copy of this system; needs root
+release-test: build build-full ## Build a release in bin/release for this architecture, use it in a temporary repository, and install the packages in a copy of this system; needs root
 	@mkdir -p bin && sed "s/goarch: .*/goarch: [$$(go env GOARCH)]/" .goreleaser.yaml >bin/goreleaser.yaml
 	@VERSION=$$(scripts/version.sh) nice $(RELEASER) release --config=bin/goreleaser.yaml --snapshot --clean --skip=sbom
 	@nice scripts/test-package.sh
@@ -196,11 +197,11 @@ lint: ## Lint the code, the language of all files, the workflows and releases, a
 	  $(call each,. bridge/gpu cmd/nixlring,go -C $$m vet ./...); done; \
 	  echo windows/386; GOOS=windows GOARCH=386 go -C receiver/nixlshmreceiver vet ./...
 
-# Builds of a release use the CPU time that programs under test leave.
+# The last targets wait more than they compute, and building a release takes the CPU time that they leave.
 .PHONY: ci
 ci: ## Run all checks that a change must pass
-	@for step in "generate CHECK=1" lint build validate test-race "mutate SEEDS=1000 EVERY=25" "bench ARGS=-short" \
-	    e2e "--jobs=2 --output-sync=target dashboards-test release-test"; do \
+	@for step in "generate CHECK=1" lint test-race "mutate SEEDS=1000 EVERY=25" "bench ARGS=-short" \
+	    "--jobs=2 --output-sync=target release-test validate e2e dashboards-test"; do \
 	  echo "=== $$step"; start=$$SECONDS; \
 	  $(MAKE) --no-print-directory $$step; \
 	  echo "=== $$step took $$((SECONDS - start)) s"; done
