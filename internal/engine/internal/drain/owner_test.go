@@ -67,6 +67,7 @@ type harness struct {
 	busy         bool              // a step may be due at once
 	left         int               // owner's steps and calls until the process is killed; -1 for never
 	process      attribute.Set     // of the agent; it is part of the stream
+	unattributed bool              // whether nothing is known about the agent yet
 	streams      map[stream]uint64 // what a backend has received: the newest total of each stream
 }
 
@@ -131,7 +132,7 @@ func (b *harness) open(mode ringbuf.Mode) {
 	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err, &b.fresh}, mode)
 	must.OK(b.t, err)
 	b.reader, b.err = r, faults
-	a := Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: agentPath, Process: b.process}
+	a := Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: agentPath, Process: b.process, Unattributed: b.unattributed}
 	b.step(Opened{Agent: a, Reader: r, From: b})
 }
 
@@ -551,5 +552,43 @@ type crowded struct{ rings int }
 func (m crowded) apply(o *owner, _ time.Time) {
 	for range m.rings {
 		o.giveWay(Holder{}, func(*agent) bool { return true })
+	}
+}
+
+// The old ring can't be opened again, so even more events than a drain reads are counted.
+func TestReplacedRingIsDrainedCompletely(t *testing.T) {
+	const events = 2*maxPass + 10
+	b := newHarnessOf(t, 4*maxPass)
+	b.start(ringbuf.Consume, false)
+	b.step()
+	n, err := b.writer.PushBatch(slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)}, events))
+	if n != events {
+		t.Fatalf("%d events were written: %v", n, err)
+	}
+	_, _, r := inMemory(t, 64)
+	b.step(Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: b})
+	if b.counted() != events {
+		t.Errorf("%d events are counted, want %d", b.counted(), events)
+	}
+}
+
+func TestAgentGivesWayOnlyAfterItsTotalsAreStored(t *testing.T) {
+	b := started(t, true)
+	b.step()
+	b.hangs = true
+	b.push(3)
+	b.collect()
+	b.steps(9) // the collection waits for a limited time
+	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	b.owner.cfg.MaxRings = 1
+	if b.add("/next", 64, Holder{}); b.retired || b.owner.agents["/next"] != nil {
+		t.Error("the agent gives way, although its events are neither stored nor committed")
+	}
+	b.hangs = false
+	b.step(saved{batch: b.batch})
+	b.collect()
+	b.steps(2)
+	if b.add("/next", 64, Holder{}); !b.retired {
+		t.Error("not retired after the save")
 	}
 }

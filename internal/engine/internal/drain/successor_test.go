@@ -157,6 +157,22 @@ func TestStreamBeginsAgainWhenTheClockIsSetBack(t *testing.T) {
 	}
 }
 
+// A successor begins while a process restores the totals, before it knows the agent's attributes. No event follows.
+func TestSuccessorOfRestoredTotalsIsStored(t *testing.T) {
+	b := newHarness(t)
+	b.restartAgent(1)
+	b.start(ringbuf.Consume, true)
+	b.push(10)
+	b.exported()
+	b.now = b.now.Add(-8 * time.Hour)
+	b.unattributed = true
+	for _, want := range [][]string{{"1 from 0s: 10 requests, 0 bytes, ended at 2ms"}, nil} { // of two processes
+		b.start(ringbuf.Consume, true)
+		b.steps(2)
+		b.expect(want, b.exported())
+	}
+}
+
 // The agent restarts, with another PID, while no process drains its ring. That process is
 // killed at any step, and the next one too.
 func TestNothingIsLostOrCountedTwiceByANewStream(t *testing.T) {
