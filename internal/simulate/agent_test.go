@@ -25,8 +25,11 @@ func TestTotalsMatchTheEventsThatAreRead(t *testing.T) {
 		_, totals := run(t, 1, simulate.Config{
 			Lives: []simulate.Life{{Layout: layout, Capacity: 1024}}, Rate: 1000, Operations: 5000, Traffic: withErrors(), Seed: 1,
 		})
-		if totals.Dropped() != 0 || totals.Operations != 5000 || totals.Failed == 0 || totals.Failed > 1000 {
-			t.Errorf("%v: %+v", layout, totals)
+		if totals.Operations != 5000 || totals.Dropped() != 0 {
+			t.Errorf("%v: %d operations, want 5000; %d events were dropped", layout, totals.Operations, totals.Dropped())
+		}
+		if totals.Failed == 0 || totals.Failed > 1000 {
+			t.Errorf("%v: %d of 5000 operations failed, want about a twentieth", layout, totals.Failed)
 		}
 		if in, out := point(&totals, "nixl.memory.registered"), point(&totals, "nixl.memory.deregistered"); in == 0 || in != out {
 			t.Errorf("%v: registered %d, deregistered %d", layout, in, out)

@@ -561,10 +561,8 @@ func TestReplacedRingIsDrainedCompletely(t *testing.T) {
 	b := newHarnessOf(t, 4*maxPass)
 	b.start(ringbuf.Consume, false)
 	b.step()
-	n, err := b.writer.PushBatch(slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)}, events))
-	if n != events {
-		t.Fatalf("%d events were written: %v", n, err)
-	}
+	_, err := b.writer.PushBatch(slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)}, events))
+	must.OK(t, err)
 	_, _, r := inMemory(t, 64)
 	b.step(Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: b})
 	if b.counted() != events {
