@@ -251,7 +251,7 @@ func short() []shortWatch {
 			busy(second, a)
 			a.Errors = map[string]uint64{"backend": 5, diagnose.Canceled: uint64(100 * second), diagnose.NotFound: 3}
 			if i < 2 {
-				a.Errors = map[string]uint64{"backend": uint64(4 * (i + 1) * second), "invalid_param": uint64(6 * second)}
+				a.Errors = map[string]uint64{"backend": uint64(4 * (i + 1) * second), "invalid_param": uint64(6 * second), "timeout": 1}
 			}
 		}},
 		{"ten failed operations are few", 2, func(i, second int, a *diagnose.Agent) {
