@@ -205,3 +205,9 @@ ci: ## Run all checks that a change must pass
 	  echo "=== $$step"; start=$$SECONDS; \
 	  $(MAKE) --no-print-directory $$step; \
 	  echo "=== $$step took $$((SECONDS - start)) s"; done
+
+.PHONY: help
+help:
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  %-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
