@@ -188,6 +188,7 @@ generate: ## Update the generated files and go.mod files, and format the code; w
 
 .PHONY: lint
 lint: ## Lint the code, the language of all files, the workflows and releases, and type-check for other systems
+	@$(MAKE) --no-print-directory >/dev/null # the list of targets
 	@scripts/check-english.sh
 	@$(call each,$(CODE),go -C $$m $(LINT) run ./...)
 	@go tool -modfile=internal/tools/go.mod actionlint
