@@ -73,7 +73,7 @@ func TestBothPipelinesReportEveryTransferOnce(t *testing.T) {
 }
 
 // A Collector that reloads its configuration shuts the old receiver down first.
-func TestPipelinesCreatedAfterAShutdownHaveANewReceiver(t *testing.T) {
+func TestPipelinesAfterAShutdownUseANewReceiver(t *testing.T) {
 	h := newHarness(t, t.TempDir()).withLogs()
 	f := newFactory(h.on)
 	var before *ringReceiver
