@@ -21,7 +21,7 @@ const (
 	exitOK     = 0
 	exitError  = 1
 	exitUsage  = 2
-	exitNoRing = 3 // ls --require, inspect; why if not enough is known to judge
+	exitNoRing = 3 // there is nothing to examine: ls --require, inspect, why
 )
 
 // usageError is an error in the command line.
@@ -58,10 +58,19 @@ type printedError int
 
 func (printedError) Error() string { return "the reason was printed" }
 
+// unseenError says why there is nothing to examine.
+type unseenError struct{ error }
+
+func (e unseenError) Unwrap() error { return e.error }
+
 // exit prints err and returns the exit code. Errors before a command has started are about the command line.
 func exit(w io.Writer, cmd *cobra.Command, started bool, err error) int {
 	var code printedError
 	var wrong usageError
+	failed := exitError
+	if errors.As(err, &unseenError{}) {
+		failed = exitNoRing
+	}
 	switch {
 	case err == nil:
 		return exitOK
@@ -72,10 +81,10 @@ func exit(w io.Writer, cmd *cobra.Command, started bool, err error) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		complain(w, errors.New("interrupted"))
-		return exitError
+		return failed
 	default:
 		complain(w, err)
-		return exitError
+		return failed
 	}
 }
 

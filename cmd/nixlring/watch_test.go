@@ -51,7 +51,7 @@ func TestAgentsAreFoundWhereTheArgumentsAndTheEnvironmentSay(t *testing.T) {
 		}
 	}
 	w := world{now: time.Now, proc: missing, env: lookup(nil)}
-	if r := runWith(t.Context(), w, "why", "--for", "100ms"); r.code != exitError || !strings.HasPrefix(r.err, "nixlring: find processes: open "+missing+": ") {
+	if r := runWith(t.Context(), w, "why", "--for", "100ms"); r.code != exitNoRing || !strings.HasPrefix(r.err, "nixlring: find processes: open "+missing+": ") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -53,11 +53,11 @@ It finds
     which breaks vLLM. Examining processes of other users requires root.
 
 The alerts have the same definitions, but compare longer times: only they find
-agents that are slower than an hour ago. If why finds nothing, it lists what it
-couldn't judge: an agent that transfers nothing may be spare or hang.
+agents that are slower than an hour ago. Why also says what it compared, and for
+how many agents. An agent that transfers nothing may be spare or hang.
 
-Exit codes: 0 all checks were made and found nothing, 1 problem or error, 2
-invalid command line, 3 not enough to judge.`, "why"),
+Exit codes: 0 no problem, 1 problems, 2 invalid command line, 3 nothing to
+examine, such as no running agent, or no permission.`, "why"),
 		Example: `  nixlring why
   nixlring why /run/nixl --for 1m
   nixlring why bug.jsonl.zst
@@ -99,7 +99,7 @@ type verdict struct {
 	Exited    int                `json:"exited"`             // how many of them have exited
 	Warnings  []string           `json:"warnings,omitempty"` // about the watch
 	Findings  []diagnose.Finding `json:"findings"`           // the worst first; never null
-	Unjudged  []diagnose.Check   `json:"unjudged"`           // never null
+	Checks    []diagnose.Check   `json:"checks"`             // what was compared; never null
 	Still     string             `json:"still,omitempty"`    // says that nothing moves
 }
 
@@ -113,30 +113,34 @@ func (v *verdict) problems() (n int) {
 	return n
 }
 
-func (f *whyFlags) run(ctx context.Context, w world) (err error) {
-	source, err := f.open(w, min(f.length/frames, time.Minute), false, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, source.Close()) }()
-	v, err := f.watch(ctx, w, source)
-	if err != nil {
-		return err
-	}
-	if f.output.value == "json" {
-		err = writeJSON(w.out, v)
-	} else {
-		err = v.write(w)
-	}
+func (f *whyFlags) run(ctx context.Context, w world) error {
+	v, err := f.examine(ctx, w)
 	switch {
 	case err != nil:
-		return err
+		return unseenError{err}
 	case v.problems() > 0:
 		return printedError(exitError)
-	case len(v.Unjudged) > 0:
+	case v.Agents == v.Exited:
 		return printedError(exitNoRing)
 	}
 	return nil
+}
+
+// examine watches, and prints the verdict.
+func (f *whyFlags) examine(ctx context.Context, w world) (v *verdict, err error) {
+	source, err := f.open(w, min(f.length/frames, time.Minute), false, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if v, err = f.watch(ctx, w, source); err != nil {
+		return nil, err
+	}
+	if f.output.value == "json" {
+		return v, writeJSON(w.out, v)
+	}
+	_, err = io.WriteString(w.out, v.text())
+	return v, err
 }
 
 // frames is the number of frames in a watch. Of a recording, there are up to twice as many.
@@ -166,7 +170,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 	length := last.Time.Sub(all[0].Time)
 	v := &verdict{
 		where: "in " + source.Name(), Seconds: length.Seconds(), Agents: len(last.Agents), Warnings: last.Notes,
-		Findings: []diagnose.Finding{}, Unjudged: []diagnose.Check{},
+		Findings: []diagnose.Finding{},
 	}
 	if f.recorded {
 		v.Recording = f.dir
@@ -179,8 +183,8 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 		}
 	}
 	r := diagnose.Watched(all, diagnose.Watch(length))
-	v.Still = r.Still
-	v.Findings, v.Unjudged = append(v.Findings, r.Findings...), append(v.Unjudged, diagnose.Unjudged(r.Checks)...)
+	v.Still, v.Checks = r.Still, r.Checks
+	v.Findings = append(v.Findings, r.Findings...)
 	if !f.recorded {
 		v.Findings = append(v.Findings, diagnose.Processes(processes(w))...)
 	}

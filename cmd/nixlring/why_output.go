@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,50 +13,30 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// write prints the findings as text.
-func (v *verdict) write(w world) error {
-	say := w.err
-	agents := plural(v.Agents, "agent", "agents")
-	if v.Exited > 0 {
-		agents += fmt.Sprintf(" (%d exited)", v.Exited)
-	}
-	watched := fmt.Sprintf("%s %s, watched for %s", agents, v.where, units.Age(v.length()))
-	switch n := v.problems(); {
-	case n > 0:
-		fmt.Fprintf(say, "%s; %s\n", plural(n, "problem", "problems"), watched)
-	case v.Agents == v.Exited: // rings that exited agents left empty aren't opened
-		next := ""
-		if v.Directory != "" {
-			next = " To see its rings, run: nixlring ls " + units.Printable(v.Directory)
-		}
-		fmt.Fprintf(say, "Nothing to watch: no agent %s is running.%s\n", v.where, next)
-	default:
-		fmt.Fprintf(say, "%s%s\n", v.headline(), watched)
-	}
+// text returns what a person reads.
+func (v *verdict) text() string {
+	var b strings.Builder
+	line := func(first, rest, text string) { b.WriteString(wrapped(first, rest, text)) }
+	fmt.Fprintln(&b, v.headline())
 	for _, warning := range v.Warnings {
-		fmt.Fprintf(say, "Warning: %s\n", warning)
+		fmt.Fprintf(&b, "Warning: %s\n", warning)
 	}
 	for _, g := range diagnose.Group(v.Findings) {
-		if _, err := fmt.Fprint(w.out, "\n"+findings(g)); err != nil {
-			return err
+		b.WriteString("\n" + findings(g))
+	}
+	if v.Agents == v.Exited {
+		return b.String()
+	}
+	b.WriteString("\nCompared:\n")
+	for _, c := range v.Checks {
+		if !slices.ContainsFunc(v.Findings, func(f diagnose.Finding) bool { return slices.Contains(c.Kinds, f.Kind) }) {
+			line("  - ", "    ", c.Name+": "+c.What)
 		}
 	}
-	if v.Agents > v.Exited && len(v.Unjudged) > 0 {
-		if len(v.Findings) > 0 {
-			fmt.Fprintln(say)
-		}
-		fmt.Fprintln(say, "Not judged:")
-		names := make(map[string][]string)
-		for _, c := range v.Unjudged {
-			names[c.Reason] = append(names[c.Reason], c.Name)
-		}
-		for _, c := range v.Unjudged {
-			if c.Name == names[c.Reason][0] {
-				fmt.Fprint(say, wrapped("  - ", "    ", strings.Join(names[c.Reason], ", ")+": "+c.Reason))
-			}
-		}
+	if v.length() < diagnose.CrashWindow {
+		line("", "", "A short watch misses what comes and goes; --for watches longer, and the alerts compare with the last day.")
 	}
-	return nil
+	return b.String()
 }
 
 // length returns the length of the watch, rounded to seconds.
@@ -63,15 +44,24 @@ func (v *verdict) length() time.Duration {
 	return time.Duration(v.Seconds*float64(time.Second) + float64(time.Second)/2)
 }
 
-// headline says that nothing was found, and how much that means.
+// headline says what was found, or that nothing was, and about whom.
 func (v *verdict) headline() string {
-	switch {
-	case v.Still != "":
-		return wrapped("", "", "Nothing moves: "+v.Still)
-	case len(v.Unjudged) > 0:
-		return "Nothing found, but not everything was judged: "
+	agents := plural(v.Agents, "agent", "agents")
+	if v.Exited > 0 {
+		agents += fmt.Sprintf(" (%d exited)", v.Exited)
 	}
-	return "Nothing found: "
+	watched := fmt.Sprintf("; %s %s, watched for %s", agents, v.where, units.Age(v.length()))
+	switch n := v.problems(); {
+	case n > 0:
+		return plural(n, "problem", "problems") + watched
+	case v.Agents == v.Exited: // rings that exited agents left empty aren't opened
+		next := ""
+		if v.Directory != "" {
+			next = " To see its rings, run: nixlring ls " + units.Printable(v.Directory)
+		}
+		return fmt.Sprintf("Nothing to watch: no agent %s is running.%s", v.where, next)
+	}
+	return diagnose.Headline(v.Findings, v.Checks, v.Still) + watched
 }
 
 // wrapped formats a text as lines of at most 80 columns.

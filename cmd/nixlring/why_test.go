@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -56,7 +57,7 @@ func TestWhyNamesTheStraggler(t *testing.T) {
 	if f := &v.Findings[0]; f.Agents[0].Name != "sim-3" || f.Ratio < 0.05 || f.Ratio > 0.3 {
 		t.Errorf("%+v", f)
 	}
-	if diff := cmp.Diff(verdict{Directory: dir, Agents: 6}, v, cmp.AllowUnexported(verdict{}), cmpopts.IgnoreFields(v, "Seconds", "Findings", "Unjudged")); diff != "" || v.Seconds < 1 {
+	if diff := cmp.Diff(verdict{Directory: dir, Agents: 6}, v, cmp.AllowUnexported(verdict{}), cmpopts.IgnoreFields(v, "Seconds", "Findings", "Checks")); diff != "" || v.Seconds < 1 {
 		t.Errorf("%v s: %s", v.Seconds, diff)
 	}
 }
@@ -65,11 +66,37 @@ func TestWhyNamesTheStraggler(t *testing.T) {
 func TestWhyFindsNothingInAHealthyFleet(t *testing.T) {
 	dir := simulating(t, "-n", "5")
 	must.Eventually(t, func() string {
-		if r, v := why(t, procWith(t), dir); r.code != exitNoRing || len(v.Findings) > 0 || v.Agents != 5 {
+		if r, v := why(t, procWith(t), dir); r.code != exitOK || len(v.Findings) > 0 || v.Agents != 5 {
 			return r.out + r.err
 		}
 		return ""
 	})
+}
+
+func TestWhySaysOnStdoutThatNothingWasFound(t *testing.T) {
+	dir := simulating(t, "-n", "5")
+	must.Eventually(t, func() string {
+		r := runWith(t.Context(), world{now: time.Now, proc: procWith(t), env: quick}, "why", "--for", "1s", dir)
+		if r.code != exitOK || r.err != "" || !strings.Contains(r.out, "ound") || !strings.Contains(r.out, "; 5 agents in "+dir+", watched for 1 s\n") {
+			return fmt.Sprintf("%+v", r)
+		}
+		return ""
+	})
+}
+
+// Scripts must be able to distinguish a problem from a watch that saw nothing.
+func TestWhyWithNothingToExamineHasAnExitCodeOfItsOwn(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, r := range map[string]result{
+		"no agent":     nixlring(t.Context(), nil, "why", "--for", "100ms", t.TempDir()),
+		"no directory": nixlring(t.Context(), nil, "why", filepath.Join(t.TempDir(), "missing")),
+		"interrupted":  nixlring(canceled, nil, "why", t.TempDir()),
+	} {
+		if r.code != exitNoRing || (r.out == "") == (r.err == "") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
 }
 
 // procWith returns a mock of /proc with the host's locks and with processes that have libnixl mapped

@@ -4,117 +4,174 @@
 package diagnose
 
 import (
-	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// Check is something that a diagnosis looks for.
+// Check is what a diagnosis compared, whether or not it found something.
 type Check struct {
-	Name   string `json:"check"`
-	Kinds  []Kind `json:"kinds"`  // what it finds
-	Reason string `json:"reason"` // why it doesn't cover all agents; empty if it does
+	Name  string `json:"check"`
+	Kinds []Kind `json:"kinds"` // what it finds
+	Well  bool   `json:"well"`  // it covers all running agents, and nothing about them is unusual
+	What  string `json:"what"`  // says for how many agents it was made, and how far they are from a limit
 }
 
-// Unjudged returns the checks that don't cover all agents.
-func Unjudged(checks []Check) []Check {
-	return slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return c.Reason == "" })
-}
-
-// Why an agent isn't judged.
-const (
-	isIdle      = "completed no transfer"
-	isUnknown   = "may have exited"
-	isUndecided = "had no consumer that could be found"
-)
-
-// compared returns the agents that have enough peers with transfers of a similar size.
-func (h *history) compared(i int) map[*track]bool {
-	compared := make(map[*track]bool)
-	for _, peers := range h.bands(i) {
-		for _, p := range peers {
-			compared[p.track] = compared[p.track] || len(peers) >= MinPeers
-		}
+// Headline says in a few words what was found, if that isn't a problem: nothing is only found if everything was compared.
+func Headline(found []Finding, checks []Check, still string) string {
+	switch {
+	case len(checks) == 0:
+		return "No data"
+	case still != "":
+		return "Nothing moves: " + still
+	case len(found) > 0:
+		return "No problem found, but something to know"
+	case slices.ContainsFunc(checks, func(c Check) bool { return !c.Well }):
+		return "No problem found in what could be compared"
 	}
-	return compared
+	return "Nothing found"
 }
 
-// checks returns what was looked for, and why that doesn't cover all agents, given the findings. A check that wasn't made
-// finds nothing, which doesn't mean that all is well. still says that nothing moves.
+// checks returns what was compared, given the findings. still says that nothing moves.
 func (h *history) checks(found []Finding) (list []Check, still string) {
-	last := len(h.at) - 1
-	isUntried := fmt.Sprintf("completed fewer than %d operations", FewErrors)
-	isFew := fmt.Sprintf("completed fewer than %d transfers in %s", MinTransfers, units.Age(h.windows.Longer))
-	isPeerless := fmt.Sprintf("had fewer than %d peers with transfers of a similar size", MinPeers-1)
-	isPastless := fmt.Sprintf("had fewer than %d speeds at this size and load before", h.windows.Steps)
+	i, running := len(h.at)-1, slices.DeleteFunc(slices.Clone(h.agents), func(t *track) bool { return t.up(len(h.at)-1) == No })
+	add := func(name string, well bool, what string, kinds ...Kind) {
+		if len(running) == 0 {
+			well, what = false, "no agent is running"
+		}
+		well = well && !slices.ContainsFunc(found, func(f Finding) bool { return slices.Contains(kinds, f.Kind) })
+		list = append(list, Check{name, kinds, well, what})
+	}
+	peers, peersWell := h.comparedWithPeers(i, running)
+	past, pastWell := h.comparedWithPast(i, running)
+	c := h.count(i, running)
+	all := func(n int) bool { return n == len(running) }
+	add("speed compared with peers", peersWell, peers, Straggler)
+	add("speed compared with the past", pastWell, past, Slower, JobSlower)
+	add("progress", all(c.moving), unless(c.moving, "no agent completed a transfer in "+c.window,
+		"%s completed transfers in %s, %s per second", of(c.moving, running), c.window, units.Rate(c.rate)), Stalled, JobStalled, Idle)
+	add("errors", all(c.tried) && c.canceled <= ErrorShare, unless(c.tried, fmt.Sprintf("no agent ended %d operations in %s", FewErrors, c.window),
+		"of the operations of %s, at most %s failed and %s were canceled", of(c.tried, running), percent(c.failed), percent(c.canceled)), Failing, SomeFail)
+	add("posting and queues", all(c.paced), unless(c.paced, fmt.Sprintf("no agent completed %d transfers in %s", MinTransfers, units.Age(h.windows.Longer)),
+		"posting takes at most %s of the transfer time of %s", percent(c.post), of(c.paced, running)), PostBound, SmallBehindLarge)
+	add("telemetry", all(c.drained), unless(c.drained, "no consumer of a ring was found", "a consumer was found for %s, with rings at most %s full", of(c.drained, running), percent(c.fill)),
+		EventsLost, RingFull, NearlyFull, NoConsumer, EventsTaken)
+	add("exits and restarts", all(c.up), unless(c.up, "it isn't known whether the agents still run", "%s run, and none restarts again and again", of(c.up, running)), Gone, CrashLoop)
 	stopped := 0
-	known, compared := make(map[string]bool), h.compared(last)
 	for _, f := range found {
-		for _, a := range f.Agents {
-			known[a.ID] = known[a.ID] || slices.Contains([]Kind{Stalled, Failing, SomeFail, Idle}, f.Kind)
-		}
 		if f.Kind == JobStalled {
-			still, stopped = cmp.Or(still, noTransfer(" of "+f.Agents[0].Job.String(), len(f.Agents))), stopped+len(f.Agents)
+			stopped += len(f.Agents)
 		}
 	}
-	running, moving, lacks := 0, 0, make(map[string]int) // numbers of agents, also by what they lack
-	for _, t := range h.agents {
-		if t.up(last) == No {
-			continue
-		}
-		running++
-		d, paces := h.during(t, last, h.windows.Window), h.paces(t, last)
-		past := slices.ContainsFunc(paces, func(p pace) bool {
-			past, ok := h.past(t, last, p)
-			return ok && !past.remembered // what a ring remembers shows a slowdown, but doesn't rule one out
-		})
-		moving += boolean(d.moved[both].Transfers > 0)
-		lacks[isUnknown] += boolean(t.up(last) == Unknown)
-		lacks[isUndecided] += boolean(!t.states[last].Store && h.draining(t, last) == Undecided)
-		lacks[isUntried] += boolean(d.operations() < FewErrors)
-		lacks[isIdle] += boolean(d.moved[both].Transfers == 0 && !known[t.ID])
-		lacks[isFew] += boolean(len(paces) == 0 && !known[t.ID])
-		lacks[isPeerless] += boolean(len(paces) > 0 && !compared[t])
-		lacks[isPastless] += boolean(len(paces) > 0 && !past)
-	}
-	some := func(reason string) string { // says how many agents lack something
-		switch n := lacks[reason]; {
-		case n == 0:
-			return ""
-		case running == 1:
-			return "the agent " + reason
-		default:
-			return fmt.Sprintf("%d of %d agents %s", n, running, reason)
-		}
-	}
-	early := func(needs time.Duration) string {
-		if h.at[last].Sub(h.at[0]) >= needs {
-			return ""
-		}
-		return "watched for less than " + units.Age(needs)
-	}
-	none, idle, soon := "", "", early(h.windows.Silent)
-	if running == 0 {
-		none = "no agent is running"
-	}
-	if moving == 0 && len(h.agents) > 0 && soon == "" {
+	if c.moving == 0 && len(h.agents) > 0 && h.at[i].Sub(h.at[0]) >= h.windows.Silent {
 		still = noTransfer("", stopped)
 	}
-	if lacks[isIdle] == running {
-		idle = cmp.Or(none, still)
+	return list, still
+}
+
+// unless formats what is known about some agents, or returns what to say if there are none.
+func unless(n int, none, format string, args ...any) string {
+	if n == 0 {
+		return none
 	}
-	few := cmp.Or(idle, some(isFew))
-	past := h.windows.Gap + time.Duration(h.windows.Steps-1)*h.windows.Step
-	return []Check{
-		{"speed compared with peers", []Kind{Straggler}, cmp.Or(few, some(isPeerless))},
-		{"speed compared with the past", []Kind{Slower, JobSlower}, cmp.Or(few, early(past), some(isPastless))},
-		{"progress", []Kind{Stalled, JobStalled, Idle}, cmp.Or(none, soon, still, some(isIdle))},
-		{"errors", []Kind{Failing, SomeFail}, cmp.Or(idle, some(isUntried))},
-		{"posting and queues", []Kind{PostBound, SmallBehindLarge}, few},
-		{"telemetry", []Kind{EventsLost, RingFull, NearlyFull, NoConsumer, EventsTaken}, cmp.Or(none, some(isUndecided))},
-		{"exits and restarts", []Kind{Gone, CrashLoop}, cmp.Or(none, early(CrashWindow), some(isUnknown))},
-	}, still
+	return fmt.Sprintf(format, args...)
+}
+
+// of says how many of the running agents something is about.
+func of(n int, running []*track) string {
+	if n == len(running) {
+		return counted(n, "1 agent", "%d agents")
+	}
+	return fmt.Sprintf("%d of %d agents", n, len(running))
+}
+
+// counts says how many agents have what a check needs, and how far they are from its limits.
+type counts struct {
+	moving, tried, paced, drained, up  int
+	rate, failed, canceled, post, fill float64
+	window                             string
+}
+
+func (h *history) count(i int, running []*track) (c counts) {
+	w := min(h.windows.Window, max(h.at[i].Sub(h.at[0]), 1))
+	c.window = units.Age(h.windows.Window)
+	for _, t := range running {
+		d := h.during(t, i, h.windows.Window)
+		c.moving += boolean(d.moved[both].Transfers > 0)
+		c.rate += float64(d.moved[both].Transfers) / w.Seconds()
+		if n := d.operations() + d.canceled; n >= FewErrors {
+			c.tried++
+			c.failed, c.canceled = max(c.failed, d.failed/n), max(c.canceled, d.canceled/n)
+		}
+		if p, ok := h.pace(t, i, both); ok {
+			c.paced++
+			c.post = max(c.post, h.during(t, i, p.window).post/p.count/p.time)
+		}
+		c.drained += boolean(t.states[i].Store || h.draining(t, i) == Drained)
+		c.fill = max(c.fill, t.states[i].Fill())
+		c.up += boolean(t.up(i) == Yes)
+	}
+	return c
+}
+
+// comparedWithPeers says how many agents have enough peers, and how far apart these are.
+func (h *history) comparedWithPeers(i int, running []*track) (what string, well bool) {
+	compared, lowest, far := make(map[*track]bool), math.Inf(1), []peer(nil)
+	for _, peers := range h.bands(i) {
+		if len(peers) < MinPeers {
+			continue
+		}
+		usual, _ := slowPeers(peers)
+		for _, p := range peers {
+			compared[p.track] = true
+			if r := p.speed / usual.speed; r < lowest {
+				lowest, far = r, peers
+			}
+		}
+	}
+	if len(compared) == 0 {
+		return fmt.Sprintf("no agent had %d peers with %d transfers of a similar size in %s", MinPeers-1, MinTransfers, units.Age(h.windows.Longer)), false
+	}
+	what = fmt.Sprintf("%s compared, the slowest at %s of its peers' speed", of(len(compared), running), percent(lowest))
+	if lowest < StragglerSpeed {
+		what += ": " + groups(far)
+	}
+	return what, len(compared) == len(running) && lowest >= StragglerSpeed
+}
+
+// groups describes peers whose speeds are far apart.
+func groups(peers []peer) string {
+	var speeds []float64
+	for _, p := range peers {
+		speeds = append(speeds, p.speed)
+	}
+	slices.Sort(speeds)
+	split := 1
+	for n := range speeds[1:] {
+		if speeds[n+1]/speeds[n] > speeds[split]/speeds[split-1] {
+			split = n + 1
+		}
+	}
+	slow, fast := speeds[:split], speeds[split:]
+	return fmt.Sprintf("2 groups, %d at %s and %d at %s", len(fast), units.Throughput(median(fast)), len(slow), units.Throughput(median(slow)))
+}
+
+// comparedWithPast says how many agents have a past, and how far they are from it.
+func (h *history) comparedWithPast(i int, running []*track) (what string, well bool) {
+	compared, lowest := 0, math.Inf(1)
+	for _, t := range running {
+		some := false
+		for _, now := range h.paces(t, i) {
+			if past, ok := h.past(t, i, now); ok {
+				some, lowest = true, min(lowest, now.speed/past.speed)
+			}
+		}
+		compared += boolean(some)
+	}
+	if compared == 0 {
+		return fmt.Sprintf("in %s of watching, no agent had a past at its size and load", units.Age(h.at[i].Sub(h.at[0]))), false
+	}
+	return fmt.Sprintf("%s compared, the slowest at %s of its earlier speed", of(compared, running), percent(lowest)), compared == len(running) && lowest >= SlowerSpeed
 }

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "update the golden files")
 
-// textOf returns what an operator reads: findings, and what wasn't judged.
+// textOf returns what an operator reads: findings, and what was compared.
 func textOf(name string, r *diagnose.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "== %s\n", name)
@@ -32,8 +32,11 @@ func textOf(name string, r *diagnose.Result) string {
 		}
 		fmt.Fprintf(&b, "  %s, %s, since %s, %.3f\n", f.Kind, map[bool]string{true: "job", false: "agent"}[f.OfJob()], cmp.Or(strings.TrimPrefix(f.Since.UTC().Format(time.TimeOnly), "00:00:00"), "?"), f.Ratio)
 	}
-	for _, c := range diagnose.Unjudged(r.Checks) {
-		fmt.Fprintf(&b, "not judged: %s: %s\n", c.Name, c.Reason)
+	for _, c := range r.Checks {
+		fmt.Fprintf(&b, "%s %s: %s\n", map[bool]string{true: "✓", false: "-"}[c.Well], c.Name, c.What)
+	}
+	if r.Still != "" {
+		fmt.Fprintf(&b, "nothing moves: %s\n", r.Still)
 	}
 	return b.String()
 }

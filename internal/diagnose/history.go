@@ -46,6 +46,7 @@ type totals struct {
 	moved              [3]Moved
 	failed, lost, post float64
 	expected           float64 // failed, but maybe on purpose
+	canceled           float64 // not among those that failed
 	foreign, restarts  float64
 	events, taken      float64 // taken is a lower bound of the number of events that a consumer has taken
 }
@@ -103,6 +104,7 @@ func (t *totals) add(from, to *Agent) {
 	t.events += events
 	t.failed += grown(from.Failed(), to.Failed())
 	t.expected += grown(from.Errors[NotFound], to.Errors[NotFound])
+	t.canceled += grown(from.Errors[Canceled], to.Errors[Canceled])
 	t.lost += grown(from.Dropped, to.Dropped)
 	t.post += increase(from.Post, to.Post)
 	if a, b := from.Ring, to.Ring; a != nil && b != nil {
@@ -139,6 +141,7 @@ func (h *history) during(t *track, i int, ago time.Duration) totals {
 		a.moved[w] = a.moved[w].minus(b.moved[w])
 	}
 	a.failed, a.lost, a.post, a.expected = a.failed-b.failed, a.lost-b.lost, a.post-b.post, a.expected-b.expected
+	a.canceled -= b.canceled
 	a.foreign, a.restarts, a.events, a.taken = a.foreign-b.foreign, a.restarts-b.restarts, a.events-b.events, a.taken-b.taken
 	return a
 }

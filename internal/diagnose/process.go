@@ -40,3 +40,16 @@ func Processes(list []Process) (found []Finding) {
 	}
 	return found
 }
+
+// ProcessCheck says which processes were examined.
+func ProcessCheck(list []Process) Check {
+	reporting := 0
+	for _, p := range list {
+		reporting += boolean(p.Telemetry)
+	}
+	c := Check{"processes", []Kind{NoTelemetry, TelemetryDisabled}, len(list) > 0 && reporting == len(list), "no process that uses NIXL was found"}
+	if len(list) > 0 {
+		c.What = fmt.Sprintf("%d of %s that use NIXL have a ring or a store", reporting, counted(len(list), "1 process", "%d processes"))
+	}
+	return c
+}

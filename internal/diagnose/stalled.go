@@ -60,7 +60,11 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 			f := stall(t, w, i, units.Age(h.at[i].Sub(h.at[last])), fmt.Sprintf("before: %s transfers per second, regularly", units.Rate(n/silent.Seconds())))
 			f.Since = h.at[last]
 			stalled = append(stalled, f)
-		case last >= 0 || long.failed > 0:
+		case long.failed > 0:
+		case last >= 0:
+			if f, ok := h.stoppedEarly(t, i, last, w); ok {
+				before = append(before, f)
+			}
 		case n >= Regularly && (w == both || h.missing(t, i, w)):
 			f := stall(t, w, i, watched+" or more", fmt.Sprintf("its ring still has %s transfers from before", units.Count(n)))
 			f.Severity = Warning
@@ -99,6 +103,20 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 		stalled[n].Evidence = append(stalled[n].Evidence, counted(active, "another agent of the job still transfers", "%d other agents of the job still transfer"))
 	}
 	return stalled
+}
+
+// stoppedEarly returns the finding about an agent that stopped soon after the watch began. The transfers that its ring
+// remembers and those of the watch show that it is used; the rate in the watch, that it would have completed some since.
+func (h *history) stoppedEarly(t *track, i, last int, w way) (f Finding, ok bool) {
+	const some = 5 // by chance, an agent completes none of so many in one of 150 cases
+	watched, quiet := h.at[last].Sub(h.at[t.first]), h.at[i].Sub(h.at[last])
+	n := float64(t.totals[last].moved[w].Transfers - t.totals[t.first].moved[w].Transfers)
+	if w != both || watched >= h.windows.Regular+h.windows.Silent || float64(t.before())+n < Regularly || n*quiet.Seconds() < some*watched.Seconds() {
+		return f, false
+	}
+	f = stall(t, w, i, units.Age(quiet), fmt.Sprintf("before: %s transfers in %s, and %s that its ring remembered", units.Count(uint64(n)), units.Age(watched), units.Count(t.before())))
+	f.Severity, f.Since = Warning, h.at[last]
+	return f, true
 }
 
 // hidden reports whether the ring of an agent that shows no transfers is full, so that nobody sees what the agent does.

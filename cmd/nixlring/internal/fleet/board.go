@@ -164,8 +164,8 @@ func (b *Board) Row(id string) *Row {
 // Findings returns the findings of the newest frame, the worst first.
 func (b *Board) Findings() []diagnose.Finding { return b.result.Findings }
 
-// Unjudged returns the checks that don't cover all agents.
-func (b *Board) Unjudged() []diagnose.Check { return diagnose.Unjudged(b.result.Checks) }
+// Checks returns what was compared.
+func (b *Board) Checks() []diagnose.Check { return b.result.Checks }
 
 // Still says that nothing moves, or is empty.
 func (b *Board) Still() string { return b.result.Still }

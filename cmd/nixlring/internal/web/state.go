@@ -33,8 +33,8 @@ type state struct {
 	At       int64              `json:"at"`    // 0 without a frame
 	Notes    []string           `json:"notes"`
 	Findings []diagnose.Finding `json:"findings"`
-	Unjudged []diagnose.Check   `json:"unjudged"`
-	Still    string             `json:"still"` // says that nothing moves, or is empty
+	Checks   []diagnose.Check   `json:"checks"` // what was compared: the tiles
+	Headline string             `json:"headline"` // if there is no problem
 	Rows     []row              `json:"rows"`  // the agents with problems first
 	Times    diagnose.Histogram `json:"times"`
 	Sizes    diagnose.Histogram `json:"sizes"`
@@ -78,12 +78,14 @@ func (p *Page) newState() *state {
 	b, sum := p.board, p.board.Sum()
 	s := &state{
 		Name: p.name, Notes: append([]string{}, b.Notes()...), Findings: append(diagnose.Processes(p.processes), b.Findings()...), Rows: []row{}, // not null
-		Unjudged: append([]diagnose.Check{}, b.Unjudged()...), Still: b.Still(), Times: sum.Times, Sizes: sum.Sizes,
+		Checks: append([]diagnose.Check{}, b.Checks()...), Times: sum.Times, Sizes: sum.Sizes,
 	}
 	if at := b.At(); !at.IsZero() {
 		s.Start, s.At = p.begun.UnixMilli(), at.UnixMilli()
 	}
 	diagnose.Sort(s.Findings)
+	s.Headline = diagnose.Headline(s.Findings, s.Checks, b.Still())
+	s.Checks = append(s.Checks, diagnose.ProcessCheck(p.processes))
 	s.Findings = append([]diagnose.Finding{}, s.Findings[:min(len(s.Findings), mostFindings)]...)
 	for _, r := range b.Rows() {
 		s.Rows = append(s.Rows, newRow(r))

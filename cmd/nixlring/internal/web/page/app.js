@@ -9,17 +9,6 @@ import { age, bare, clock, duration, memory, percent, rate, throughput } from ".
 
 const $ = (id) => document.getElementById(id);
 
-// tiles has a tile for each kind of finding: its label, what it says without a finding, and the kinds.
-const tiles = [
-  ["Compared with peers", "No outlier", ["straggler"]],
-  ["Compared with the past", "As fast as before", ["slower", "job_slower"]],
-  ["Progress", "No agent hangs", ["stalled", "job_stalled", "idle"]],
-  ["Operations", "Few or none fail", ["failing", "some_fail"]],
-  ["Posting and queues", "Short", ["post_bound", "small_behind_large"]],
-  ["Telemetry", "Nothing lost", ["events_lost", "ring_full", "ring_nearly_full", "no_consumer", "events_taken"]],
-  ["Agents", "None exit", ["gone", "crash_loop"]],
-  ["Processes", "All report", ["no_telemetry", "telemetry_disabled"]],
-];
 const alarm = ["series1", "series2", "series3", "series4", "series5", "series6"]; // the first two look like alarms
 const calm = ["series5", "series4", "series3", "series6", "muted", "faint"]; // of agents whose problem isn't that of the chart
 const mostRows = 12;
@@ -60,7 +49,7 @@ const rowOf = (id) => frame.rows.find((r) => r.id === id);
 function showVerdict() {
   const problems = frame.findings.filter(isProblem), watched = (frame.at - frame.start) / 1000;
   const lost = frame.notes.find((n) => n.startsWith("no data since"))?.replace(/: .*/, "");
-  const unjudged = frame.unjudged, running = lost ? 0 : frame.rows.filter((r) => r.alive !== "exited").length;
+  const running = lost ? 0 : frame.rows.filter((r) => r.alive !== "exited").length;
   let headline, more;
   if (problems.length) {
     headline = problems[0].what;
@@ -71,22 +60,22 @@ function showVerdict() {
     headline = "No agent is running";
     more = "the page shows agents as soon as they start";
   } else {
-    headline = frame.still ? "Nothing moves: " + frame.still : unjudged.length ? "Nothing found, but not everything was judged" : "Nothing found";
-    more = unjudged.length ? `${many(unjudged.length, "check", "checks")} could not be made` : "all checks were made";
+    headline = frame.headline;
   }
   set($("headline"), headline);
   const length = !frame.at ? "" : watched < 60 ? `watched for ${age(watched)}; some findings take a minute or two` : `watched for ${age(watched)}`;
   const lead = problems.length ? since(problems[0]) : "";
   set($("subline"), [lead, more, frame.at && many(frame.rows.length, "agent", "agents"), length, ...frame.notes].filter(Boolean).join(" · "));
   document.title = (problems.length ? `(${problems.length}) ` : "") + "nixlring " + frame.name;
-  tiles.forEach(([label, well, kinds], i) => {
-    const tile = $("tiles").children[i] ?? $("tiles").appendChild(el("a", { class: "tile" }, el("div", { class: "label" }, label), el("div", { class: "state" }), el("div", { class: "detail" })));
-    const found = frame.findings.filter((f) => kinds.includes(f.kind)), worst = found[0];
-    const [, state, detail] = tile.children, open = unjudged.find((c) => c.kinds.some((k) => kinds.includes(k)));
-    tile.className = "tile " + (worst ? worst.severity : running && !open ? "ok" : "none");
-    set(state, worst ? worst.who || worst.short : !running ? "–" : open ? "Not judged" : "✓ " + well);
-    set(detail, worst ? [worst.who && worst.short, found.length > 1 && `and ${found.length - 1} more`].filter(Boolean).join(", ") : running && open ? open.reason : "");
-    tile.title = worst ? worst.what : open ? open.reason : "";
+  frame.checks.forEach((check, i) => {
+    const tile = $("tiles").children[i] ?? $("tiles").appendChild(el("a", { class: "tile" }, el("div", { class: "label" }), el("div", { class: "state" }), el("div", { class: "detail" })));
+    const found = frame.findings.filter((f) => check.kinds.includes(f.kind)), worst = found[0];
+    const [label, state, detail] = tile.children;
+    tile.className = "tile " + (worst ? worst.severity : check.well && !lost ? "ok" : "none");
+    set(label, check.check);
+    set(state, worst ? worst.who || worst.short : "");
+    set(detail, worst ? [worst.who && worst.short, found.length > 1 && `and ${found.length - 1} more`].filter(Boolean).join(", ") : lost ? "" : check.what);
+    tile.title = worst ? worst.what : check.what;
     const row = worst?.agents.length === 1 ? rowOf(worst.agents[0]) : null;
     if (row) tile.href = linkTo(row); else tile.removeAttribute("href");
   });
