@@ -397,6 +397,7 @@ func TestAgentThatStopsDuringAWatchIsNamedWheneverItStopped(t *testing.T) {
 					second = min(second, stop)
 				}
 				transfers(a, 0, 100+rate*second, 1)
+				a.Errors = map[string]uint64{"backend": uint64(min(second, 1))}
 			}), diagnose.Watch(10*time.Second))
 			if got := found(r.Findings); len(got) != 1 || got[0] != (fleets.Want{Kind: diagnose.Stalled, Agent: "decode-4"}) {
 				t.Errorf("after %d s with %d transfers per second: found %v", stop, rate, got)

@@ -44,7 +44,8 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 		if t.up(i) == No || !h.full(t, i, silent) || long.foreign > 0 {
 			continue
 		}
-		m := h.during(t, i, silent).moved
+		recent := h.during(t, i, silent)
+		m := recent.moved
 		if m[w].Transfers > 0 {
 			active++
 			busy += boolean(m[w].Transfers >= Regularly)
@@ -60,7 +61,7 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 			f := stall(t, w, i, units.Age(h.at[i].Sub(h.at[last])), fmt.Sprintf("before: %s transfers per second, regularly", units.Rate(n/silent.Seconds())))
 			f.Since = h.at[last]
 			stalled = append(stalled, f)
-		case long.failed > 0:
+		case recent.failed > 0: // it doesn't hang
 		case last >= 0:
 			if f, ok := h.stoppedEarly(t, i, last, w); ok {
 				before = append(before, f)
