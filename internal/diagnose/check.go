@@ -95,12 +95,11 @@ type counts struct {
 }
 
 func (h *history) count(i int, running []*track) (c counts) {
-	w := min(h.windows.Window, max(h.at[i].Sub(h.at[0]), 1))
 	c.window = units.Age(h.windows.Window)
 	for _, t := range running {
 		d := h.during(t, i, h.windows.Window)
 		c.moving += boolean(d.moved[both].Transfers > 0)
-		c.rate += float64(d.moved[both].Transfers) / w.Seconds()
+		c.rate += h.rate(t, i, h.windows.Window, both)
 		if n := d.operations() + d.canceled; n >= FewErrors {
 			c.tried++
 			c.failed, c.canceled = max(c.failed, d.failed/n), max(c.canceled, d.canceled/n)

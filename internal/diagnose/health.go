@@ -20,8 +20,8 @@ func (h *history) gone(i int) (list []Finding) {
 		for _, t := range job {
 			switch {
 			case t.up(i) != No:
-				active = active || h.completed(t, i, h.windows.Window, both) > 0
-			case t.exited(i) && h.completed(t, i, h.windows.Before, both) > 0:
+				active = active || h.rate(t, i, h.windows.Window, both) > 0
+			case t.exited(i) && h.rate(t, i, h.windows.Before, both) > 0:
 				exited, names = append(exited, t.Identity), append(names, t.Identity.String())
 			}
 		}

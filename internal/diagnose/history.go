@@ -49,6 +49,8 @@ type totals struct {
 	canceled           float64 // not among those that failed
 	foreign, restarts  float64
 	events, taken      float64 // taken is a lower bound of the number of events that a consumer has taken
+
+	seconds float64 // of differences: the time between the frames, which may be less than was asked for
 }
 
 func newHistory(frames []*Frame, w Windows) *history {
@@ -134,9 +136,16 @@ func (h *history) index(i int, ago time.Duration) int {
 	return sort.Search(i, func(n int) bool { return !h.at[n].Before(begin) })
 }
 
+// until returns the last frame up to i that isn't later than a time.
+func (h *history) until(end time.Time, i int) int {
+	return max(0, sort.Search(i+1, func(n int) bool { return h.at[n].After(end) })-1)
+}
+
 // during returns the increases of an agent's totals in the time before frame i. Before its first state, nothing is known.
 func (h *history) during(t *track, i int, ago time.Duration) totals {
-	a, b := *t.totals[max(t.first, i)], t.totals[max(t.first, h.index(i, ago))]
+	to, from := max(t.first, i), max(t.first, h.index(i, ago))
+	a, b := *t.totals[to], t.totals[from]
+	a.seconds = h.at[to].Sub(h.at[from]).Seconds()
 	for w := range a.moved {
 		a.moved[w] = a.moved[w].minus(b.moved[w])
 	}
@@ -149,9 +158,10 @@ func (h *history) during(t *track, i int, ago time.Duration) totals {
 // operations returns the number of operations that ended.
 func (t *totals) operations() float64 { return t.failed + float64(t.moved[both].Transfers) }
 
-// completed returns the number of transfers that an agent completed in the time before frame i.
-func (h *history) completed(t *track, i int, ago time.Duration, w way) float64 {
-	return float64(h.during(t, i, ago).moved[w].Transfers)
+// rate returns the number of transfers per second that an agent completed in the time before frame i.
+func (h *history) rate(t *track, i int, ago time.Duration, w way) float64 {
+	d := h.during(t, i, ago)
+	return float64(d.moved[w].Transfers) / max(d.seconds, math.SmallestNonzeroFloat64)
 }
 
 // full reports whether an agent's states cover a duration before frame i.
@@ -188,10 +198,10 @@ func (m Moved) pace(w way) (pace, bool) {
 // pace returns an agent's pace at frame i, if it completed enough transfers.
 func (h *history) pace(t *track, i int, w way) (p pace, ok bool) {
 	for _, window := range []time.Duration{h.windows.Window, h.windows.Longer} {
-		if m := h.during(t, i, window).moved; !ok && t.states[i] != nil {
-			p, ok = m[w].pace(w)
-			p.mixed = m[w].Transfers < m[both].Transfers
-			p.load, p.window = float64(m[w].Bytes)/window.Seconds(), window
+		if d := h.during(t, i, window); !ok && t.states[i] != nil {
+			p, ok = d.moved[w].pace(w)
+			p.mixed = d.moved[w].Transfers < d.moved[both].Transfers
+			p.load, p.window = float64(d.moved[w].Bytes)/d.seconds, window
 		}
 	}
 	return p, ok

@@ -43,6 +43,9 @@ const (
 	CrashWindow = 10 * time.Minute      // in which an agent restarts again and again
 	Restarts    = 3                     // in this time
 	JobSilent   = time.Minute           // a job may pause for less
+	NotTaken    = 0.9                   // of the load; less than a falling load explains within ten minutes
+	EvenLoad    = 0.35                  // standard deviations per mean, up to which the load of agents is even
+	Heartbeat   = 1.0 / 16              // of the mean size; smaller transfers aren't work
 	StillBusy   = 0.5                   // of the median rate of the past: an agent that was slower before it stopped ran out of work
 	MixedSizes  = 0.1                   // of the mean size, which most transfers are below if sizes are mixed
 	MixedTimes  = 1.0 / 3               // of the mean time, which most transfers are below if small ones don't wait

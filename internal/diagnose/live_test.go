@@ -4,9 +4,13 @@
 package diagnose_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
@@ -117,5 +121,42 @@ func TestLiveToolComparesWithThePastAfterTwoMinutes(t *testing.T) {
 		if len(r.Findings) > 0 != (n == len(frames)) || c.What != want || c.Well {
 			t.Errorf("after %v: found %v, %+v, want %q", length, found(r.Findings), c, want)
 		}
+	}
+}
+
+// thinned removes most of the frames that are older than half a minute, as pages do that are open for long.
+func thinned(frames []*diagnose.Frame, rng *rand.Rand) (kept []*diagnose.Frame) {
+	const whole, gap = 30 * time.Second, 10 * time.Second
+	for i, f := range frames {
+		if n := len(kept); n == 0 || frames[len(frames)-1].Time.Sub(f.Time) <= whole || frames[i+1].Time.Sub(kept[n-1].Time) > gap || rng.IntN(4) == 0 {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+func TestThinnedHistorySaysTheSameAsTheCompleteOne(t *testing.T) {
+	const before, every = 8 * time.Minute, 3 * time.Second
+	for i, f := range slices.Concat(fleets.Incidents(), fleets.Healthy()) {
+		if len(f.Members) > 20 {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(uint64(i), 1))
+			for _, after := range []time.Duration{24 * time.Second, 90 * time.Second, 4 * time.Minute} {
+				said := func(frames []*diagnose.Frame) (all []string) {
+					for _, f := range diagnose.Now(frames, diagnose.Live(10*time.Second, before+after)).Findings {
+						all = append(all, fmt.Sprint(f.Severity, f.Kind, f.Agents[0].Name, len(f.Agents)))
+					}
+					slices.Sort(all)
+					return all
+				}
+				frames := func() []*diagnose.Frame { return f.Between(fleets.Begin-before, fleets.Begin+after, every) }
+				if diff := cmp.Diff(said(frames()), said(thinned(frames(), rng))); diff != "" {
+					t.Errorf("after %v (-complete +thinned):\n%s", after, diff)
+				}
+			}
+		})
 	}
 }

@@ -11,19 +11,17 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
-// stalls returns the agents that hang or are idle, of jobs whose other agents transfer. For the others, see still.
+// stalls returns the agents that hang or are idle, of jobs whose other agents transfer, and the jobs that stopped reading or
+// writing. For jobs without any transfers, see still.
 //
 // NIXL reports completed transfers only, so an agent that hangs reports nothing. It is stalled if it
 // runs, completed no transfer for the time Silent, and transferred regularly until then. Regularly
 // means that it completed at least Regularly transfers in each such time of the last hour, and that its rate
-// didn't fall below half of the median before it stopped: then it ran out of work.
+// didn't fall below half of the median before it stopped: then it ran out of work. If it has few transfers, longer times count.
+// Transfers that are far smaller than usual, such as heartbeats, don't count.
 //
-// It is critical unless its peers have taken over its load, as if a load balancer had moved it. Events that another
-// consumer took aren't missed transfers. Reads may hang while writes don't, or the other way round. That is a
-// warning if peers still do both.
-//
-// Of an agent that hung before the watch, only the ring knows that it transferred. Without such transfers, it is idle: it
-// may be spare. Neither is unusual if many agents are quiet.
+// Of an agent that hung before the watch or soon after it began, only the ring knows that it transferred. Without such
+// transfers, it is idle: it may be spare. Neither is unusual if many agents are quiet.
 func (h *history) stalls(i int) (list []Finding) {
 	for _, w := range []way{both, writes, reads} {
 		for _, job := range h.jobs {
@@ -33,66 +31,36 @@ func (h *history) stalls(i int) (list []Finding) {
 	return list
 }
 
-func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
-	silent, watched := h.windows.Silent, units.Age(h.at[i].Sub(h.at[0]))
-	var before, idle []Finding // of agents that hung before the watch, or are idle
-	var active, busy int
-	var lost float64 // transfers of stalled agents before
-	begun := i       // the first frame of a stall
+func (h *history) stallsOf(job []*track, i int, w way) []Finding {
+	var hung, active []*track
+	var stalled, before, idle []Finding // agents that stopped in the watch, before it, or never began
+	busy := 0
 	for _, t := range job {
-		long := h.during(t, i, h.windows.Long)
-		if t.up(i) == No || !h.full(t, i, silent) || long.foreign > 0 {
+		if t.up(i) == No || !h.full(t, i, h.windows.Silent) || h.during(t, i, h.windows.Long).foreign > 0 {
 			continue
 		}
-		recent := h.during(t, i, silent)
-		m := recent.moved
-		if m[w].Transfers > 0 {
-			active++
-			busy += boolean(m[w].Transfers >= Regularly)
+		recent, last := h.during(t, i, h.windows.Silent), h.lastMove(t, i, w)
+		if last >= 0 && h.at[i].Sub(h.at[last]) < h.windows.Silent {
+			active = append(active, t)
+			busy += boolean(recent.moved[w].Transfers >= Regularly)
 			continue
 		}
-		if w != both && m[both].Transfers == 0 || t.hidden(i) {
+		if w != both && recent.moved[reads-w].Transfers == 0 || t.hidden(i) {
 			continue // not only one direction, or not known
 		}
-		switch last, n := t.lastMove(i, w), t.before(); {
-		case h.regular(t, last, w):
-			n := h.completed(t, last, silent, w)
-			begun, lost = min(begun, last), lost+n
-			f := stall(t, w, i, units.Age(h.at[i].Sub(h.at[last])), fmt.Sprintf("before: %s transfers per second, regularly", units.Rate(n/silent.Seconds())))
-			f.Since = h.at[last]
-			stalled = append(stalled, f)
-		case recent.failed > 0: // it doesn't hang
-		case last >= 0:
-			if f, ok := h.stoppedEarly(t, i, last, w); ok {
+		if h.regular(t, i, last, w) {
+			hung, stalled = append(hung, t), append(stalled, h.stall(t, w, i, last))
+		} else if recent.failed == 0 { // else it doesn't hang
+			if f, ok := h.stoppedBefore(t, i, last, w); ok {
 				before = append(before, f)
+			} else if last < 0 && (w != both || t.up(i) == Yes || t.before() > 0) {
+				idle = append(idle, newFinding(Idle, []Identity{t.Identity}, fmt.Sprintf("no %s, unlike its peers", w.noun()),
+					fmt.Sprintf("%s completed no %s in %s and, as far as its ring shows, few or none before, unlike its peers.", t.Identity, w.noun(), units.Age(h.at[i].Sub(h.at[0])))))
 			}
-		case n >= Regularly && (w == both || h.missing(t, i, w)):
-			f := stall(t, w, i, watched+" or more", fmt.Sprintf("its ring still has %s transfers from before", units.Count(n)))
-			f.Severity = Warning
-			before = append(before, f)
-		case w != both || t.up(i) == Yes || n > 0:
-			idle = append(idle, newFinding(Idle, []Identity{t.Identity}, fmt.Sprintf("no %s, unlike its peers", w.noun()),
-				fmt.Sprintf("%s completed no %s in %s and, as far as its ring shows, few or none before, unlike its peers.", t.Identity, w.noun(), watched)))
 		}
 	}
-	if active == 0 {
-		return nil
-	}
-	var now, then float64 // transfers of the job
-	for _, t := range job {
-		now += h.completed(t, i, silent, w)
-		then += h.completed(t, begun, silent, w)
-	}
-	moved := now >= then-lost/2
-	if moved && w != both {
-		stalled = nil // the direction isn't needed, or peers do it
-	}
-	for n := range stalled {
-		if f := &stalled[n]; moved {
-			f.Evidence, f.Severity = append(f.Evidence, "its peers have taken over its load, as if a load balancer had"), Warning
-		} else if h.at[i].Sub(f.Since) < JobSilent { // the job may be about to stop
-			f.Severity = Warning
-		}
+	if stalled = h.weigh(hung, active, stalled, i, w); len(active) == 0 {
+		return stalled
 	}
 	if quiet := len(before) + len(idle); quiet <= busy {
 		stalled = append(stalled, before...)
@@ -101,70 +69,181 @@ func (h *history) stallsOf(job []*track, i int, w way) (stalled []Finding) {
 		}
 	}
 	for n := range stalled {
-		stalled[n].Evidence = append(stalled[n].Evidence, counted(active, "another agent of the job still transfers", "%d other agents of the job still transfer"))
+		stalled[n].Evidence = append(stalled[n].Evidence, counted(len(active), "another agent of the job still transfers", "%d other agents of the job still transfer"))
 	}
 	return stalled
 }
 
-// stoppedEarly returns the finding about an agent that stopped soon after the watch began. The transfers that its ring
-// remembers and those of the watch show that it is used; the rate in the watch, that it would have completed some since.
-func (h *history) stoppedEarly(t *track, i, last int, w way) (f Finding, ok bool) {
-	const some = 5 // by chance, an agent completes none of so many in one of 150 cases
-	watched, quiet := h.at[last].Sub(h.at[t.first]), h.at[i].Sub(h.at[last])
-	n := float64(t.totals[last].moved[w].Transfers - t.totals[t.first].moved[w].Transfers)
-	if w != both || watched >= h.windows.Regular+h.windows.Silent || float64(t.before())+n < Regularly || n*quiet.Seconds() < some*watched.Seconds() {
-		return f, false
+// weigh sets the severity of stalls by what the peers do. A stall is critical only if a load balancer can't explain it: the
+// load was spread evenly, and the others didn't take over what the agents did, even if the job's load falls by half in an hour.
+// If only one direction stopped, its transfers must be missing.
+func (h *history) weigh(hung, active []*track, list []Finding, i int, w way) []Finding {
+	if len(hung) == 0 || len(active) == 0 && w == both {
+		return nil
 	}
-	f = stall(t, w, i, units.Age(quiet), fmt.Sprintf("before: %s transfers in %s, and %s that its ring remembered", units.Count(uint64(n)), units.Age(watched), units.Count(t.before())))
-	f.Severity, f.Since = Warning, h.at[last]
+	begun := i
+	for _, t := range hung {
+		begun = min(begun, h.lastMove(t, i, w))
+	}
+	end := h.until(h.at[begun].Add(2*h.windows.Silent), i)
+	var now, then, lost, other float64
+	var rates []float64
+	for _, t := range active {
+		r := h.rate(t, begun, h.windows.Silent, w)
+		now, then, rates = now+h.rate(t, end, h.windows.Silent, w), then+r, append(rates, r)
+	}
+	for _, t := range hung {
+		r := h.rate(t, h.lastMove(t, i, w), h.windows.Silent, w)
+		lost, rates = lost+r, append(rates, r)
+	}
+	if w != both {
+		for _, t := range slices.Concat(hung, active) {
+			other += h.rate(t, end, h.windows.Silent, reads-w) - h.rate(t, begun, h.windows.Silent, reads-w)
+		}
+		switch {
+		case now-then+other >= lost/2:
+			return nil // the direction isn't needed, or peers do it
+		case len(active) > 0:
+			return list
+		case len(hung) == 1:
+			return nil
+		}
+		return []Finding{stoppedDirection(hung, list, w)}
+	}
+	share, grown := lost/(lost+then), now/then
+	for n := range list {
+		f := &list[n]
+		f.Severity = Warning
+		if grown-1 >= share/(1-share)/2 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("its peers have taken over its load, as if a load balancer had: %s transfers per second instead of %s", units.Rate(now), units.Rate(then)))
+		} else if even(rates) && grown*(1-share) < NotTaken && h.at[i].Sub(f.Since) >= JobSilent { // else the job may be about to stop
+			f.Severity = Critical
+		}
+	}
+	return list
+}
+
+// even reports whether agents have about the same load.
+func even(rates []float64) bool {
+	var sum, squares float64
+	for _, r := range rates {
+		sum, squares = sum+r, squares+r*r
+	}
+	mean, n := sum/float64(len(rates)), float64(len(rates))
+	return squares/n-mean*mean <= EvenLoad*EvenLoad*mean*mean
+}
+
+// stoppedDirection returns the finding about a job that stopped reading or writing.
+func stoppedDirection(hung []*track, list []Finding, w way) Finding {
+	f := newFinding(JobStalled, identities(hung), fmt.Sprintf("no %s, like its peers", w.noun()),
+		fmt.Sprintf("%d agents of %s completed no %s since then, although they did before and complete %ss.", len(hung), hung[0].Job, w.noun(), (reads-w).noun()), list[0].Evidence...)
+	f.Severity, f.Since = Warning, list[0].Since
+	return f
+}
+
+// stoppedBefore returns the finding about an agent that stopped before the watch, or soon after it began. The transfers that
+// its ring remembers and those of the watch show that it is used; the rate in the watch, that it would have completed some.
+func (h *history) stoppedBefore(t *track, i, last int, w way) (f Finding, ok bool) {
+	const some = 5 // by chance, an agent completes none of so many in one of 150 cases
+	remembered := "its ring still has " + units.Count(t.before()) + " transfers from before"
+	if last < 0 {
+		if t.before() < Regularly || w != both && !h.missing(t, i, w) {
+			return f, false
+		}
+		f = h.stall(t, w, i, last, remembered)
+	} else {
+		watched, quiet := h.at[last].Sub(h.at[t.first]).Seconds(), h.at[i].Sub(h.at[last]).Seconds()
+		n := float64(t.totals[last].moved[w].Transfers - t.totals[t.first].moved[w].Transfers)
+		if w != both || watched >= (h.windows.Regular+h.windows.Silent).Seconds() || float64(t.before())+n < Regularly || n*quiet < some*watched {
+			return f, false
+		}
+		f = h.stall(t, w, i, last, remembered)
+	}
+	f.Severity = Warning
 	return f, true
 }
 
 // hidden reports whether the ring of an agent that shows no transfers is full, so that nobody sees what the agent does.
 func (t *track) hidden(i int) bool { return t.states[i] != nil && t.states[i].Fill() == 1 }
 
-// lastMove returns the last frame up to i in which the agent completed a transfer, or -1.
-func (t *track) lastMove(i int, w way) int {
+// usual returns the mean size of an agent's transfers, including those that its ring remembers.
+func (t *track) usual(i int, w way) float64 {
+	m := t.totals[i].moved[w].minus(t.totals[t.first].moved[w]).plus(t.remembered(w))
+	return float64(m.Bytes) / max(1, float64(m.Transfers))
+}
+
+// lastMove returns the last frame up to i in which the agent completed a transfer that isn't far smaller than usual, or -1.
+func (h *history) lastMove(t *track, i int, w way) int {
+	usual := t.usual(i, w)
 	for ; i > t.first; i-- {
-		if t.totals[i].moved[w].Transfers > t.totals[i-1].moved[w].Transfers {
+		step := t.totals[i].moved[w].minus(t.totals[i-1].moved[w])
+		if step.Transfers > 0 && float64(step.Bytes) >= Heartbeat*usual*float64(step.Transfers) {
 			return i
 		}
 	}
 	return -1
 }
 
-// regular reports whether an agent transferred regularly until a frame.
-func (h *history) regular(t *track, last int, w way) bool {
-	if last < 0 || !h.full(t, last, h.windows.Regular) {
+// regular reports whether an agent transferred regularly until a frame, and is quiet for long enough since.
+func (h *history) regular(t *track, i, last int, w way) bool {
+	const few, longer = 6, 5 // of an agent with few transfers, in a longer time
+	return last >= 0 && (h.steady(t, last, w, h.windows.Silent, h.windows.Regular, Regularly) ||
+		h.at[i].Sub(h.at[last]) >= longer*h.windows.Silent && h.steady(t, last, w, longer*h.windows.Silent, 2*longer*h.windows.Silent, few))
+}
+
+// steady reports whether an agent completed at least a number of transfers in each window until a frame, and no fewer in the last
+// one than half of the median.
+func (h *history) steady(t *track, last int, w way, window, known time.Duration, least float64) bool {
+	if !h.full(t, last, known) {
 		return false
 	}
-	silent := h.windows.Silent
-	counts := []float64{h.completed(t, last, silent, w)}
-	now, step := counts[0], max(silent/3, time.Nanosecond)
+	size := t.usual(last, w)
+	count := func(n int) float64 {
+		d := h.during(t, n, window)
+		usual := min(float64(d.moved[w].Transfers), float64(d.moved[w].Bytes)/(Heartbeat*size))
+		if size == 0 {
+			usual = float64(d.moved[w].Transfers)
+		}
+		return usual * min(1, window.Seconds()/d.seconds)
+	}
+	counts := []float64{count(last)}
+	now, step := counts[0], max(window/3, time.Nanosecond)
 	for ago := step; ago <= h.windows.Recent; ago += step {
 		n := h.index(last, ago)
-		if !h.full(t, n, silent) {
+		if !h.full(t, n, window) {
 			break
 		}
-		counts = append(counts, h.completed(t, n, silent, w))
+		counts = append(counts, count(n))
 	}
-	return now >= StillBusy*median(counts) && slices.Min(counts) >= Regularly
+	return now >= StillBusy*median(counts) && slices.Min(counts) >= least
 }
 
 // missing reports whether an agent would have completed transfers in a direction if it still did as often as its ring
 // remembers, compared with the other direction.
 func (h *history) missing(t *track, i int, w way) bool {
 	this, other := float64(t.remembered(w).Transfers), float64(t.remembered(reads-w).Transfers)
-	return this >= Regularly && other >= Regularly && this/other*h.completed(t, i, h.windows.Silent, reads-w) >= Regularly
+	return this >= Regularly && other >= Regularly && this/other*float64(h.during(t, i, h.windows.Silent).moved[reads-w].Transfers) >= Regularly
 }
 
-func stall(t *track, w way, i int, quiet string, evidence ...string) Finding {
-	although := "it did before"
+// stall returns the finding about an agent that stopped at a frame, or before the watch.
+func (h *history) stall(t *track, w way, i, last int, evidence ...string) Finding {
+	quiet, although := units.Age(h.at[i].Sub(h.at[0]))+" or more", "it did before"
+	if last >= 0 {
+		quiet = units.Age(h.at[i].Sub(h.at[last]))
+		evidence = append(evidence, "before: "+units.Rate(h.rate(t, last, h.windows.Silent, w))+" transfers per second")
+	}
 	if w != both {
 		although = "it completes " + (reads - w).noun() + "s"
 	}
-	f := newFinding(Stalled, []Identity{t.Identity}, fmt.Sprintf("no %s for %s", w.noun(), quiet),
-		fmt.Sprintf("%s completed no %s for %s, although %s.", t.Identity, w.noun(), quiet, although), evidence...)
+	noun := w.noun()
+	if last >= 0 && h.during(t, i, h.windows.Silent).moved[w].Transfers > 0 {
+		noun += " of the usual size"
+	}
+	f := newFinding(Stalled, []Identity{t.Identity}, fmt.Sprintf("no %s for %s", noun, quiet),
+		fmt.Sprintf("%s completed no %s for %s, although %s.", t.Identity, noun, quiet, although), evidence...)
+	if last >= 0 {
+		f.Since = h.at[last]
+	}
 	if w != both {
 		f.Severity = Warning
 	}
@@ -185,8 +264,8 @@ func (h *history) still(i int) (list []Finding) {
 		last, running, active := 0, false, false
 		for _, t := range job {
 			running = running || t.up(i) != No
-			active = active || t.hidden(i) || h.completed(t, i, h.windows.Window, both) > 0
-			n := t.lastMove(i, both)
+			n := h.lastMove(t, i, both)
+			active = active || t.hidden(i) || n >= 0 && h.at[i].Sub(h.at[n]) < h.windows.Window
 			if last = max(last, n); n > 0 || t.before() > 0 {
 				stopped = append(stopped, t.Identity)
 			}

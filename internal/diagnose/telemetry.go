@@ -97,7 +97,8 @@ func (h *history) undrained(group []*track, i int, kind Kind, name string) Findi
 	for _, t := range group {
 		reads += h.during(t, i, h.windows.Long).foreign
 		if r := t.states[i]; r != nil && r.Ring != nil {
-			soon = min(soon, float64(r.Ring.Capacity-1-r.Ring.Peak)*h.windows.Window.Seconds()/h.during(t, i, h.windows.Window).events)
+			d := h.during(t, i, h.windows.Window)
+			soon = min(soon, float64(r.Ring.Capacity-1-r.Ring.Peak)*d.seconds/d.events)
 		}
 	}
 	what := fmt.Sprintf("No process takes the events of %s.", such(all))

@@ -96,9 +96,12 @@ type Reading struct {
 }
 
 // Frames returns the fleet's frames.
-func (f *Fleet) Frames() (frames []*diagnose.Frame) {
-	for i, readings := range f.Readings() {
-		frame := &diagnose.Frame{Time: epoch.Add(time.Duration(i) * Every)}
+func (f *Fleet) Frames() []*diagnose.Frame { return f.Between(0, f.Length, Every) }
+
+// Between returns frames of some time, as a tool has that is started then.
+func (f *Fleet) Between(from, to, every time.Duration) (frames []*diagnose.Frame) {
+	for i, readings := range f.readings(from, to, every) {
+		frame := &diagnose.Frame{Time: epoch.Add(from + time.Duration(i)*every)}
 		for n := range readings {
 			frame.Agents = append(frame.Agents, readings[n].Agent)
 		}
@@ -108,12 +111,15 @@ func (f *Fleet) Frames() (frames []*diagnose.Frame) {
 }
 
 // Readings returns the readings of each sample.
-func (f *Fleet) Readings() (all [][]Reading) {
+func (f *Fleet) Readings() [][]Reading { return f.readings(0, f.Length, Every) }
+
+func (f *Fleet) readings(from, to, every time.Duration) (all [][]Reading) {
 	runs := make([]*run, len(f.Members))
 	for i := range f.Members {
 		runs[i] = newRun(fmt.Sprintf("%03d", i), f.Members[i].Identity)
+		runs[i].every = every
 	}
-	for at := time.Duration(0); at <= f.Length; at += Every {
+	for at := from; at <= to; at += every {
 		var readings []Reading
 		for i := range f.Members {
 			if r := runs[i].step(at, f.Members[i].Do(at)); r != nil {
@@ -128,6 +134,7 @@ func (f *Fleet) Readings() (all [][]Reading) {
 // run is the totals of an agent so far.
 type run struct {
 	agent diagnose.Identity
+	every time.Duration // between two steps
 	rng   *rand.Rand
 	due   []float64 // fractions of transfers that aren't complete
 	sums  Reading
@@ -184,7 +191,7 @@ func (r *run) step(at time.Duration, s State) *Reading {
 		r.due = append(r.due, r.rng.Float64())
 	}
 	for i, l := range s.Loads {
-		r.due[i] += l.Rate * Every.Seconds()
+		r.due[i] += l.Rate * r.every.Seconds()
 		n := uint64(r.due[i])
 		r.due[i] -= float64(n)
 		const parts = 4 // with different times
@@ -221,7 +228,7 @@ func (r *run) step(at time.Duration, s State) *Reading {
 
 // whole returns the whole number that a rate adds in a step.
 func (r *run) whole(name string, rate float64) uint64 {
-	r.part[name] += rate * Every.Seconds()
+	r.part[name] += rate * r.every.Seconds()
 	n := uint64(r.part[name])
 	r.part[name] -= float64(n)
 	return n
