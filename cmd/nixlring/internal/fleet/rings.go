@@ -21,6 +21,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -45,6 +46,11 @@ type Rings struct {
 	holders map[string]*diagnose.Consumer // the processes that hold locks, by file
 	partial bool                          // there may be more locks
 	search  time.Time                     // when locks were searched for
+
+	scanner   *process.Scanner // finds the processes of agents, if the kernel doesn't know whether they run
+	processes []process.Process
+	unseen    bool      // there may be more processes
+	scanned   time.Time // when they were found
 
 	mu      sync.Mutex          // guards the fields below, which the engine's goroutine sets
 	known   map[string]*watched // by ID
@@ -87,7 +93,7 @@ func NewRings(cfg Config) (*Rings, error) {
 	if cfg.Proc == "" {
 		cfg.Proc = "/proc"
 	}
-	s := &Rings{cfg: cfg, known: make(map[string]*watched), pods: pods{proc: cfg.Proc}}
+	s := &Rings{cfg: cfg, known: make(map[string]*watched), pods: pods{proc: cfg.Proc}, scanner: process.New(process.Config{Proc: cfg.Proc})}
 	host, errHost := engine.New(s.engine())
 	shape, errShape := tally.NewShape(ownTally())
 	if err := errors.Join(errHost, errShape); err != nil {
@@ -270,16 +276,39 @@ func (s *Rings) observe(a *diagnose.Agent, r *watched, now time.Time) {
 		r.wrote = now
 	}
 	r.events = a.Events
+	var id files.ID
 	if info, err := os.Lstat(a.Path); err == nil {
-		a.Ring.Consumer = s.holders[files.IDOf(info).Key()]
+		id = files.IDOf(info)
+		a.Ring.Consumer = s.holders[id.Key()]
 	}
 	a.Ring.ConsumerUnknown = a.Ring.Consumer == nil && s.partial
 	switch {
 	case !r.wrote.IsZero() && now.Sub(r.wrote) < 2*searchInterval:
 		a.Up = diagnose.Yes
 	case a.Up == diagnose.Yes && a.Ring.Consumer != nil && (s.cfg.Directory != "" || s.cfg.Kubelet != ""):
-		a.Up = diagnose.Unknown
+		a.Up = s.mapped(id, a.Ring.Consumer.PID, now)
 	}
+}
+
+// mapped returns whether a process other than the consumer has a ring mapped for writing.
+func (s *Rings) mapped(ring files.ID, consumer int, now time.Time) diagnose.Up {
+	if !ringfile.Everywhere(s.cfg.Proc) {
+		return diagnose.Unknown
+	}
+	if s.scanned.IsZero() || now.Sub(s.scanned) >= searchInterval {
+		found, err := s.scanner.Scan(now, nil)
+		s.processes, s.unseen, s.scanned = found, err != nil, now
+	}
+	for i := range s.processes {
+		p := &s.processes[i]
+		if p.PID != consumer && slices.Contains(p.Rings, ring) {
+			return diagnose.Yes
+		}
+	}
+	if s.unseen {
+		return diagnose.Unknown
+	}
+	return diagnose.No
 }
 
 // err returns why agents can't be found, with the same text as other commands.

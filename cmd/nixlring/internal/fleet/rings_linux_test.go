@@ -4,6 +4,7 @@
 package fleet
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -216,6 +217,41 @@ func TestFramesSayWhoConsumesARingAndWhetherItsAgentRuns(t *testing.T) {
 		if a := w.only(); (a.Ring.Consumer != nil) != want {
 			t.Errorf("consumer %+v", a.Ring.Consumer)
 		}
+	}
+}
+
+// The kernel only knows that some process has the ring open, which the consumer has.
+func TestAgentBesideAConsumerRunsAsLongAsItsProcessHasTheRingMapped(t *testing.T) {
+	proc := t.TempDir()
+	w := newWorld(t, func(c *Config) { c.Proc = proc })
+	ring := w.ring("a", ringbuf.V4, 1024)
+	consumer, err := ringbuf.OpenReader(ring.Path(), ringbuf.Consume)
+	must.OK(t, err)
+	defer consumer.Close()
+	info, err := os.Stat(ring.Path())
+	must.OK(t, err)
+	page := int64(os.Getpagesize())
+	maps := fmt.Sprintf("10000000-%x rw-s 00000000 fe:00 1 %s\n", 0x10000000+(info.Size()+page-1)/page*page, ring.Path())
+	for name, target := range map[string]string{"locks": "/proc/locks", "100/exe": "/usr/bin/python3", "100/root": "/", "100/ns/mnt": "mnt:[1]", "self/ns/pid": "pid:[4026531836]"} {
+		must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(proc, name)), 0o755))
+		must.OK(t, os.Symlink(target, filepath.Join(proc, name)))
+	}
+	for name, text := range map[string]string{
+		"maps": maps, "environ": "", "status": "Name:\tpython3\nNSpid:\t100\n", "cgroup": "0::/\n", "statm": "100 10 10 1 0 1 0",
+		"stat": "100 (python3) S 1 1 1 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 1234 1 1 1",
+	} {
+		must.OK(t, os.WriteFile(filepath.Join(proc, "100", name), []byte(text), 0o600))
+	}
+	w.next()
+	if a := w.only(); a.Ring.Consumer == nil || a.Up == diagnose.Unknown {
+		t.Skip("the file system doesn't support leases, or the kernel doesn't list locks")
+	} else if a.Up != diagnose.Yes {
+		t.Errorf("while it runs: %v", a.Up)
+	}
+	must.OK(t, os.RemoveAll(filepath.Join(proc, "100")))
+	w.now = w.now.Add(time.Minute)
+	if a := w.only(); a.Up != diagnose.No {
+		t.Errorf("after its exit: %v", a.Up)
 	}
 }
 

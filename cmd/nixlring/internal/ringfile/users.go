@@ -39,6 +39,12 @@ type Users struct {
 // others; PROC_PID_INIT_INO in the kernel's include/linux/proc_ns.h.
 const initialPIDNamespace = "pid:[4026531836]"
 
+// Everywhere reports whether procfs shows the processes of all namespaces.
+func Everywhere(proc string) bool {
+	namespace, _ := os.Readlink(filepath.Join(proc, "self", "ns", "pid"))
+	return namespace == initialPIDNamespace
+}
+
 // FindUsers finds the processes that use a ring. It reads the mappings of all processes, which takes up to
 // a second on a large machine. proc is the mount point of procfs.
 func FindUsers(proc, path string) Users {
@@ -52,8 +58,7 @@ func FindUsers(proc, path string) Users {
 		return u
 	}
 	ring := newMapped(proc, path, info)
-	namespace, _ := os.Readlink(filepath.Join(proc, "self", "ns", "pid"))
-	everywhere := namespace == initialPIDNamespace
+	everywhere := Everywhere(proc)
 	var hidden []Process
 	for _, dir := range pids {
 		p := Process{Command: Program(dir)}

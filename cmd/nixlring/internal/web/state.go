@@ -33,9 +33,9 @@ type state struct {
 	At       int64              `json:"at"`    // 0 without a frame
 	Notes    []string           `json:"notes"`
 	Findings []diagnose.Finding `json:"findings"`
-	Checks   []diagnose.Check   `json:"checks"` // what was compared: the tiles
+	Checks   []diagnose.Check   `json:"checks"`   // what was compared: the tiles
 	Headline string             `json:"headline"` // if there is no problem
-	Rows     []row              `json:"rows"`  // the agents with problems first
+	Rows     []row              `json:"rows"`     // the agents with problems first
 	Times    diagnose.Histogram `json:"times"`
 	Sizes    diagnose.Histogram `json:"sizes"`
 }
