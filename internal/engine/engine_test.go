@@ -77,6 +77,70 @@ func TestEveryAgentHasTheConfiguredResource(t *testing.T) {
 	}
 }
 
+// A Collector is killed before it has exported what it has stored. Then a container is removed, and the next
+// Collector finds neither its agent nor its ring.
+func TestStoredTotalsAreExportedAlthoughTheRingIsGone(t *testing.T) {
+	machine, root := processtest.New(t), t.TempDir()
+	for name, cfg := range map[string]Config{
+		"directories": {Directories: []string{root}},
+		"processes":   {Processes: &discover.Processes{Proc: machine.Proc, Interval: time.Hour}},
+		"kubelet":     {Kubelet: &discover.Kubelet{Pods: root, Volumes: []string{"*"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storage := &memoryStore{values: make(map[string][]byte)}
+			cfg.Stream = func(s *Snapshot) attribute.Set { return attribute.NewSet(attribute.String("id", s.ID)) }
+			dir := root
+			switch name {
+			case "kubelet":
+				dir = filepath.Join(root, podUID, "volumes", "kubernetes.io~empty-dir", "nixl")
+				must.OK(t, os.MkdirAll(dir, 0o750))
+			case "processes":
+				dir = t.TempDir()
+				machine.Start(processtest.Process{PID: 7, Namespace: "mnt:[7]", Maps: dir + "/agent", Env: []string{
+					"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir,
+				}})
+			}
+			w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 64)
+			must.OK(t, err)
+			defer w.Close()
+			push(t, w, ringbuf.TypeTxRequests, 5)
+			var stream attribute.Set
+			for _, delivers := range []bool{false, true} {
+				e, err := New(cfg)
+				must.OK(t, err)
+				must.OK(t, e.Start(storage))
+				for collection := range 2 {
+					c, err := e.Collect(t.Context(), false)
+					must.OK(t, err)
+					want := []string{"5 requests"}
+					if delivers && collection == 1 {
+						want = nil
+					}
+					var got []string
+					for _, s := range c.Snapshots {
+						got = append(got, fmt.Sprint(s.Totals.Requests(0).Sum.Int64(), " requests"))
+						if stream.Len() > 0 && !stream.Equals(&s.Stream) {
+							t.Errorf("stream %v, before %v", s.Stream, stream)
+						}
+						stream = s.Stream
+					}
+					if d := cmp.Diff(want, got); d != "" {
+						t.Errorf("delivers %v, collection %d: (-want +got)\n%s", delivers, collection+1, d)
+					}
+					if delivers {
+						e.Delivered(c)
+					}
+				}
+				must.OK(t, e.Stop(context.Background()))
+				if name == "processes" {
+					machine.Exit(7)
+				}
+				must.OK(t, os.RemoveAll(filepath.Join(dir, "agent")))
+			}
+		})
+	}
+}
+
 // The last values of a container are collected, although its directory can no longer be read.
 func TestStoresOfContainerAreCollectedAfterItsExit(t *testing.T) {
 	machine, dir := processtest.New(t), t.TempDir()

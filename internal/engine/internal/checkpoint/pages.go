@@ -12,7 +12,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
@@ -21,7 +20,8 @@ import (
 
 // Entry is the checkpoint of one agent, in JSON.
 type Entry struct {
-	ID         string // of the agent; further parts may follow a [Separator]
+	ID         string `json:"-"`  // of the agent; further parts may follow a [Separator]
+	Bytes      []byte `json:"ID"` // of the ID, which JSON would change if it isn't valid UTF-8
 	Mark       Mark
 	Ended      int64        `json:",omitempty"` // when a successor began, in nanoseconds since the epoch
 	Name       string       // of the agent
@@ -69,15 +69,8 @@ func (e *Entry) AttributeSet() attribute.Set {
 // value of one storage key: a line with the version, and a line for each entry. A page is always
 // written as a whole, so an entry that isn't written again is gone.
 type Pages struct {
-	pages   [keys]map[string]*line // by ID
+	pages   [keys]map[string][]byte // lines, by ID
 	changed [keys]bool
-	until   time.Time // when lines whose agents haven't appeared are forgotten
-}
-
-// line is the text of an entry.
-type line struct {
-	text  []byte
-	waits bool // for its agent, which hasn't appeared yet
 }
 
 const (
@@ -105,20 +98,18 @@ var names = func() []string {
 
 // PageOf returns the number of an agent's page, which is the index of its key.
 func PageOf(id string) int {
-	id = valid(id) // as in the entry
 	id, _, _ = strings.Cut(id, Separator)
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
 	return int(h.Sum32() % keys) // the upper bits of similar names are similar
 }
 
-// NewPages returns the pages with the values of all keys, or without any. Entries are kept until
-// a time if their agents don't appear. The page of a value that can't be read is empty; its error
-// wraps [ErrInvalid].
-func NewPages(values [][]byte, until time.Time) (p *Pages, errs []error) {
-	p = &Pages{until: until}
+// NewPages returns the pages with the values of all keys, or without any. The page of a value that
+// can't be read is empty; its error wraps [ErrInvalid].
+func NewPages(values [][]byte) (p *Pages, errs []error) {
+	p = new(Pages)
 	for i, key := range Keys() {
-		p.pages[i] = make(map[string]*line)
+		p.pages[i] = make(map[string][]byte)
 		if i >= len(values) || len(values[i]) == 0 {
 			continue
 		}
@@ -133,7 +124,7 @@ func NewPages(values [][]byte, until time.Time) (p *Pages, errs []error) {
 }
 
 // parse returns the entries of page i.
-func parse(value []byte, i int) (map[string]*line, error) {
+func parse(value []byte, i int) (map[string][]byte, error) {
 	var head struct{ Version int }
 	first, rest, _ := bytes.Cut(value, []byte("\n"))
 	if err := json.Unmarshal(first, &head); err != nil {
@@ -142,13 +133,13 @@ func parse(value []byte, i int) (map[string]*line, error) {
 	if head.Version != version {
 		return nil, fmt.Errorf("%w: another release stored it (format version %d; this release reads version %d)", ErrInvalid, head.Version, version)
 	}
-	page := make(map[string]*line)
+	page := make(map[string][]byte)
 	for text := range bytes.Lines(rest) {
-		var e struct{ ID string }
-		if json.Unmarshal(text, &e) != nil || PageOf(e.ID) != i || !bytes.HasSuffix(text, []byte("\n")) {
+		var e struct{ ID []byte }
+		if json.Unmarshal(text, &e) != nil || PageOf(string(e.ID)) != i || !bytes.HasSuffix(text, []byte("\n")) {
 			return nil, fmt.Errorf("%w: truncated or damaged in line %d", ErrInvalid, len(page)+2)
 		}
-		page[e.ID] = &line{text: text, waits: true}
+		page[string(e.ID)] = text
 	}
 	return page, nil
 }
@@ -162,39 +153,31 @@ func (p *Pages) IDs() (ids []string) {
 	return ids
 }
 
-// Has reports whether there is an entry of an agent.
-func (p *Pages) Has(id string) bool { return p.pages[PageOf(id)][valid(id)] != nil }
-
-// Take returns the entry of an agent that has appeared, or nil if there is none.
-func (p *Pages) Take(id string, now time.Time) (*Entry, error) {
-	p.expire(now)
-	l := p.pages[PageOf(id)][valid(id)]
-	if l == nil {
-		return nil, nil
-	}
-	l.waits = false
+// Get returns the entry of an ID, which must be one of [Pages.IDs].
+func (p *Pages) Get(id string) (*Entry, error) {
 	e := &Entry{Totals: new(tally.State)}
-	if err := json.Unmarshal(l.text, e); err != nil {
+	if err := json.Unmarshal(p.pages[PageOf(id)][id], e); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if e.Totals == nil {
 		return nil, fmt.Errorf("%w: it has no totals", ErrInvalid)
 	}
+	e.ID = id
 	return e, nil
 }
 
 // Put replaces the entry of an agent.
 func (p *Pages) Put(e *Entry) {
-	e.ID = valid(e.ID)
+	e.Bytes = []byte(e.ID)
 	i := PageOf(e.ID)
 	text, _ := json.Marshal(e) // it has no values that JSON lacks
-	p.pages[i][e.ID], p.changed[i] = &line{text: append(text, '\n')}, true
+	p.pages[i][e.ID], p.changed[i] = append(text, '\n'), true
 }
 
 // Remove removes the entry of an agent.
 func (p *Pages) Remove(id string) {
 	i := PageOf(id)
-	delete(p.pages[i], valid(id))
+	delete(p.pages[i], id)
 	p.changed[i] = true
 }
 
@@ -202,8 +185,7 @@ func (p *Pages) Remove(id string) {
 func (p *Pages) Changed() bool { return p.changed != [keys]bool{} }
 
 // Ops returns the operations that write the pages that have changed.
-func (p *Pages) Ops(now time.Time) (ops []Op) {
-	p.expire(now)
+func (p *Pages) Ops() (ops []Op) {
 	for i, key := range Keys() {
 		if p.changed[i] {
 			ops = append(ops, Op{Key: key, Value: p.value(i)})
@@ -217,26 +199,12 @@ func (p *Pages) Ops(now time.Time) (ops []Op) {
 func (p *Pages) value(i int) []byte {
 	head := fmt.Sprintf("{\"Version\":%d}\n", version)
 	size := len(head)
-	for _, l := range p.pages[i] {
-		size += len(l.text)
+	for _, line := range p.pages[i] {
+		size += len(line)
 	}
 	text := append(make([]byte, 0, size), head...)
 	for _, id := range slices.Sorted(maps.Keys(p.pages[i])) {
-		text = append(text, p.pages[i][id].text...)
+		text = append(text, p.pages[i][id]...)
 	}
 	return text
 }
-
-// expire forgets the entries of agents that haven't appeared in time.
-func (p *Pages) expire(now time.Time) {
-	if p.until.IsZero() || now.Before(p.until) {
-		return
-	}
-	p.until = time.Time{}
-	for _, page := range p.pages {
-		maps.DeleteFunc(page, func(_ string, l *line) bool { return l.waits })
-	}
-}
-
-// valid returns an ID as JSON has it.
-func valid(id string) string { return strings.ToValidUTF8(id, "\uFFFD") }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
@@ -19,24 +18,22 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-var started = time.Unix(1_700_000_000, 0)
-
 func entry(id string) *Entry { return &Entry{ID: id, Totals: new(tally.State)} }
 
 // written returns the values of all keys after the entries of some agents were put into pages.
-func written(p *Pages, now time.Time, ids ...string) [][]byte {
+func written(p *Pages, ids ...string) [][]byte {
 	for _, id := range ids {
 		p.Put(entry(id))
 	}
 	values := make([][]byte, keys)
-	for _, op := range p.Ops(now) {
+	for _, op := range p.Ops() {
 		values[slices.Index(Keys(), op.Key)] = op.Value
 	}
 	return values
 }
 
 func empty() *Pages {
-	p, _ := NewPages(nil, started)
+	p, _ := NewPages(nil)
 	return p
 }
 
@@ -51,9 +48,9 @@ func TestEntryIsRestored(t *testing.T) {
 	}
 	p := empty()
 	p.Put(want)
-	p, errs := NewPages(written(p, started), started)
+	p, errs := NewPages(written(p))
 	must.OK(t, errors.Join(errs...))
-	got, err := p.Take(id, time.Time{})
+	got, err := p.Get(id)
 	must.OK(t, err)
 	if d := cmp.Diff(fmt.Sprintf("%+v %+v", *want.Totals, attributes), fmt.Sprintf("%+v %+v", *got.Totals, got.AttributeSet())); d != "" {
 		t.Errorf("totals and attributes (-want +got):\n%s", d)
@@ -62,16 +59,15 @@ func TestEntryIsRestored(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	found := p.Has(id)
-	if p.Remove(id); !found || p.Has(id) {
-		t.Errorf("found %v, still found after it was removed %v", found, p.Has(id))
+	if p.Remove(id); len(p.IDs()) > 0 {
+		t.Errorf("%q are still there", p.IDs())
 	}
 }
 
 // A value that can't be read doesn't affect others, and is replaced only when its page is written.
 func TestUnreadableValueIsReported(t *testing.T) {
 	const bad, good = "/run/nixl/bad", "/run/nixl/good"
-	valid := written(empty(), started, bad, good)
+	valid := written(empty(), bad, good)
 	page := string(valid[PageOf(bad)])
 	for name, tc := range map[string]struct{ value, want string }{
 		"cut to half":          {page[:len(page)/2], "line 2"},
@@ -85,7 +81,7 @@ func TestUnreadableValueIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			values := slices.Clone(valid)
 			values[PageOf(bad)] = []byte(tc.value)
-			p, errs := NewPages(values, started)
+			p, errs := NewPages(values)
 			if len(errs) != 1 || !errors.Is(errs[0], ErrInvalid) {
 				t.Fatalf("errors are %v, want one", errs)
 			}
@@ -97,7 +93,7 @@ func TestUnreadableValueIsReported(t *testing.T) {
 			if d := cmp.Diff([]string{good}, p.IDs()); d != "" {
 				t.Errorf("entries (-want +got):\n%s", d)
 			}
-			if ops := p.Ops(started); len(ops) != 0 {
+			if ops := p.Ops(); len(ops) != 0 {
 				t.Errorf("%d pages are written", len(ops))
 			}
 		})
@@ -106,51 +102,24 @@ func TestUnreadableValueIsReported(t *testing.T) {
 
 func TestEntryThatCantBeUsedIsAnError(t *testing.T) {
 	const id = "/run/nixl/agent"
-	values := written(empty(), started, id)
+	values := written(empty(), id)
 	page := string(values[PageOf(id)])
 	for _, c := range [][2]string{{`"Totals":{`, `"Totals":null,"Others":{`}, {`"Layout":0`, `"Layout":"x"`}} {
 		if !strings.Contains(page, c[0]) {
 			t.Fatalf("%s isn't in %s", c[0], page)
 		}
 		values[PageOf(id)] = []byte(strings.Replace(page, c[0], c[1], 1))
-		p, errs := NewPages(values, started)
+		p, errs := NewPages(values)
 		must.OK(t, errors.Join(errs...))
-		if e, err := p.Take(id, time.Time{}); e != nil || !errors.Is(err, ErrInvalid) {
+		if e, err := p.Get(id); e != nil || !errors.Is(err, ErrInvalid) {
 			t.Errorf("with %s: entry %v, error %v", c[1], e, err)
 		}
 	}
 }
 
-func TestEntryThatIsNotWrittenAgainIsGone(t *testing.T) {
-	const known, exited = "/run/nixl/known", "/run/nixl/exited"
-	const neighbor, added = known + Separator + "1", known + Separator + "2" // on the page of known
-	values := written(empty(), started, known, exited, neighbor)
-	until := started.Add(time.Minute)
-	for _, late := range []bool{false, true} {
-		p, errs := NewPages(values, until)
-		must.OK(t, errors.Join(errs...))
-		if e, err := p.Take(known, started); e == nil || err != nil {
-			t.Fatalf("entry %v, error %v", e, err)
-		}
-		now, want := until.Add(-1), []string{known, neighbor, added}
-		if late {
-			now, want = until, []string{known, added}
-		}
-		p, errs = NewPages(written(p, now, added), until)
-		must.OK(t, errors.Join(errs...))
-		if d := cmp.Diff(want, p.IDs()); d != "" {
-			t.Errorf("late %v: the page that is written has other entries (-want +got):\n%s", late, d)
-		}
-	}
-	p, _ := NewPages(values, until)
-	if e, err := p.Take(exited, until); e != nil || err != nil {
-		t.Errorf("after the time limit: entry %v, error %v", e, err)
-	}
-}
-
 func TestOnlyChangedPagesAreWritten(t *testing.T) {
 	const a, b, c = "/run/nixl/a-1", "/run/nixl/b-22", "/run/nixl/c-333"
-	p, errs := NewPages(written(empty(), started, a, b, c), started.Add(time.Hour))
+	p, errs := NewPages(written(empty(), a, b, c))
 	must.OK(t, errors.Join(errs...))
 	if p.Changed() {
 		t.Error("pages have changed by loading them")
@@ -158,7 +127,7 @@ func TestOnlyChangedPagesAreWritten(t *testing.T) {
 	p.Put(entry(a))
 	p.Remove(b)
 	var got []string
-	for _, op := range p.Ops(started) {
+	for _, op := range p.Ops() {
 		got = append(got, op.Key)
 	}
 	want := []string{Keys()[PageOf(a)], Keys()[PageOf(b)]}
@@ -170,7 +139,7 @@ func TestOnlyChangedPagesAreWritten(t *testing.T) {
 
 // FuzzPages loads any value. What is accepted can be stored again.
 func FuzzPages(f *testing.F) {
-	for _, value := range written(empty(), started, "a", "b", "c"+Separator+"1") {
+	for _, value := range written(empty(), "a", "b", "c"+Separator+"1") {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
@@ -178,13 +147,13 @@ func FuzzPages(f *testing.F) {
 		for i := range values {
 			values[i] = value
 		}
-		p, _ := NewPages(values, started)
+		p, _ := NewPages(values)
 		for _, id := range p.IDs() {
-			if e, err := p.Take(id, time.Time{}); err == nil {
+			if e, err := p.Get(id); err == nil {
 				p.Put(e)
 			}
 		}
-		_, errs := NewPages(written(p, started), started)
+		_, errs := NewPages(written(p))
 		must.OK(t, errors.Join(errs...))
 	})
 }

@@ -57,9 +57,9 @@ func (o *owner) admit(m *Opened) error {
 		return fmt.Errorf("%w: %s", ErrOpen, o.holder(m.File).Path)
 	case m.Locked != nil:
 		return m.Locked
-	case a == nil && m.Exited && (!o.saves || !o.pages.Has(m.Agent.ID)):
+	case a == nil && m.Exited:
 		return ErrUnneeded // NIXL never removes a ring, so there may be thousands
-	case a == nil:
+	case a == nil || a.absent():
 		return o.makeRoom(m.Agent.Holder)
 	case a.Path != m.Agent.Path && m.Exited:
 		return ErrUnneeded
@@ -104,7 +104,7 @@ func (o *owner) makeRoom(h Holder) error {
 		if !o.giveWay(h, func(a *agent) bool { return a.Holder == h }) {
 			return fmt.Errorf("%v %w", h, ErrContainerLimit)
 		}
-	case o.cfg.MaxRings > 0 && len(o.agents) >= o.cfg.MaxRings:
+	case o.cfg.MaxRings > 0 && len(o.agents)-o.absent >= o.cfg.MaxRings:
 		if !o.giveWay(h, func(*agent) bool { return true }) {
 			return ErrLimit
 		}

@@ -28,11 +28,20 @@ func emptyOwner(t *testing.T) *owner {
 	return newOwner(&Config{Shape: shape}, nil, false)
 }
 
+// running adds an agent whose ring isn't open.
+func (o *owner) running(id string, h Holder) *agent {
+	a := &agent{Agent: Agent{ID: id, Holder: h}, page: checkpoint.PageOf(id), source: &harness{}, tally: tally.NewAgent(o.cfg.Shape)}
+	o.add(a, time.Time{})
+	o.enter(a)
+	o.rings[h]++
+	return a
+}
+
 func TestOwnerKeepsWhatItNeeds(t *testing.T) {
 	one, two := files.ID{Dev: 1, Ino: 1}, files.ID{Dev: 1, Ino: 2}
 	pod := Holder{Pod: "uid-1"}
-	running := agent{Agent: Agent{ID: "a", Path: "/1/a"}, file: one, reader: &ringbuf.Reader{}, exit: exit{up: UpYes}}
-	maybe, closed, exited := running, running, agent{Agent: Agent{ID: "c"}, exit: exit{up: UpNo, empty: time.Unix(1, 0)}}
+	running := agent{Agent: Agent{ID: "a", Path: "/1/a"}, source: &harness{}, file: one, reader: &ringbuf.Reader{}, exit: exit{up: UpYes}}
+	maybe, closed, exited := running, running, agent{Agent: Agent{ID: "c"}, source: &harness{}, exit: exit{up: UpNo, empty: time.Unix(1, 0)}}
 	maybe.exit.up = UpUnknown
 	closed.reader, closed.exit.up = nil, UpNo
 	offer := func(id, path string) Opened { return Opened{Agent: Agent{ID: id, Path: path}, File: two} }
@@ -72,15 +81,16 @@ func TestOwnerKeepsWhatItNeeds(t *testing.T) {
 			o := emptyOwner(t)
 			o.cfg.MaxRings = tc.limit
 			if o.saves = tc.saves; tc.saves {
-				o.pages, _ = checkpoint.NewPages(nil, time.Time{})
-				o.pages.Put(&checkpoint.Entry{ID: "stored"})
+				o.pages, _ = checkpoint.NewPages(nil)
+				o.pages.Put(&checkpoint.Entry{ID: "stored", Totals: tally.NewAgent(o.cfg.Shape).State()})
+				o.restore("stored", time.Time{})
 			}
 			if tc.agent != nil {
 				o.agents[tc.agent.ID], o.order = tc.agent, []*agent{tc.agent}
 				o.own(tc.agent, tc.agent.file)
 			}
 			for i := range tc.pod {
-				o.newAgent(Agent{ID: fmt.Sprint("pod-", i), Holder: pod}, time.Time{})
+				o.running(fmt.Sprint("pod-", i), pod)
 			}
 			if err := o.admit(&tc.offer); !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
 				t.Errorf("error = %v, want %v", err, tc.want)
@@ -94,7 +104,7 @@ func TestSearchesForRoomAreLimited(t *testing.T) {
 	o := emptyOwner(t)
 	pod := Holder{Pod: "uid-1"}
 	for i := range maxHolderRings {
-		o.enter(o.newAgent(Agent{ID: fmt.Sprint("pod-", i), Holder: pod}, time.Time{}))
+		o.running(fmt.Sprint("pod-", i), pod)
 	}
 	for range maxWork/maxHolderRings + 2 { // the last one isn't searched for
 		m := Opened{Agent: Agent{ID: "new", Holder: pod}}

@@ -18,7 +18,7 @@ import (
 // an agent that restarts keeps its totals.
 type agent struct {
 	Agent
-	source Source
+	source Source   // nil if the agent is absent
 	file   files.ID // of reader
 	page   int      // see [checkpoint.PageOf]
 
@@ -57,6 +57,9 @@ type agent struct {
 		collection, news uint64
 	}
 }
+
+// absent reports whether the agent has stored totals, but its ring wasn't found since the start.
+func (a *agent) absent() bool { return a.source == nil && a.ended.IsZero() }
 
 // held returns the number of events that were read but not committed.
 func (a *agent) held() int {

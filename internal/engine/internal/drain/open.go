@@ -19,7 +19,7 @@ import (
 // come before the first step.
 func (o *owner) load(values [][]byte, err error, now time.Time) {
 	const unusable = "checkpoints can't be used, so the totals of their agents start from zero, and events may be counted twice; check the storage extension"
-	pages, errs := checkpoint.NewPages(values, now.Add(o.cfg.StaleAfter))
+	pages, errs := checkpoint.NewPages(values)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("load all checkpoints: %w", err))
 	}
@@ -28,10 +28,53 @@ func (o *owner) load(values [][]byte, err error, now time.Time) {
 	}
 	o.pages = pages
 	for _, id := range pages.IDs() {
-		if strings.Contains(id, checkpoint.Separator) {
-			o.restoreEnded(id)
+		o.restore(id, now)
+	}
+}
+
+// restore continues the totals of an agent, or of a predecessor, from a checkpoint. An agent has no ring until
+// that is offered. Because it may never be, the totals are exported once more.
+func (o *owner) restore(id string, now time.Time) {
+	name, _, ended := strings.Cut(id, checkpoint.Separator)
+	e, err := o.pages.Get(id)
+	totals := tally.NewAgent(o.cfg.Shape)
+	if err == nil {
+		if restored, invalid := o.cfg.Shape.Restore(e.Totals); invalid == nil {
+			totals = restored
+		} else if err = invalid; !ended {
+			e.Attributes = nil // there is nothing to export
 		}
 	}
+	if err != nil {
+		err = fmt.Errorf("agent %s: %w", name, err)
+	}
+	switch {
+	case err != nil && ended:
+		o.env.report(warn(notice.StreamLost, "the last totals of an agent can't be used, so events are missing from the metrics", err))
+	case err != nil:
+		o.env.report(warn(notice.CheckpointUnusable, "checkpoint can't be used, so the agent's totals start from zero", err))
+	}
+	if e == nil || ended && err != nil {
+		o.pages.Remove(id)
+		return
+	}
+	a := &agent{
+		Agent: Agent{ID: name, Name: e.Name}, page: checkpoint.PageOf(id), tally: totals, layout: e.Mark.Layout,
+		start: time.Unix(0, e.Mark.Start), stream: e.AttributeSet(), dirty: err != nil,
+	}
+	if ended {
+		a.ended = time.Unix(0, e.Ended)
+		o.enter(a)
+		return
+	}
+	// The position is valid in any case: the process before has reported the events before it.
+	a.resume = &e.Mark
+	o.absent++
+	o.enter(a)
+	if o.add(a, now); o.cfg.Stream != nil && a.stream.Len() == 0 {
+		a.Unattributed, a.delivered = true, a.news
+	}
+	o.followClock(a, now)
 }
 
 // keep makes a ring that of its agent.
@@ -39,11 +82,14 @@ func (o *owner) keep(m *Opened, now time.Time) {
 	a := o.agents[m.Agent.ID]
 	switch {
 	case a == nil:
-		a = o.newAgent(m.Agent, now)
-		if !o.restore(a, now) {
-			a.tally.Opened(m.Reader.Committed() == 0)
-			a.dirty = o.saves // the start time of the totals
-		}
+		a = &agent{Agent: m.Agent, page: checkpoint.PageOf(m.Agent.ID), tally: tally.NewAgent(o.cfg.Shape), start: now}
+		o.add(a, now)
+		o.rings[a.Holder]++
+		a.tally.Opened(m.Reader.Committed() == 0)
+		a.dirty = o.saves // the start time of the totals
+	case a.absent():
+		o.absent--
+		o.rings[a.Holder]++
 	case a.reader != nil:
 		o.replaced(a, now)
 	case m.Agent.Path != a.Path:
@@ -54,14 +100,12 @@ func (o *owner) keep(m *Opened, now time.Time) {
 	o.attach(a, m.Agent, m.Reader, now)
 }
 
-func (o *owner) newAgent(id Agent, now time.Time) *agent {
-	a := &agent{Agent: id, page: checkpoint.PageOf(id.ID), tally: tally.NewAgent(o.cfg.Shape), start: now}
+// add adds an agent.
+func (o *owner) add(a *agent, now time.Time) {
 	a.heard(now)
 	a.count = func(b ringbuf.Batch) { o.count(a, b) }
 	o.watch(a)
 	o.agents[a.ID] = a
-	o.rings[a.Holder]++
-	return a
 }
 
 // replaced closes an agent's ring after another file has replaced it.
@@ -77,30 +121,6 @@ func (o *owner) replaced(a *agent, now time.Time) {
 	}
 	a.source.Close(a.detach())
 	o.countRestart(a, notice.RingReplaced, "another file has replaced the ring; its agent restarted")
-}
-
-// restore continues the totals of a new agent from its checkpoint. It reports false if there
-// is none.
-func (o *owner) restore(a *agent, now time.Time) bool {
-	if !o.saves {
-		return false
-	}
-	e, err := o.pages.Take(a.ID, now)
-	if e != nil && err == nil {
-		var totals *tally.Agent
-		if totals, err = o.cfg.Shape.Restore(e.Totals); err == nil {
-			a.tally, a.Name, a.stream, a.layout, a.start = totals, e.Name, e.AttributeSet(), e.Mark.Layout, time.Unix(0, e.Mark.Start)
-			o.watch(a)
-			o.followClock(a, now)
-		}
-		// The position is valid in any case: the process before has reported the events before it.
-		a.resume, a.dirty = &e.Mark, a.dirty || err != nil
-		a.resume.Start = a.start.UnixNano()
-	}
-	if err != nil {
-		o.report(a, warn(notice.CheckpointUnusable, "checkpoint can't be used, so the agent's totals start from zero", err))
-	}
-	return a.resume != nil
 }
 
 // attach gives an agent a ring, and moves the ring to the position of the totals if it is

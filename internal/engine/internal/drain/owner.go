@@ -65,7 +65,8 @@ type owner struct {
 	pages *checkpoint.Pages // nil unless saves
 
 	agents map[string]*agent   // by ID; without predecessors
-	rings  map[Holder]int      // number of these agents
+	absent int                 // number of these agents whose rings weren't found since the start
+	rings  map[Holder]int      // number of the others
 	files  map[files.ID]*agent // by the file of their ring; see holder
 	order  []*agent            // agents with totals; see compare
 
@@ -197,8 +198,12 @@ func (o *owner) enter(a *agent) {
 func (o *owner) drop(a *agent) {
 	if o.agents[a.ID] == a {
 		delete(o.agents, a.ID)
-		o.leave(a.Holder)
 		o.own(a, files.ID{})
+		if a.absent() {
+			o.absent--
+		} else {
+			o.leave(a.Holder)
+		}
 	}
 	if at, found := slices.BinarySearchFunc(o.order, a, compare); found {
 		o.order = slices.Delete(o.order, at, at+1)

@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -129,17 +129,17 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 			"WARN checkpoints can't be used, so the totals of their agents start from zero, and events may be counted twice: load all checkpoints: disk full",
 		}},
 		"other histograms": {saves: true, do: func(b *harness) { b.storeWithOtherHistograms(agentPath); b.start(ringbuf.Consume, true) }, want: []string{
-			"WARN checkpoint can't be used, so the agent's totals start from zero: the totals have another histogram configuration",
+			"WARN checkpoint can't be used, so the agent's totals start from zero: agent /rings/agent: the totals have another histogram configuration",
 		}},
 		"other histograms than those of a stream that ended": {saves: true, do: func(b *harness) {
 			id := agentPath + checkpoint.Separator + "1"
 			b.storeWithOtherHistograms(id)
 			b.start(ringbuf.Consume, true)
-			if b.owner.pages.Has(id) {
+			if slices.Contains(b.owner.pages.IDs(), id) {
 				b.t.Error("the checkpoint is kept")
 			}
 		}, want: []string{
-			"WARN the last totals of an agent can't be used, so events are missing from the metrics: the totals have another histogram configuration",
+			"WARN the last totals of an agent can't be used, so events are missing from the metrics: agent /rings/agent: the totals have another histogram configuration",
 		}},
 		"storage that fails": {saves: true, do: func(b *harness) {
 			b.hangs = true
@@ -180,10 +180,10 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 
 // storeWithOtherHistograms stores totals that were counted with another configuration.
 func (b *harness) storeWithOtherHistograms(id string) {
-	pages, _ := checkpoint.NewPages(nil, time.Time{})
+	pages, _ := checkpoint.NewPages(nil)
 	pages.Put(&checkpoint.Entry{ID: id, Totals: new(tally.State)})
 	page := checkpoint.PageOf(id)
-	for _, op := range pages.Ops(b.now) {
+	for _, op := range pages.Ops() {
 		if op.Key == checkpoint.Keys()[page] {
 			b.stored[page] = op.Value
 		}

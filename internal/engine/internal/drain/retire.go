@@ -33,10 +33,10 @@ func (m Attended) apply(o *owner, now time.Time) {
 	}
 }
 
-// stale reports whether an agent must not be reported, because it has been silent and the
-// kernel can't tell whether it still runs.
+// stale reports whether an agent must not be reported, because the kernel can't tell whether it still runs, and
+// it has been silent. An absent agent is reported once.
 func (o *owner) stale(a *agent, now time.Time) bool {
-	return a.ended.IsZero() && a.exit.up == UpUnknown && o.silent(a, now)
+	return a.ended.IsZero() && a.exit.up == UpUnknown && (o.silent(a, now) || a.absent() && a.delivered == a.news)
 }
 
 // silent reports whether an agent has written nothing for StaleAfter and its last events
@@ -59,6 +59,10 @@ func (o *owner) retireStale(now time.Time) {
 		}
 		o.closeGone(a, now)
 		if a.reader != nil && !a.exit.complete() || !o.silent(a, now) {
+			continue
+		}
+		if a.absent() {
+			o.drop(a)
 			continue
 		}
 		if a.held() > 0 {

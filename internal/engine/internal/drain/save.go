@@ -149,7 +149,7 @@ func (o *owner) begin(now time.Time) {
 	for _, a := range list {
 		n := len(b.tickets)
 		if a.unsaved() && (n < maxSlice || b.tickets[n-1].agent.ID == a.ID) {
-			o.add(b, a, now)
+			o.put(b, a, now)
 		}
 		if c != nil {
 			o.snapshot(c, a, now)
@@ -160,7 +160,7 @@ func (o *owner) begin(now time.Time) {
 	}
 	if o.pages.Changed() {
 		o.batch = b
-		ops := o.pages.Ops(now)
+		ops := o.pages.Ops()
 		o.charge(b, ops)
 		o.env.save(b, ops)
 		return
@@ -170,8 +170,8 @@ func (o *owner) begin(now time.Time) {
 	}
 }
 
-// add adds the checkpoint of an agent to a batch.
-func (o *owner) add(b *batch, a *agent, now time.Time) {
+// put adds the checkpoint of an agent to a batch.
+func (o *owner) put(b *batch, a *agent, now time.Time) {
 	m, err := a.mark()
 	if err != nil { // the ring has changed since it was read
 		o.interrupted(a, now, err)
@@ -206,7 +206,9 @@ func (o *owner) charge(b *batch, ops []checkpoint.Op) {
 // mark returns the position of the agent's totals in its ring.
 func (a *agent) mark() (checkpoint.Mark, error) {
 	if a.resume != nil {
-		return *a.resume, nil
+		m := *a.resume
+		m.Start = a.start.UnixNano()
+		return m, nil
 	}
 	return checkpoint.MarkOf(a.reader, a.start.UnixNano())
 }

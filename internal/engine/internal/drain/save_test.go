@@ -186,10 +186,7 @@ func TestSavesOfManyAgentsWriteEachPageOnce(t *testing.T) {
 	b := started(t, true)
 	b.step()
 	for i := range agents {
-		id := fmt.Sprintf("/rings/agent-%d", i)
-		a := b.owner.newAgent(Agent{ID: id, Path: id}, b.now)
-		a.dirty = true
-		b.owner.enter(a)
+		b.owner.running(fmt.Sprintf("/rings/agent-%d", i), Holder{}).dirty = true
 	}
 	b.saves, b.pages = 0, 0
 	b.steps(2)

@@ -81,6 +81,9 @@ func (w *world) boot() {
 		p.tryAt[path] = w.now
 		if w.plan.containers && w.IntN(4) == 0 { // its container is found later
 			p.tryAt[path] = w.now.Add(time.Duration(w.IntN(2000)) * time.Millisecond)
+			if w.IntN(4) == 0 {
+				p.tryAt[path] = w.now.Add(30 * time.Second)
+			}
 		}
 		w.counted[path] = make(lineage)
 	}
@@ -257,7 +260,7 @@ func (p *process) tryOpen(path string) {
 	first := a == nil && !slices.ContainsFunc(p.goneFiles(), func(g *simFile) bool { return g.path == path })
 	if first {
 		p.world.known[path], p.world.restarts[path] = started, 0
-	} else if a != nil && a.resume != nil {
+	} else if a != nil && a.resume != nil && !a.absent() {
 		p.world.resuming(f, a.resume)
 		p.expectRestart(f, r, a.resume)
 	}

@@ -18,7 +18,7 @@ import (
 type simSaver struct {
 	process *process
 	entries map[string]stored // that the owner should have, by path: those of all pages
-	until   time.Time         // when those of agents that haven't appeared are forgotten
+	until   time.Time         // when those of agents that haven't appeared may be forgotten
 
 	current *simSave // nil between saves
 	doneAt  time.Time
@@ -83,7 +83,7 @@ func (s *simSaver) check(op checkpoint.Op) {
 	number := slices.Index(checkpoint.Keys(), op.Key)
 	values := make([][]byte, number+1)
 	values[number] = op.Value
-	page, errs := checkpoint.NewPages(values, time.Time{})
+	page, errs := checkpoint.NewPages(values)
 	if len(errs) > 0 {
 		w.fail("%s can't be read: %v", op.Key, errs)
 		return
@@ -93,17 +93,15 @@ func (s *simSaver) check(op checkpoint.Op) {
 		if checkpoint.PageOf(path) != number {
 			continue
 		}
-		e, err := page.Take(path, w.now)
-		if err != nil || e == nil {
+		e, err := page.Get(path)
+		if err != nil {
 			w.fail("%s isn't stored: %v", path, err)
 			continue
 		}
 		s.entries[path] = stored{lineage: p.countedBefore(path, e), known: w.known[path], restarts: w.restarts[path], mark: e.Mark}
 		s.current.paths = append(s.current.paths, path)
 	}
-	if !w.now.Before(s.until) {
-		maps.DeleteFunc(s.entries, func(path string, _ stored) bool { return !p.appeared[path] })
-	}
+	maps.DeleteFunc(s.entries, func(path string, _ stored) bool { return p.owner.agents[path] == nil && !p.appeared[path] })
 	content := make(map[string]stored)
 	for path, one := range s.entries {
 		if checkpoint.PageOf(path) == number {
@@ -144,7 +142,16 @@ func (s *simSaver) load() {
 		p.owner.load(nil, errDisk, w.now)
 	} else {
 		s.entries = maps.Clone(w.store)
+		for path, got := range s.entries {
+			w.counted[path], w.known[path], w.restarts[path] = maps.Clone(got.lineage), got.known, got.restarts
+			w.usage[path] = w.usageOf(got.lineage)
+		}
 		p.owner.load(w.values[:], nil, w.now)
+		for path := range s.entries {
+			if n := p.owner.agents[path].tally.Registered().Events; n != uint64(len(w.counted[path])) {
+				w.fail("%s: continues with %d events, want %d", path, n, len(w.counted[path]))
+			}
+		}
 	}
 	s.until = w.now.Add(w.plan.staleAfter)
 }
@@ -157,24 +164,32 @@ type simOpened struct {
 
 func (m simOpened) apply(o *owner, now time.Time) {
 	w, p, id := m.world, m.world.process, m.Agent.ID
-	if o.agents[id] != nil {
+	a := o.agents[id]
+	if a == nil && !p.appeared[id] { // it is new, or was dropped because it hasn't appeared in time
+		w.forget(id, p.fileOf(m.Reader))
+	}
+	p.appeared[id] = true
+	if a == nil || !a.absent() {
 		m.Opened.apply(o, now)
 		return
 	}
-	got, found := p.saver.entries[id]
-	if found = found && (p.appeared[id] || now.Before(p.saver.until)); found {
-		w.counted[id], w.known[id], w.restarts[id] = maps.Clone(got.lineage), got.known, got.restarts
-		w.usage[id] = w.usageOf(got.lineage)
-		f := p.fileOf(m.Reader)
-		w.resuming(f, &got.mark)
-		p.expectRestart(f, m.Reader, &got.mark)
-	}
-	p.appeared[id] = true
+	mark := *a.resume
+	f := p.fileOf(m.Reader)
+	w.resuming(f, &mark)
+	p.expectRestart(f, m.Reader, &mark)
 	m.Opened.apply(o, now)
-	if r := p.reader(id); found && r == m.Reader && r.Position() == got.mark.To && r.Committed() != 0 {
-		w.resuming(p.fileOf(r), &got.mark) // other events may have been written until the ring was looked at first
+	if r := p.reader(id); r == m.Reader && r.Position() == mark.To && r.Committed() != 0 {
+		w.resuming(f, &mark) // other events may have been written until the ring was looked at first
 	}
-	if n := o.agents[id].tally.Registered().Events; n != uint64(len(w.counted[id])) {
-		w.fail("%s: continues with %d events, want %d (stored: %v)", id, n, len(w.counted[id]), found)
+}
+
+// forget notes that an agent's totals begin at zero, with a ring.
+func (w *world) forget(path string, f *simFile) {
+	p := w.process
+	if n := len(w.counted[path]); n > 0 && (w.now.Before(p.saver.until) || int(p.sent[path]) != n) {
+		w.fail("%s: forgotten with %d events and %d delivered ones", path, n, p.sent[path])
 	}
+	delete(p.saver.entries, path)
+	maps.Copy(w.earlier, w.counted[path])
+	w.counted[path], w.known[path], w.restarts[path], w.usage[path] = make(lineage), p.opened[f], 0, usage{}
 }

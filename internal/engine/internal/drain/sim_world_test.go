@@ -963,6 +963,9 @@ func (w *world) settle() {
 		w.crash()
 		w.boot()
 	}
+	for path := range w.process.tryAt {
+		w.process.tryAt[path] = w.now
+	}
 	w.process.saver.stall = 0
 	for w.process.saver.current != nil {
 		w.wait(100 * time.Millisecond)

@@ -6,14 +6,12 @@ package drain
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -84,25 +82,6 @@ func (o *owner) succeed(a *agent, end, now time.Time) {
 			" times since its metrics were last exported, so events of the oldest period are missing from the metrics; "+
 			"check the exporters and the clock, and disable attributes that change at each restart", nil))
 	}
-}
-
-// restoreEnded restores a predecessor from its checkpoint.
-func (o *owner) restoreEnded(id string) {
-	e, err := o.pages.Take(id, time.Time{})
-	var totals *tally.Agent
-	if err == nil {
-		totals, err = o.cfg.Shape.Restore(e.Totals)
-	}
-	if err != nil {
-		o.pages.Remove(id)
-		o.env.report(warn(notice.StreamLost, "the last totals of an agent can't be used, so events are missing from the metrics", err))
-		return
-	}
-	agentID, _, _ := strings.Cut(id, checkpoint.Separator)
-	o.enter(&agent{
-		Agent: Agent{ID: agentID, Name: e.Name}, page: checkpoint.PageOf(id), tally: totals, layout: e.Mark.Layout, start: time.Unix(0, e.Mark.Start),
-		stream: e.AttributeSet(), ended: time.Unix(0, e.Ended),
-	})
 }
 
 // entryID returns the ID of an agent's checkpoint.
