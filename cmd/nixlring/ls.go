@@ -19,6 +19,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/ringfile"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -56,7 +57,7 @@ With --require, the exit code is 3 if there is no ring and no store.`,
   nixlring ls --require --output json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				args = []string{cmp.Or(w.env.StoreDir(), w.env.Dir())}
+				args = []string{cmp.Or(w.env.StoreDir(), w.ringDir(), w.env.Dir())}
 			}
 			return f.run(cmd.Context(), w, args)
 		},
@@ -92,7 +93,7 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 			fmt.Fprintf(w.err, "%s\n", plural(hidden, "other file is neither a ring nor a store", "other files are neither rings nor stores"))
 		}
 		if found == 0 && err == nil {
-			fmt.Fprintf(w.err, "no ring in %s\n%s", strings.Join(dirs, ", "), howToStart(dirs[0]))
+			fmt.Fprintf(w.err, "no ring in %s\n%s", strings.Join(dirs, ", "), w.howToStart(dirs[0]))
 		}
 	}
 	if f.require && found == 0 && err == nil {
@@ -101,18 +102,28 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 	return err
 }
 
-// howToStart explains how to get rings in a directory.
-func howToStart(dir string) string {
-	if whole, err := filepath.Abs(dir); err == nil { // agents run elsewhere
-		dir = units.Printable(whole)
+// howToStart explains how to get rings or, with the exporter of the environment, stores in a directory.
+func (w world) howToStart(dir string) string {
+	whole := dir
+	if abs, err := filepath.Abs(dir); err == nil { // agents run elsewhere
+		whole = units.Printable(abs)
 	}
-	return fmt.Sprintf(`Start agents with these environment variables:
-
-  %s=y %s=BUFFER %s=%s
-
-The directory must exist. To try without an agent: nixlring simulate %[4]s
-`, process.EnvEnable, process.EnvExporter, process.EnvDir, dir)
+	if dir == w.env.StoreDir() {
+		return fmt.Sprintf(startText, process.EnvEnable, process.EnvExporter, "prometheus_mp", process.EnvMultiprocDir, whole) + "The directory must exist.\n"
+	}
+	text := fmt.Sprintf(startText, process.EnvEnable, process.EnvExporter, "BUFFER", process.EnvDir, whole) +
+		"The directory must exist. To try without an agent: nixlring simulate " + whole + "\n"
+	if exporter := w.variable(process.EnvExporter); diagnose.Misspelled(exporter) != "" {
+		text = diagnose.Misspelled(exporter) + ".\n" + text
+	}
+	return text
 }
+
+const startText = `Start agents with these environment variables:
+
+  %s=y %s=%s %s=%s
+
+`
 
 // notRing returns the error for a file on the command line that isn't a ring.
 func notRing(e *ringfile.Entry) error {

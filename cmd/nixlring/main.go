@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -32,6 +33,21 @@ type world struct {
 	env  process.Env
 	now  func() time.Time
 	proc string // the mount point of procfs
+}
+
+// envOutputPath names the directory of rings in some configurations. No release of NIXL reads it.
+const envOutputPath = "NIXL_TELEMETRY_EXPORTER_OUTPUT_PATH"
+
+// ringDir returns the directory of the agents' rings if a variable names it, or else "".
+func (w world) ringDir() string { return cmp.Or(w.env.SetDir(), w.variable(envOutputPath)) }
+
+// variable returns an environment variable.
+func (w world) variable(name string) string {
+	if w.env == nil {
+		return ""
+	}
+	value, _ := w.env(name)
+	return value
 }
 
 // run runs the program and returns its exit code.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ Empty rings of agents that have exited aren't recorded.`,
   nixlring record busy.jsonl.zst /run/nixl --duration 1m`,
 		Args: takes,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := w.env.Dir()
+			dir := cmp.Or(w.ringDir(), w.env.Dir())
 			if len(args) > 1 {
 				dir = args[1]
 			}

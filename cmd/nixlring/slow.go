@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,23 +97,30 @@ func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 	return f.follow(ctx, w, source)
 }
 
-// follow prints the slow transfers of frames until the end of the duration, of a recording, or of ctx.
+// follow prints the slow transfers of frames until the end of the duration, of a recording, or of ctx. The duration
+// begins with the first frame, which has what was already in the rings.
 func (f *slowFlags) follow(ctx context.Context, w world, source fleet.Source) (err error) {
-	var end time.Time
+	var begin, at time.Time
 	var said []string
 	var agents int
-	for err == nil && (end.IsZero() || time.Now().Before(end)) {
+	for err == nil && (f.duration == 0 || begin.IsZero() || at.Sub(begin) < f.duration) {
 		frame, errFrame := source.Next(ctx)
 		if errors.Is(errFrame, io.EOF) || ctx.Err() != nil {
 			break
 		}
 		if errFrame != nil {
-			if end.IsZero() { // the first frame
+			if begin.IsZero() {
 				return errFrame
 			}
 			frame = &diagnose.Frame{Notes: []string{errFrame.Error()}} // it is temporary
 		} else {
 			agents = len(frame.Agents)
+		}
+		if at = time.Now(); f.recorded {
+			at = frame.Time
+		}
+		if begin.IsZero() {
+			begin = at
 		}
 		for _, note := range frame.Notes {
 			if !slices.Contains(said, note) {
@@ -123,9 +129,6 @@ func (f *slowFlags) follow(ctx context.Context, w world, source fleet.Source) (e
 		}
 		said = frame.Notes
 		err = f.print(w.out, frame)
-		if end.IsZero() { // after what was already in the rings
-			end = time.Now().Add(cmp.Or(f.duration, math.MaxInt64))
-		}
 	}
 	fmt.Fprintf(w.err, "Slow transfers printed: %s, of %s\n", units.Count(f.written), plural(agents, "agent", "agents"))
 	return err

@@ -123,3 +123,38 @@ func TestSlowReportsAFailureOnceAndContinues(t *testing.T) {
 		t.Error("without a first frame, there is no error")
 	}
 }
+
+// A ring of layout v1 has the times that its agent writes, which may be any.
+func TestATimeBeyondTheYear9999EndsNoOutput(t *testing.T) {
+	dir := t.TempDir()
+	pushed(t, filepath.Join(dir, "a"), ringbuf.V1, transferred(1000, time.Second, 0, time.UnixMicro(1<<60)))
+	pushed(t, filepath.Join(dir, "b"), ringbuf.V1, transferred(1000, time.Second, 0, time.UnixMicro(1_736_951_425_123_456)))
+	for _, args := range [][]string{{"slow", "-d", "1ms", "--slow-transfer", "1ms"}, {"top", "--window", "10ms"}} {
+		r := nixlring(t.Context(), nil, append(args, dir, "-o", "json")...)
+		if r.code != exitOK || !strings.Contains(r.out, "/a") || !strings.Contains(r.out, "/b") {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// minutes is a source of frames in the past, a minute apart, with a transfer each.
+type minutes struct {
+	fleet.Source
+
+	taken int
+}
+
+func (f *minutes) Next(context.Context) (*diagnose.Frame, error) {
+	f.taken++
+	at := time.UnixMicro(1_736_951_425_000_000).Add(time.Duration(f.taken) * time.Minute)
+	return &diagnose.Frame{Time: at, Agents: []diagnose.Agent{{Transfers: []diagnose.Transfer{{Time: at}}}}}, nil
+}
+
+func TestSlowEndsAtARecordedTime(t *testing.T) {
+	var out strings.Builder
+	f := slowFlags{watchFlags: watchFlags{recorded: true}, duration: 10 * time.Minute, output: &output{value: "text"}}
+	must.OK(t, f.follow(t.Context(), world{out: &out, err: io.Discard}, new(minutes)))
+	if n := strings.Count(out.String(), "\n"); n != 11 {
+		t.Errorf("%d transfers in the first frame and ten minutes", n)
+	}
+}

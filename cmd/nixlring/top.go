@@ -117,7 +117,7 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 }
 
 // empty explains why no agent is shown.
-func (f *topFlags) empty(name string) string {
+func (f *topFlags) empty(w world, name string) string {
 	text := fmt.Sprintf("no agent in %s is running\n", name)
 	switch {
 	case f.include != nil:
@@ -125,7 +125,7 @@ func (f *topFlags) empty(name string) string {
 	case f.dir == "":
 		return text + "Agents need " + process.EnvEnable + "=y; see docs/deploy.md for the other variables.\n"
 	}
-	return text + howToStart(f.dir)
+	return text + w.howToStart(f.dir)
 }
 
 // show runs the screen until the user quits, or ctx is done.
@@ -142,7 +142,7 @@ func (f *topFlags) show(ctx context.Context, w world, source fleet.Source, opts 
 			defer next.Unlock()
 			return source.Next(watching)
 		},
-		Empty: f.empty(source.Name()),
+		Empty: f.empty(w, source.Name()),
 	})
 	opts = append([]tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithOutput(w.out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond),

@@ -41,7 +41,7 @@ func (f *topFlags) measure(ctx context.Context, w world, source fleet.Source) er
 		}
 		return nil
 	case len(board.Rows()) == 0:
-		fmt.Fprint(w.err, f.empty(source.Name()))
+		fmt.Fprint(w.err, f.empty(w, source.Name()))
 		return nil
 	}
 	rows := board.Rows()

@@ -80,13 +80,15 @@ func watching(f interface {
 // invalid flags.
 func (f *watchFlags) complete(_ *cobra.Command, w world, args []string) (err error) {
 	switch {
+	case len(args) > 0 && f.kubelet == engine.DefaultKubeletPods: // --kubelet PATH, which pflag takes for a flag and an argument
+		f.kubelet = args[0]
 	case len(args) > 0 && f.kubelet != "":
 		return usagef("--kubelet discovers agents; omit %s", args[0])
 	case len(args) > 0:
 		f.dir, f.recorded = args[0], recording.Is(args[0])
 	case f.kubelet == "":
-		f.kubelet, _ = w.env(envKubelet)
-		f.dir = w.env.SetDir()
+		f.kubelet = w.variable(envKubelet)
+		f.dir = w.ringDir()
 	}
 	switch {
 	case f.dir != "":

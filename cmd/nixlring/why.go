@@ -196,10 +196,11 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 func processes(w world) (list []diagnose.Process) {
 	found, _ := process.New(process.Config{Proc: w.proc}).Scan(w.now(), nil)
 	for _, p := range found {
-		list = append(list, diagnose.Process{
-			PID: p.PID, Command: cmp.Or(p.Executable, "a process"),
-			Telemetry: len(p.Dirs) > 0, Enable: p.Env[process.EnvEnable],
-		})
+		one := diagnose.Process{PID: p.PID, Command: cmp.Or(p.Executable, "a process"), Telemetry: len(p.Dirs) > 0, Exporter: p.Env[process.EnvExporter]}
+		if env := process.Env(func(name string) (string, bool) { v, ok := p.Env[name]; return v, ok }); !env.Enabled() {
+			one.Disabled = p.Env[process.EnvEnable]
+		}
+		list = append(list, one)
 	}
 	return list
 }

@@ -126,8 +126,9 @@ func procWith(t *testing.T, environments ...string) string {
 func TestWhyFindsProcessesThatDisableTelemetry(t *testing.T) {
 	dir := t.TempDir()
 	pushed(t, filepath.Join(dir, "idle"), ringbuf.V4)
-	r, v := why(t, procWith(t, "NIXL_TELEMETRY_ENABLE=n\x00", "NIXL_TELEMETRY_ENABLE=n\x00", "PATH=/bin\x00", "NIXL_TELEMETRY_ENABLE=y\x00"), dir)
-	if diff := cmp.Diff([]diagnose.Kind{diagnose.TelemetryDisabled, diagnose.NoTelemetry}, kinds(v)); diff != "" || r.code != exitError {
+	r, v := why(t, procWith(t, "NIXL_TELEMETRY_ENABLE=n\x00", "NIXL_TELEMETRY_ENABLE=n\x00", "PATH=/bin\x00", "NIXL_TELEMETRY_ENABLE=y\x00",
+		"NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_EXPORTER=buffer\x00"), dir)
+	if diff := cmp.Diff([]diagnose.Kind{diagnose.TelemetryDisabled, diagnose.NoTelemetry, diagnose.NoTelemetry}, kinds(v)); diff != "" || r.code != exitError {
 		t.Fatalf("%s%+v", diff, r)
 	}
 	if what := v.Findings[0].What; what != "python3 (2 processes, such as 100) uses NIXL with NIXL_TELEMETRY_ENABLE=n, which breaks vLLM." {

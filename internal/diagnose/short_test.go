@@ -437,12 +437,13 @@ func TestAgentsThatMayHaveExitedAreNotJudged(t *testing.T) {
 
 func TestProcessesOfAProgramAreOneFinding(t *testing.T) {
 	found := diagnose.Processes([]diagnose.Process{
-		{PID: 1, Command: "python3", Enable: "n"},
+		{PID: 1, Command: "python3", Disabled: "n"},
 		{PID: 2, Command: "python3"},
 		{PID: 3, Command: "python3", Telemetry: true},
 		{PID: 4, Command: "other"},
-		{PID: 5, Command: "python3", Enable: "0"},
+		{PID: 5, Command: "python3", Disabled: "0"},
 		{PID: 6, Command: "python3"},
+		{PID: 7, Command: "python3", Exporter: "buffer"},
 	})
 	diagnose.Sort(found)
 	var got []string
@@ -452,6 +453,7 @@ func TestProcessesOfAProgramAreOneFinding(t *testing.T) {
 	want := []string{
 		"warning: python3 (2 processes, such as 1) uses NIXL with NIXL_TELEMETRY_ENABLE=0, which breaks vLLM. +0",
 		"info: python3 (2 processes, such as 2) uses NIXL without telemetry. +0", "info: other (process 4) uses NIXL without telemetry. +0",
+		"info: python3 (process 7) uses NIXL without telemetry. +0",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

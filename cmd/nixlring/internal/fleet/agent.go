@@ -60,22 +60,12 @@ func identify(a *diagnose.Agent) {
 	a.Service = units.Printable(cmp.Or(a.Attributes[semconv.ServiceName], path.Dir(a.Path)))
 }
 
-// setTotals sets the counters. The ring has no times by direction, so the time of all transfers is divided
-// as that of the transfers that were seen, or else by their bytes.
+// setTotals sets the counters.
 func setTotals(a *diagnose.Agent, t *tally.Totals, seen *transfers) {
-	all := seconds(t.Duration().Total().Lo)
 	for d := range a.Moved {
 		a.Moved[d] = diagnose.Moved{Bytes: t.Size(tally.Direction(d)).Total().Lo, Transfers: t.Requests(tally.Direction(d)).Sum.Lo}
 	}
-	shares := [2]float64{float64(a.Moved[0].Bytes), float64(a.Moved[1].Bytes)}
-	if seen.took[0]+seen.took[1] > 0 {
-		shares = [2]float64{float64(seen.took[0]), float64(seen.took[1])}
-	}
-	for d := range a.Moved {
-		if sum := shares[0] + shares[1]; sum > 0 {
-			a.Moved[d].Seconds = all * shares[d] / sum
-		}
-	}
+	seen.divide(&a.Moved, seconds(t.Duration().Total().Lo))
 	a.Post, a.Dropped = seconds(t.PostDuration().Total().Lo), t.Dropped().Sum.Lo
 	a.Times, a.Sizes = histogram(t.Duration()), histogram(t.Size(tally.Transmit), t.Size(tally.Receive))
 	a.Errors = make(map[string]uint64)
@@ -140,8 +130,11 @@ func Where(a *diagnose.Agent) (parts []string) {
 type transfers struct {
 	slow *tally.Slow
 	at   time.Time // when the events are read, or zero if that is just before the next frame
-	took [2]uint64 // microseconds by direction, of all transfers
+	took [2]float64 // seconds by direction, since the frame before
 	list []diagnose.Transfer
+
+	all   float64           // seconds of both directions, in the frame before
+	moved [2]diagnose.Moved // likewise, by direction
 
 	framed bool             // the agent was in a frame
 	lap    []tally.Transfer // those that were in its ring before
@@ -149,7 +142,7 @@ type transfers struct {
 
 // add adds a transfer.
 func (x *transfers) add(t *tally.Transfer) {
-	x.took[t.Direction] += t.Duration
+	x.took[t.Direction] += seconds(t.Duration)
 	if !x.framed && len(x.lap) < mostSlow {
 		x.lap = append(x.lap, *t)
 	}
@@ -157,15 +150,37 @@ func (x *transfers) add(t *tally.Transfer) {
 		return
 	}
 	one := diagnose.Transfer{
-		Time: x.at, Read: t.Micros == 0, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration), Post: seconds(t.Post),
-		Cause: t.Cause,
+		Time: x.at, Read: t.Micros == 0 || t.Micros > lastMicros, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration),
+		Post: seconds(t.Post), Cause: t.Cause,
 	}
-	if t.Micros > 0 {
+	if !one.Read {
 		one.Time = time.UnixMicro(int64(t.Micros))
 	}
 	if x.list = append(x.list, one); x.slow == nil && len(x.list) > 2*mostSlowest {
 		x.list = slowest(x.list)
 	}
+}
+
+// lastMicros is the end of the year 9999 in UTC+14. JSON has no later times, and no agent does.
+const lastMicros = 253402250399_999999
+
+// divide sets the times by direction, given that of both. Neither rings nor stores have them, so what the frame
+// before lacks is divided as that of the transfers that were seen since, or else by their bytes.
+func (x *transfers) divide(moved *[2]diagnose.Moved, all float64) {
+	if all < x.all || moved[0].Bytes < x.moved[0].Bytes || moved[1].Bytes < x.moved[1].Bytes { // new totals
+		x.all, x.moved = 0, [2]diagnose.Moved{}
+	}
+	shares := x.took
+	if shares[0]+shares[1] == 0 {
+		shares = [2]float64{float64(moved[0].Bytes - x.moved[0].Bytes), float64(moved[1].Bytes - x.moved[1].Bytes)}
+	}
+	for d := range moved {
+		moved[d].Seconds = x.moved[d].Seconds
+		if sum := shares[0] + shares[1]; sum > 0 {
+			moved[d].Seconds += (all - x.all) * shares[d] / sum
+		}
+	}
+	x.took, x.all, x.moved = [2]float64{}, all, *moved
 }
 
 // slowest sorts transfers, and returns the slowest ones.

@@ -401,3 +401,25 @@ func TestFramesHaveTheTotalsOfStores(t *testing.T) {
 		t.Error(a.Times, diff)
 	}
 }
+
+// A store has the time of all transfers only. What it contained at first must not hide what changes later.
+func TestTimeOfAStoreIsDividedAsItsIncreases(t *testing.T) {
+	var seen transfers
+	for _, step := range []struct {
+		writes, reads uint64
+		all           float64
+		want          [2]float64
+	}{
+		{1000, 1000, 36_000, [2]float64{18_000, 18_000}},
+		{1000, 1100, 36_010, [2]float64{18_000, 18_010}},
+		{1300, 1200, 36_014, [2]float64{18_003, 18_011}},
+		{1300, 1200, 36_014, [2]float64{18_003, 18_011}},
+		{10, 30, 4, [2]float64{1, 3}}, // a new process
+	} {
+		moved := [2]diagnose.Moved{{Bytes: step.writes}, {Bytes: step.reads}}
+		seen.divide(&moved, step.all)
+		if got := [2]float64{moved[0].Seconds, moved[1].Seconds}; got != step.want {
+			t.Errorf("after %v: got %v, want %v", step.all, got, step.want)
+		}
+	}
+}
