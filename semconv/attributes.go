@@ -66,7 +66,7 @@ func ResourceAttributes() []Attribute {
 				{"v1", "NIXL 0.5.1 to 1.0.1."},
 				{"v2", "NIXL 1.1.0 and 1.2.0."},
 				{"v3", "NIXL 1.3.0 and 1.3.2."},
-				{"v4", "NIXL 1.3.1, 1.4.0 and the main branch."},
+				{"v4", "NIXL 1.3.1, 1.4.0, 1.4.1 and the main branch."},
 				{LayoutStore, "Stores of NIXL's `prometheus_mp` exporter."},
 			},
 		},

@@ -95,7 +95,7 @@ var (
 	EventValue = Metric{
 		Name: "nixl.event.value", Kind: Counter, Number: Int64, Unit: "{value}",
 		Description: "Sum of the values of connection, backend, system and custom events.",
-		Note:        "Only the layouts v1 and v2 have such events. What a value means depends on the event.",
+		Note:        "Only the layouts v1 and v2 have such events. What a value means depends on the event. For stores, events of unknown types.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},
 	}
@@ -114,6 +114,14 @@ var (
 		Name: "nixl.telemetry.events.dropped", Kind: Counter, Number: Int64, Unit: "{event}",
 		Description: "Events that the agent dropped before they reached its ring.",
 		Note:        "From layout v4 on, the agent reports the number in an event, which can itself be lost.",
+	}
+	TelemetryEventsUnknown = Metric{
+		Name: "nixl.telemetry.events.unknown", Kind: Counter, Number: Int64, Unit: "{event}",
+		Description: "Events of types that this version doesn't know.",
+		Note: "A newer NIXL has more types, such as new errors: upgrade nixl-otel. No other metric includes these events, except " +
+			"`nixl.events`. Events beyond the limit on names count together, with `otel.metric.overflow`. Stores have them in `nixl.event.value`.",
+		Attributes:  []string{EventName},
+		Conditional: []string{MetricOverflow},
 	}
 	RingCapacity = Metric{
 		Name: "nixl.telemetry.ring.capacity", Kind: UpDownCounter, Number: Int64, Unit: "{event}",
@@ -152,7 +160,7 @@ func NIXL() []Metric {
 		TransferIO, TransferRequests, TransferSize, TransferDuration, TransferPostDuration, TransferThroughput,
 		TransferLastSize, TransferLastDuration, TransferLastPostDuration,
 		MemoryRegistered, MemoryDeregistered, MemoryUsage, MemoryLastSize,
-		Errors, Events, EventValue, EventLastValue, TelemetryEventsDropped,
+		Errors, Events, EventValue, EventLastValue, TelemetryEventsDropped, TelemetryEventsUnknown,
 		AgentUp, RingCapacity, RingUtilization, RingSaturations, RingRestarts, RingForeignReads, RingTornGroups,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,6 +72,19 @@ func TestWhyFindsNothingInAHealthyFleet(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// A new release of NIXL can have more types of events than this package.
+func TestWhyNamesEventsOfUnknownTypes(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, filepath.Join(dir, "new"), ringbuf.V4)
+	for range 5 {
+		must.OK(t, w.Push(ringbuf.Event{Type: 21, Value: 1}))
+	}
+	r, v := why(t, procWith(t), dir)
+	if i := slices.Index(kinds(v), diagnose.EventsUnknown); r.code != exitError || i < 0 || !strings.HasSuffix(v.Findings[i].Evidence[0], ": unknown_event_21 (5)") {
+		t.Errorf("%+v", v)
+	}
 }
 
 func TestWhySaysOnStdoutThatNothingWasFound(t *testing.T) {

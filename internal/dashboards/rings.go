@@ -14,6 +14,8 @@ func ringHealth() Dashboard {
 				downNow,
 				number("Rings refused", "Discovered rings that can't be opened. The Collector's log contains the reasons.", Count,
 					`sum(otelcol_receiver_nixl_shm_rings{state="refused"}) or 0 * sum(otelcol_receiver_nixl_shm_rings)`).bad(1),
+				number("Unknown events", "Events of types that the Collector doesn't know. Upgrade it: they may be important.", PerSecond,
+					`sum(rate(nixl_telemetry_events_unknown_total{@}[@])) or vector(0)`).bad(1e-9),
 				lossNow.wide(12),
 			}},
 			{Title: "Rings", Panels: []Panel{loss.wide(12), fill, lossByAgent, restarts}},

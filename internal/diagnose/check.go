@@ -57,7 +57,7 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	add("posting and queues", all(c.paced), unless(c.paced, fmt.Sprintf("no agent completed %d transfers in %s", MinTransfers, units.Age(h.windows.Longer)),
 		"posting takes at most %s of the transfer time of %s", percent(c.post), of(c.paced, running)), PostBound, SmallBehindLarge)
 	add("telemetry", all(c.drained), unless(c.drained, "no consumer of a ring was found", "a consumer was found for %s, with rings at most %s full", of(c.drained, running), percent(c.fill)),
-		EventsLost, RingFull, NearlyFull, NoConsumer, EventsTaken)
+		EventsLost, RingFull, NearlyFull, NoConsumer, EventsTaken, EventsUnknown)
 	add("exits and restarts", all(c.up), unless(c.up, "it isn't known whether the agents still run", "%s run, and none restarts again and again", of(c.up, running)), Gone, CrashLoop)
 	stopped := 0
 	for _, f := range found {

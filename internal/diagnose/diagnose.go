@@ -71,7 +71,7 @@ func (h *history) findings(i int) []Finding {
 		}
 	}
 	list = append(list, bound...)
-	for _, find := range []func(int) []Finding{h.stalls, h.still, h.smallBehindLarge, h.failing, h.telemetry, h.gone, h.crashLoops} {
+	for _, find := range []func(int) []Finding{h.stalls, h.still, h.smallBehindLarge, h.failing, h.telemetry, h.unknown, h.gone, h.crashLoops} {
 		list = append(list, find(i)...)
 	}
 	return list

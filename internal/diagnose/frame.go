@@ -42,8 +42,9 @@ type Agent struct {
 	Post    float64           `json:"post_seconds"`
 	Errors  map[string]uint64 `json:"errors,omitempty"` // by error.type
 	Events  uint64            `json:"events"`
-	Dropped uint64            `json:"events_dropped"` // by the agent, before they reached the ring
-	Memory  *int64            `json:"memory_bytes"`   // registered; nil if registrations may be missing
+	Dropped uint64            `json:"events_dropped"`           // by the agent, before they reached the ring
+	Unknown map[string]uint64 `json:"events_unknown,omitempty"` // by name
+	Memory  *int64            `json:"memory_bytes"`             // registered; nil if registrations may be missing
 
 	Ring *Ring `json:"ring,omitempty"` // nil for stores
 

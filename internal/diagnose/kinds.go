@@ -23,6 +23,7 @@ const (
 	RingFull          Kind = "ring_full"          // nothing drains a ring, and it is full
 	EventsLost        Kind = "events_lost"        // telemetry is incomplete
 	EventsTaken       Kind = "events_taken"       // another consumer takes events
+	EventsUnknown     Kind = "events_unknown"     // an agent reports events of a type that isn't known
 	CrashLoop         Kind = "crash_loop"         // an agent restarts again and again
 	NearlyFull        Kind = "ring_nearly_full"   // events may be lost soon
 	NoConsumer        Kind = "no_consumer"        // nothing drains a ring
@@ -91,6 +92,10 @@ var kinds = []about{
 	{
 		EventsTaken, Warning, "It isn't nixlring, which only observes.",
 		"Stop the other consumer, such as NIXL's telemetry_reader. nixlring inspect RING names it.",
+	},
+	{
+		EventsUnknown, Warning, "It isn't a loss: they are counted by name (nixl.telemetry.events.unknown). But any may be important, such as a new kind of error.",
+		"NIXL is newer than this version of nixl-otel: upgrade the Collector and nixlring. nixlring read RING prints these events.",
 	},
 	{CrashLoop, Warning, "It isn't a rollout: that restarts an agent once.", checkExit},
 	{NearlyFull, Warning, "Nothing is lost yet.", "Set a larger NIXL_TELEMETRY_BUFFER_SIZE for the agent, or shorten the receiver's run_interval."},

@@ -107,6 +107,11 @@ func short() []shortWatch {
 			busy(second, a)
 			a.Ring.Consumer = nil
 		}},
+		{"events of unknown types", 3, func(i, second int, a *diagnose.Agent) {
+			if i < 2 {
+				a.Events, a.Unknown = uint64(second), map[string]uint64{"unknown_event_21": uint64(second), "stuck\n": uint64(i)}
+			}
+		}},
 		{"a consumer hangs", 2, func(_, second int, a *diagnose.Agent) {
 			busy(second, a)
 			a.Ring.Peak = int(a.Events)

@@ -37,6 +37,7 @@ const (
 	RingRetired   // a ring was closed because its agent exited
 	RingForeign   // another consumer reads a ring
 	RingFull      // a drain found a ring full
+	EventsUnknown // an agent writes events of a type that isn't known
 	RingLapped    // events were overwritten or truncated before they could be read
 	RingBroken    // an open ring can no longer be read
 	BudgetReached // a container, a pod or a directory uses all of its budget

@@ -128,6 +128,8 @@ func (o *Oracle) byNamePoints(p Points) {
 		case "connection", "backend", "system", "custom":
 			p.sum("nixl.event.value"+attributes, values)
 			p.last("nixl.event.last_value"+attributes, values)
+		case "unknown":
+			p["nixl.telemetry.events.unknown{nixl.event.name="+n.name+"}"] = int64(values.count)
 		}
 	}
 }

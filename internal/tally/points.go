@@ -64,20 +64,28 @@ func (t *Totals) Points(yield func(*Point)) {
 		p.int(&semconv.Errors, other.Int64(), attribute.String(semconv.ErrorType, semconv.ErrorOther))
 	}
 	p.int(&semconv.TelemetryEventsDropped, t.Dropped().Sum.Int64())
-	t.valuePoints(&p)
+	t.seriesPoints(&p)
 }
 
-// valuePoints adds the values of events that have no metric of their own.
-func (t *Totals) valuePoints(p *points) {
+// seriesPoints adds the values of events that have no metric of their own, and the number of events that aren't known.
+func (t *Totals) seriesPoints(p *points) {
 	for i := range t.Series() {
-		if s := &t.Series()[i]; s.Valued {
-			category, name := attribute.String(semconv.EventCategory, s.Category()), attribute.String(semconv.EventName, s.Name)
+		s := &t.Series()[i]
+		category, name := attribute.String(semconv.EventCategory, s.Category()), attribute.String(semconv.EventName, s.Name)
+		switch {
+		case s.Valued:
 			p.int(&semconv.EventValue, s.Sum.Int64(), category, name)
 			p.int(&semconv.EventLastValue, s.Last(), category, name)
+		case s.Unknown():
+			p.int(&semconv.TelemetryEventsUnknown, int64(s.Events), name)
 		}
 	}
-	if _, valued := t.Overflow(); valued.Events > 0 {
+	unknown, valued := t.Overflow()
+	if valued.Events > 0 {
 		p.int(&semconv.EventValue, valued.Sum.Int64(), attribute.Bool(semconv.MetricOverflow, true))
+	}
+	if unknown.Events > 0 {
+		p.int(&semconv.TelemetryEventsUnknown, int64(unknown.Events), attribute.Bool(semconv.MetricOverflow, true))
 	}
 }
 

@@ -21,6 +21,9 @@ type Series struct {
 	Total
 }
 
+// Unknown reports whether the events have a type, or a category, that isn't in the catalog.
+func (s *Series) Unknown() bool { return s.Number == noCategory }
+
 // Category returns the name of the category in lower case; "unknown" if it isn't in the catalog.
 func (s *Series) Category() string { return CategoryName(s.Number) }
 

@@ -83,6 +83,14 @@ func setTotals(a *diagnose.Agent, t *tally.Totals, seen *transfers) {
 	t.Events(func(_, _ string, n uint64) { a.Events += n })
 	plain, valued := t.Overflow()
 	a.Events += plain.Events + valued.Events
+	for i := range t.Series() {
+		if s := &t.Series()[i]; s.Unknown() {
+			if a.Unknown == nil {
+				a.Unknown = make(map[string]uint64)
+			}
+			a.Unknown[s.Name] += max(s.Events, 1) // a store has no number of events
+		}
+	}
 	if !a.Store {
 		a.Ring = &diagnose.Ring{
 			Capacity: t.Capacity(), Peak: int(t.Utilization()*float64(t.Capacity()-1) + 0.5), Saturations: t.Saturations(),

@@ -78,6 +78,7 @@ type store struct {
 	claimed  files.ID
 	snapshot drain.Snapshot // the newest values
 	exported bool           // a collection has included the final values
+	reported int            // number of series of unknown events that were reported
 }
 
 // openStore opens the store of a path and reads it, unless its agent isn't selected or its process exited
@@ -170,10 +171,21 @@ func (d *Directory) readAll() (list []drain.Snapshot) {
 				s.snapshot.Start = now
 			}
 			s.exported = s.snapshot.Up == drain.UpNo
+			d.reportUnknown(r)
 			list = append(list, s.snapshot)
 		}
 	}
 	return list
+}
+
+// reportUnknown reports events of types that aren't known, once for each type. The process may set a type back to 0.
+func (d *Directory) reportUnknown(r *record) {
+	series := r.store.snapshot.Totals.Series()
+	for _, n := range drain.Unknown(series[min(r.store.reported, len(series)):]) {
+		n.Path = r.Path
+		d.report(n)
+	}
+	r.store.reported = max(r.store.reported, len(series))
 }
 
 // update reads the store of a path, unless its values are final, or drops it if it is no longer reported.

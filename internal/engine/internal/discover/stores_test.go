@@ -22,6 +22,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -234,5 +235,28 @@ func TestStoresOfAHungDirectoryAreNotRead(t *testing.T) {
 	d.runCalls()
 	if stores != 1 {
 		t.Errorf("got %d stores, want 1", stores)
+	}
+}
+
+func TestUnknownTypesOfAStoreAreReportedOnce(t *testing.T) {
+	x := newFixture(t)
+	d := x.directory(withStores)
+	w := storetest.Create(t, x.dir, storetest.Config{Slots: 23})
+	for _, change := range []func(){func() {}, func() { w.Count(21, 1) }, func() { w.Count(22, 1) }} {
+		change()
+		x.stores(d)
+		x.stores(d)
+	}
+	var texts []string
+	for _, n := range x.noticesOf(notice.EventsUnknown) {
+		text, _, _ := strings.Cut(strings.TrimPrefix(n.String(), w.Path()), ",")
+		texts = append(texts, text)
+	}
+	want := []string{
+		`: agent reports events that this version doesn't know ("unknown_event_21")`,
+		`: agent reports events that this version doesn't know ("unknown_event_22")`,
+	}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

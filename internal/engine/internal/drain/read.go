@@ -128,10 +128,25 @@ func (o *owner) count(a *agent, b ringbuf.Batch) {
 		o.opened(a, a.reader)
 	}
 	a.fresh += b.Len()
+	known := len(a.tally.Series())
 	a.tally.Add(b)
+	for _, n := range Unknown(a.tally.Series()[known:]) {
+		o.report(a, n)
+	}
 	if events := o.cfg.Handler.Events; events != nil {
 		events(a.Agent, b)
 	}
+}
+
+// Unknown returns a notice for each new series of events that aren't known.
+func Unknown(series []tally.Series) (list []notice.Notice) {
+	for i := range series {
+		if s := &series[i]; s.Unknown() {
+			list = append(list, warn(notice.EventsUnknown, fmt.Sprintf("agent reports events that this version doesn't know (%q), "+
+				"and which may be important, such as a new kind of error; upgrade nixl-otel", s.Name), nil))
+		}
+	}
+	return list
 }
 
 // next schedules the next drain.

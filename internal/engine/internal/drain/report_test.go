@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -87,6 +88,17 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 		"other consumer": {do: func(b *harness) { b.push(3); b.takeTo(2); b.step() }, want: []string{
 			"WARN another process consumes events of this ring, and events that it consumes first are missing from the totals: " +
 				"ring: another process consumed events of this ring (read position moved from 0 to 2)",
+		}},
+		"unknown events": {saves: true, do: func(b *harness) {
+			for range 2 {
+				for _, kind := range []ringbuf.Type{21, 21, 22, ringbuf.TypeTxBytes} {
+					must.OK(b.t, b.writer.Push(ringbuf.Event{Type: kind, Value: 1}))
+				}
+				b.steps(2)
+			}
+		}, want: []string{
+			`WARN agent reports events that this version doesn't know ("unknown_event_21"), and which may be important, such as a new kind of error`,
+			`WARN agent reports events that this version doesn't know ("unknown_event_22"), and which may be important, such as a new kind of error`,
 		}},
 		"full ring": {do: func(b *harness) { b.push(63); b.step() }, want: []string{
 			"WARN ring was full (63 events), so its agent has most likely lost events",

@@ -207,6 +207,26 @@ func (ms *NixlTelemetryEventsDroppedMetricConfig) Unmarshal(parser *confmap.Conf
 	return nil
 }
 
+// NixlTelemetryEventsUnknownMetricConfig provides config for the nixl.telemetry.events.unknown metric.
+type NixlTelemetryEventsUnknownMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NixlTelemetryEventsUnknownMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // NixlTelemetryRingCapacityMetricConfig provides config for the nixl.telemetry.ring.capacity metric.
 type NixlTelemetryRingCapacityMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -439,6 +459,7 @@ type MetricsConfig struct {
 	NixlMemoryRegistered          NixlMemoryRegisteredMetricConfig          `mapstructure:"nixl.memory.registered"`
 	NixlMemoryUsage               NixlMemoryUsageMetricConfig               `mapstructure:"nixl.memory.usage"`
 	NixlTelemetryEventsDropped    NixlTelemetryEventsDroppedMetricConfig    `mapstructure:"nixl.telemetry.events.dropped"`
+	NixlTelemetryEventsUnknown    NixlTelemetryEventsUnknownMetricConfig    `mapstructure:"nixl.telemetry.events.unknown"`
 	NixlTelemetryRingCapacity     NixlTelemetryRingCapacityMetricConfig     `mapstructure:"nixl.telemetry.ring.capacity"`
 	NixlTelemetryRingForeignReads NixlTelemetryRingForeignReadsMetricConfig `mapstructure:"nixl.telemetry.ring.foreign_reads"`
 	NixlTelemetryRingRestarts     NixlTelemetryRingRestartsMetricConfig     `mapstructure:"nixl.telemetry.ring.restarts"`
@@ -482,6 +503,9 @@ func DefaultMetricsConfig() MetricsConfig {
 			Enabled: true,
 		},
 		NixlTelemetryEventsDropped: NixlTelemetryEventsDroppedMetricConfig{
+			Enabled: true,
+		},
+		NixlTelemetryEventsUnknown: NixlTelemetryEventsUnknownMetricConfig{
 			Enabled: true,
 		},
 		NixlTelemetryRingCapacity: NixlTelemetryRingCapacityMetricConfig{

@@ -56,6 +56,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NixlTelemetryEventsDropped: NixlTelemetryEventsDroppedMetricConfig{
 						Enabled: true,
 					},
+					NixlTelemetryEventsUnknown: NixlTelemetryEventsUnknownMetricConfig{
+						Enabled: true,
+					},
 					NixlTelemetryRingCapacity: NixlTelemetryRingCapacityMetricConfig{
 						Enabled: true,
 					},
@@ -140,6 +143,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NixlTelemetryEventsDropped: NixlTelemetryEventsDroppedMetricConfig{
 						Enabled: false,
 					},
+					NixlTelemetryEventsUnknown: NixlTelemetryEventsUnknownMetricConfig{
+						Enabled: false,
+					},
 					NixlTelemetryRingCapacity: NixlTelemetryRingCapacityMetricConfig{
 						Enabled: false,
 					},
@@ -194,7 +200,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(NixlAgentUpMetricConfig{}, NixlErrorsMetricConfig{}, NixlEventLastValueMetricConfig{}, NixlEventValueMetricConfig{}, NixlEventsMetricConfig{}, NixlMemoryDeregisteredMetricConfig{}, NixlMemoryLastSizeMetricConfig{}, NixlMemoryRegisteredMetricConfig{}, NixlMemoryUsageMetricConfig{}, NixlTelemetryEventsDroppedMetricConfig{}, NixlTelemetryRingCapacityMetricConfig{}, NixlTelemetryRingForeignReadsMetricConfig{}, NixlTelemetryRingRestartsMetricConfig{}, NixlTelemetryRingSaturationsMetricConfig{}, NixlTelemetryRingTornGroupsMetricConfig{}, NixlTelemetryRingUtilizationMetricConfig{}, NixlTransferIoMetricConfig{}, NixlTransferLastDurationMetricConfig{}, NixlTransferLastPostDurationMetricConfig{}, NixlTransferLastSizeMetricConfig{}, NixlTransferRequestsMetricConfig{}, ResourceAttributeConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(NixlAgentUpMetricConfig{}, NixlErrorsMetricConfig{}, NixlEventLastValueMetricConfig{}, NixlEventValueMetricConfig{}, NixlEventsMetricConfig{}, NixlMemoryDeregisteredMetricConfig{}, NixlMemoryLastSizeMetricConfig{}, NixlMemoryRegisteredMetricConfig{}, NixlMemoryUsageMetricConfig{}, NixlTelemetryEventsDroppedMetricConfig{}, NixlTelemetryEventsUnknownMetricConfig{}, NixlTelemetryRingCapacityMetricConfig{}, NixlTelemetryRingForeignReadsMetricConfig{}, NixlTelemetryRingRestartsMetricConfig{}, NixlTelemetryRingSaturationsMetricConfig{}, NixlTelemetryRingTornGroupsMetricConfig{}, NixlTelemetryRingUtilizationMetricConfig{}, NixlTransferIoMetricConfig{}, NixlTransferLastDurationMetricConfig{}, NixlTransferLastPostDurationMetricConfig{}, NixlTransferLastSizeMetricConfig{}, NixlTransferRequestsMetricConfig{}, ResourceAttributeConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}

@@ -163,6 +163,10 @@ var MetricsInfo = metricsInfo{
 	NixlTelemetryEventsDropped: metricInfo{
 		Name: "nixl.telemetry.events.dropped",
 	},
+	NixlTelemetryEventsUnknown: metricInfo{
+		Name:       "nixl.telemetry.events.unknown",
+		Attributes: []string{"nixl.event.name"},
+	},
 	NixlTelemetryRingCapacity: metricInfo{
 		Name: "nixl.telemetry.ring.capacity",
 	},
@@ -212,6 +216,7 @@ type metricsInfo struct {
 	NixlMemoryRegistered          metricInfo
 	NixlMemoryUsage               metricInfo
 	NixlTelemetryEventsDropped    metricInfo
+	NixlTelemetryEventsUnknown    metricInfo
 	NixlTelemetryRingCapacity     metricInfo
 	NixlTelemetryRingForeignReads metricInfo
 	NixlTelemetryRingRestarts     metricInfo
@@ -751,6 +756,60 @@ func (m *metricNixlTelemetryEventsDropped) emit(metrics pmetric.MetricSlice) {
 
 func newMetricNixlTelemetryEventsDropped(cfg NixlTelemetryEventsDroppedMetricConfig) metricNixlTelemetryEventsDropped {
 	m := metricNixlTelemetryEventsDropped{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNixlTelemetryEventsUnknown struct {
+	data     pmetric.Metric                         // data buffer for generated metric.
+	config   NixlTelemetryEventsUnknownMetricConfig // metric config provided by user.
+	capacity int                                    // max observed number of data points added to the metric.
+}
+
+// init fills nixl.telemetry.events.unknown metric with initial data.
+func (m *metricNixlTelemetryEventsUnknown) init() {
+	m.data.SetName("nixl.telemetry.events.unknown")
+	m.data.SetDescription("Events of types that this version doesn't know.")
+	m.data.SetUnit("{event}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNixlTelemetryEventsUnknown) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, nixlEventNameAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("nixl.event.name", nixlEventNameAttributeValue)
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNixlTelemetryEventsUnknown) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNixlTelemetryEventsUnknown) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNixlTelemetryEventsUnknown(cfg NixlTelemetryEventsUnknownMetricConfig) metricNixlTelemetryEventsUnknown {
+	m := metricNixlTelemetryEventsUnknown{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -1349,6 +1408,7 @@ type MetricsBuilder struct {
 	metricNixlMemoryRegistered          metricNixlMemoryRegistered
 	metricNixlMemoryUsage               metricNixlMemoryUsage
 	metricNixlTelemetryEventsDropped    metricNixlTelemetryEventsDropped
+	metricNixlTelemetryEventsUnknown    metricNixlTelemetryEventsUnknown
 	metricNixlTelemetryRingCapacity     metricNixlTelemetryRingCapacity
 	metricNixlTelemetryRingForeignReads metricNixlTelemetryRingForeignReads
 	metricNixlTelemetryRingRestarts     metricNixlTelemetryRingRestarts
@@ -1395,6 +1455,7 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricNixlMemoryRegistered:          newMetricNixlMemoryRegistered(mbc.Metrics.NixlMemoryRegistered),
 		metricNixlMemoryUsage:               newMetricNixlMemoryUsage(mbc.Metrics.NixlMemoryUsage),
 		metricNixlTelemetryEventsDropped:    newMetricNixlTelemetryEventsDropped(mbc.Metrics.NixlTelemetryEventsDropped),
+		metricNixlTelemetryEventsUnknown:    newMetricNixlTelemetryEventsUnknown(mbc.Metrics.NixlTelemetryEventsUnknown),
 		metricNixlTelemetryRingCapacity:     newMetricNixlTelemetryRingCapacity(mbc.Metrics.NixlTelemetryRingCapacity),
 		metricNixlTelemetryRingForeignReads: newMetricNixlTelemetryRingForeignReads(mbc.Metrics.NixlTelemetryRingForeignReads),
 		metricNixlTelemetryRingRestarts:     newMetricNixlTelemetryRingRestarts(mbc.Metrics.NixlTelemetryRingRestarts),
@@ -1561,6 +1622,7 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricNixlMemoryRegistered.emit(ils.Metrics())
 	mb.metricNixlMemoryUsage.emit(ils.Metrics())
 	mb.metricNixlTelemetryEventsDropped.emit(ils.Metrics())
+	mb.metricNixlTelemetryEventsUnknown.emit(ils.Metrics())
 	mb.metricNixlTelemetryRingCapacity.emit(ils.Metrics())
 	mb.metricNixlTelemetryRingForeignReads.emit(ils.Metrics())
 	mb.metricNixlTelemetryRingRestarts.emit(ils.Metrics())
@@ -1651,6 +1713,11 @@ func (mb *MetricsBuilder) RecordNixlMemoryUsageDataPoint(ts pcommon.Timestamp, v
 // RecordNixlTelemetryEventsDroppedDataPoint adds a data point to nixl.telemetry.events.dropped metric.
 func (mb *MetricsBuilder) RecordNixlTelemetryEventsDroppedDataPoint(ts pcommon.Timestamp, val int64) {
 	mb.metricNixlTelemetryEventsDropped.recordDataPoint(mb.startTime, ts, val)
+}
+
+// RecordNixlTelemetryEventsUnknownDataPoint adds a data point to nixl.telemetry.events.unknown metric.
+func (mb *MetricsBuilder) RecordNixlTelemetryEventsUnknownDataPoint(ts pcommon.Timestamp, val int64, nixlEventNameAttributeValue string) {
+	mb.metricNixlTelemetryEventsUnknown.recordDataPoint(mb.startTime, ts, val, nixlEventNameAttributeValue)
 }
 
 // RecordNixlTelemetryRingCapacityDataPoint adds a data point to nixl.telemetry.ring.capacity metric.

@@ -98,6 +98,9 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordNixlTelemetryEventsDroppedDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
+			mb.RecordNixlTelemetryEventsUnknownDataPoint(ts, 1, "nixl.event.name-val")
+			defaultMetricsCount++
+			allMetricsCount++
 			mb.RecordNixlTelemetryRingCapacityDataPoint(ts, 1)
 			defaultMetricsCount++
 			allMetricsCount++
@@ -331,6 +334,23 @@ func TestMetricsBuilder(t *testing.T) {
 					assert.Equal(t, ts, dp.Timestamp())
 					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
 					assert.Equal(t, int64(1), dp.IntValue())
+				case "nixl.telemetry.events.unknown":
+					assert.False(t, validatedMetrics["nixl.telemetry.events.unknown"], "Found a duplicate in the metrics slice: nixl.telemetry.events.unknown")
+					validatedMetrics["nixl.telemetry.events.unknown"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "Events of types that this version doesn't know.", mi.Description())
+					assert.Equal(t, "{event}", mi.Unit())
+					assert.True(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
+					nixlEventNameAttrVal, ok := dp.Attributes().Get("nixl.event.name")
+					assert.True(t, ok)
+					assert.Equal(t, "nixl.event.name-val", nixlEventNameAttrVal.Str())
 				case "nixl.telemetry.ring.capacity":
 					assert.False(t, validatedMetrics["nixl.telemetry.ring.capacity"], "Found a duplicate in the metrics slice: nixl.telemetry.ring.capacity")
 					validatedMetrics["nixl.telemetry.ring.capacity"] = true
