@@ -194,7 +194,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 
 // processes returns the processes that use NIXL. Those that can't be examined are missing.
 func processes(w world) (list []diagnose.Process) {
-	found, _ := process.New(process.Config{Proc: w.proc}).Scan(w.now(), nil)
+	found, _ := process.New(process.Config{Proc: w.proc}).Scan(w.now(), false)
 	for _, p := range found {
 		one := diagnose.Process{PID: p.PID, Command: cmp.Or(p.Executable, "a process"), Telemetry: len(p.Dirs) > 0, Exporter: p.Env[process.EnvExporter]}
 		if env := process.Env(func(name string) (string, bool) { v, ok := p.Env[name]; return v, ok }); !env.Enabled() {

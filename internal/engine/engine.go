@@ -77,7 +77,9 @@ func (e *Engine) Start(storage Storage) error {
 	if k := e.cfg.Kubelet; k != nil {
 		e.watch(common, k.Finder(e.cfg.IdentifyBy))
 	}
-	if p := e.cfg.Processes; p != nil {
+	if e.cfg.Processes != nil {
+		p := *e.cfg.Processes
+		p.StaleAfter = e.cfg.StaleAfter
 		e.watch(common, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...))
 	}
 	for _, s := range e.sources {

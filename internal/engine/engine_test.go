@@ -146,7 +146,7 @@ func TestStoresOfContainerAreCollectedAfterItsExit(t *testing.T) {
 	machine, dir := processtest.New(t), t.TempDir()
 	s := storetest.Create(t, dir, storetest.Config{PID: 7})
 	machine.Start(processtest.Process{
-		PID: 1007, NSPID: 7, Namespace: "mnt:[10]", Cgroup: processtest.InPod(podUID, strings.Repeat("1", 64)),
+		PID: 1007, Maps: s.Path(), Namespace: "mnt:[10]", Cgroup: processtest.InPod(podUID, strings.Repeat("1", 64)),
 		Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + dir},
 	})
 	h, err := New(Config{Stores: true, Processes: &discover.Processes{Proc: machine.Proc, Interval: time.Hour}})

@@ -25,6 +25,7 @@ const (
 	DirectoryHangs                    // a call to a directory's file system doesn't return
 	DirectoryCut                      // a directory has more entries than the limit
 	PatternsUnmatched                 // include matches no file
+	IdentityUnknown                   // a part of identify_by isn't known
 	DirectoryOnDisk                   // rings are on a disk
 	DiscoveryFailed                   // a source of directories can't be searched
 	DiscoveryWorks                    // a source of directories can be searched again

@@ -49,20 +49,18 @@ var ownLabels = sync.OnceValue(func() map[string]bool {
 })
 
 // attributes returns the attributes in the values of OTEL_RESOURCE_ATTRIBUTES and
-// OTEL_SERVICE_NAME, within the limits. It skips invalid pairs, and keys that [Config.allows]
+// OTEL_SERVICE_NAME, within the limits. It skips blank values, invalid pairs, and keys that [Config.allows]
 // rejects. Of keys that are equal on a Prometheus page, it uses the last, as SDKs do.
 func (c Config) attributes(list, service string) map[string]string {
 	set, labels, used := make(map[string]string), make(map[string]bool), 0
 	add := func(key, value string) {
 		size, l := len(key)+len(value), Label(key)
-		if isValid(key) && isValid(value) && !labels[l] && len(set) < MaxAttributes && used+size <= MaxAttributeBytes {
+		if strings.TrimSpace(value) != "" && isValid(key) && isValid(value) && !labels[l] && len(set) < MaxAttributes && used+size <= MaxAttributeBytes {
 			set[key], labels[l] = value, true
 			used += size
 		}
 	}
-	if service != "" { // it takes precedence
-		add(semconv.ServiceName, service)
-	}
+	add(semconv.ServiceName, service) // it takes precedence
 	for _, pair := range slices.Backward(strings.Split(list, ",")) {
 		key, value, ok := strings.Cut(pair, "=")
 		key, err1 := url.PathUnescape(strings.TrimSpace(key))

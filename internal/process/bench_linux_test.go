@@ -53,7 +53,7 @@ func BenchmarkScan(b *testing.B) {
 }
 
 func scanTimed(b *testing.B, s *Scanner, now time.Time) {
-	if _, err := s.Scan(now, nil); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if _, err := s.Scan(now, false); err != nil && !errors.Is(err, fs.ErrPermission) {
 		b.Fatal(err)
 	}
 }

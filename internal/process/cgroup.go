@@ -4,6 +4,7 @@
 package process
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -20,17 +21,25 @@ var (
 	runtimeContainer = regexp.MustCompile(`^(?:([a-z-]+)-)?([0-9a-f]{64})(?:\.scope)?$`)
 )
 
-// parseCgroup returns the UID of the pod and the ID of the container of a process, or
-// "" if there is none. b has the format of /proc/PID/cgroup, with one line for each
+// cgroup is what the cgroup of a process says about it.
+type cgroup struct {
+	pod string // UID; "" if there is none
+	// outer and container are the IDs of the outermost container in the pod, or on the host, and of
+	// the innermost one, such as with Docker in Docker; "" if there is none.
+	outer, container string
+	// unit is the rest of the path, such as that of a service of systemd or of a step of a Slurm job.
+	unit string
+}
+
+// parseCgroup parses the format of /proc/PID/cgroup, with one line for each
 // hierarchy; cgroup v2 has only one hierarchy:
 //
 //	HIERARCHY:CONTROLLERS:PATH
 //
-// parseCgroup uses the first pod in a path and the first container in that pod, and
-// ignores the rest of the path, because a container may be allowed to create cgroups
-// with any names below its own. Only the kubelet and the container runtime create the
-// cgroups above that. If the path has no pod, parseCgroup uses the first container. In
-// a kind cluster, a node is a container without a pod, and its pods are below it:
+// parseCgroup uses the first pod in a path, and the containers in that pod, because a container may be
+// allowed to create cgroups with any names below its own. Only the kubelet and the container runtime
+// create the pod and the outer container. In a kind cluster, a node is a container without a pod, and its pods
+// are below it:
 //
 //	/docker/<node>/kubelet/kubepods/burstable/pod<uid>/<container>
 //
@@ -39,36 +48,46 @@ var (
 // unprivileged users choose the names.
 //
 // If the hierarchies have different paths, parseCgroup uses the first line with a pod,
-// or else the first line with a container. Inside a cgroup namespace, a path may start
+// or else the first line with a container, or else that of systemd. Inside a cgroup namespace, a path may start
 // with /.. and lack the part that it has in common with the reader's own path.
-func parseCgroup(b []byte) (pod, container string) {
+func parseCgroup(b []byte) (best cgroup) {
 	for line := range strings.Lines(string(b)) {
-		p, c := parseCgroupPath(strings.TrimSuffix(line, "\n"))
-		switch {
-		case p != "":
-			return p, c
-		case container == "":
-			container = c
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		c := parseCgroupPath(fields[2])
+		switch ofSystemd := fields[1] == "" || fields[1] == "name=systemd"; {
+		case c.pod != "":
+			return c
+		case best.container == "" && (c.container != "" || best.unit == "" && ofSystemd):
+			best = c
 		}
 	}
-	return "", container
+	return best
 }
 
-// parseCgroupPath parses a line. Depending on its configuration, containerd creates a
+// parseCgroupPath parses a path. Depending on its configuration, containerd creates a
 // single cgroup <pod>.slice:cri-containerd:<container>.
-func parseCgroupPath(line string) (pod, container string) {
-	line = strings.TrimSuffix(line, " (deleted)")
-	parts := strings.FieldsFunc(line, func(r rune) bool { return r == '/' || r == ':' })
+func parseCgroupPath(path string) (g cgroup) {
+	parts := strings.FieldsFunc(strings.TrimSuffix(path, " (deleted)"), func(r rune) bool { return r == '/' || r == ':' })
+	var rest []string
 	users := false
 	for _, part := range parts {
 		users = users || part == "user.slice"
 		p, c := kubeletPod.FindStringSubmatch(part), runtimeContainer.FindStringSubmatch(part)
 		switch {
-		case p != nil && pod == "" && !users:
-			pod, container = strings.ReplaceAll(p[1], "_", "-"), ""
-		case c != nil && container == "" && !strings.HasSuffix(c[1], "conmon"): // the monitor of a container runs outside of it
-			container = c[2]
+		case p != nil && g.pod == "" && !users:
+			g, rest = cgroup{pod: strings.ReplaceAll(p[1], "_", "-")}, nil
+		case c != nil && !strings.HasSuffix(c[1], "conmon"): // the monitor of a container runs outside of it
+			g.outer, g.container, rest = cmp.Or(g.outer, c[2]), c[2], nil
+		case part != "container": // crun creates this below each container
+			rest = append(rest, part)
 		}
 	}
-	return pod, container
+	if n := len(rest); n > 0 && strings.HasSuffix(rest[n-1], ".scope") { // such as that of a login
+		rest = rest[:n-1]
+	}
+	g.unit = strings.Join(rest, "/")
+	return g
 }

@@ -52,17 +52,17 @@ var cgroups = []struct {
 
 	{"kind, systemd driver", "/docker/" + other + "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
 	{"kind, in a scope of Docker's", "/system.slice/docker-" + other + ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
-	{"Docker in Docker", "/docker/" + id + "/docker/" + other, "", id},
-	{"Docker in a pod", "/kubepods/burstable/pod" + uid + "/" + id + "/docker/" + other, uid, id},
+	{"Docker in Docker", "/docker/" + id + "/docker/" + other, "", other},
+	{"Docker in a pod", "/kubepods/burstable/pod" + uid + "/" + id + "/docker/" + other, uid, other},
 
 	{"namespace of another pod", "/../../kubepods-burstable-pod" + slice + ".slice/cri-containerd-" + id + ".scope", uid, id},
 	{"namespace of the same pod", "/../cri-containerd-" + id + ".scope", "", id},
 
 	{"exited", "/kubepods/pod" + uid + "/" + id + " (deleted)", uid, id},
 
-	{"a container's own cgroups: a pod", "/kubepods/pod" + uid + "/" + id + fake, uid, id},
-	{"a container's own cgroups: a pod, systemd driver", "/kubepods.slice/kubepods-pod" + slice + ".slice/cri-containerd-" + id + ".scope/kubepods-pod" + strings.ReplaceAll(slice, "2", "3") + ".slice/crio-" + other + ".scope", uid, id},
-	{"a user's cgroups", "/user.slice/user-1000.slice/user@1000.service" + fake, "", "1111111111111111111111111111111111111111111111111111111111111111"},
+	{"a container's own cgroups: a pod", "/kubepods/pod" + uid + "/" + id + fake, uid, strings.Repeat("1", 64)},
+	{"a container's own cgroups: a pod, systemd driver", "/kubepods.slice/kubepods-pod" + slice + ".slice/cri-containerd-" + id + ".scope/kubepods-pod" + strings.ReplaceAll(slice, "2", "3") + ".slice/crio-" + other + ".scope", uid, other},
+	{"a user's cgroups", "/user.slice/user-1000.slice/user@1000.service" + fake, "", strings.Repeat("1", 64)},
 
 	{"UID with capitals", "/kubepods/pod" + strings.ToUpper(uid) + "/" + id, "", id},
 	{"UID too short", "/kubepods/pod" + uid[1:] + "/" + id, "", id},
@@ -79,8 +79,8 @@ func TestCgroupReturnsPodAndContainer(t *testing.T) {
 				// Only systemd uses cgroup v2, and some hierarchies have no containers.
 				"hybrid": "12:rdma:/\n11:memory:" + tt.path + "\n1:name=systemd:" + tt.path + "\n0::/system.slice/docker.service\n",
 			} {
-				if pod, container := parseCgroup([]byte(list)); pod != tt.pod || container != tt.container {
-					t.Errorf("%s: pod %q, container %q; want %q and %q", kind, pod, container, tt.pod, tt.container)
+				if g := parseCgroup([]byte(list)); g.pod != tt.pod || g.container != tt.container {
+					t.Errorf("%s: pod %q, container %q; want %q and %q", kind, g.pod, g.container, tt.pod, tt.container)
 				}
 			}
 		})
@@ -94,8 +94,28 @@ func TestCgroupPrefersFirstLineWithPod(t *testing.T) {
 		"nothing":             {"", "", ""},
 		"no line":             {"garbage", "", ""},
 	} {
-		if pod, container := parseCgroup([]byte(tt.list)); pod != tt.pod || container != tt.container {
-			t.Errorf("%s: pod %q, container %q", name, pod, container)
+		if g := parseCgroup([]byte(tt.list)); g.pod != tt.pod || g.container != tt.container {
+			t.Errorf("%s: pod %q, container %q", name, g.pod, g.container)
+		}
+	}
+}
+
+func TestCgroupTellsContainersAndServicesApart(t *testing.T) {
+	const inPod = "/kubepods/pod" + uid + "/" + id
+	for list, want := range map[string]cgroup{
+		"0::" + inPod + "/docker/" + other + "\n":                                                   {uid, id, other, ""},
+		"0::" + inPod + "/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n":                 {uid, id, id, "system.slice/slurmstepd.scope/job_7/step_0/user/task_0"},
+		"0::/machine.slice/libpod-" + id + ".scope/container\n":                                     {"", id, id, ""},
+		"0::/docker/" + id + "/system.slice/a.service\n":                                            {"", id, id, "system.slice/a.service"},
+		"0::/system.slice/a.service\n":                                                              {"", "", "", "system.slice/a.service"},
+		"0::/user.slice/user-1000.slice/session-17.scope\n":                                         {"", "", "", "user.slice/user-1000.slice"},
+		"9:name=systemd:/system.slice/a.service\n8:memory:/b\n0::/\n":                               {"", "", "", "system.slice/a.service"},
+		"8:memory:/b\n9:name=systemd:/\n0::/system.slice/a.service\n":                               {"", "", "", "system.slice/a.service"},
+		"0::/system.slice/a.service\n8:pids:" + inPod + "\n":                                        {uid, id, id, ""},
+		"0::/user.slice/user-1000.slice/libpod-" + other + ".scope/container/x/docker/" + id + "\n": {"", other, id, ""},
+	} {
+		if got := parseCgroup([]byte(list)); got != want {
+			t.Errorf("%q: %+v, want %+v", list, got, want)
 		}
 	}
 }

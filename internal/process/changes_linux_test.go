@@ -46,8 +46,8 @@ func (h *host) run(s *Scanner, command []string) (found []Process) {
 		for range times {
 			found = h.scan(s, after)
 		}
-	case "ask": // examine a process again now
-		found, err = s.Scan(h.now, func(p Process) bool { return p.PID == pid })
+	case "seek": // the process of a ring
+		found, err = s.Scan(h.now, true)
 		must.OK(h.t, err)
 	default:
 		h.t.Fatalf("unknown command %q", command)
@@ -140,11 +140,18 @@ func TestChangesOfProcesses(t *testing.T) {
 			start 100 ring=/a/agent; scan 0s                        => 100 python3 /a, 1 rings
 			start 100 ring=/b/agent; scan 1m MOST                   => 100 python3 /a, 1 rings
 			scan 1m                                                 => 100 python3 /b, 1 rings`,
-		"mappings of the same size are read if the caller asks for it": `
+		"mappings of the same size are read if the process of a ring is sought": `
 			start 100 ring=/a/agent; scan 0s                        => 100 python3 /a, 1 rings
 			start 100 ring=/b/agent; scan 1m 3                      => 100 python3 /a, 1 rings
-			ask 7                                                   => 100 python3 /a, 1 rings
-			ask 100; scan 0s                                        => 100 python3 /b, 1 rings`,
+			seek .; scan 0s                                         => 100 python3 /b, 1 rings`,
+		// Its environment doesn't enable NIXL, and it doesn't have the library mapped.
+		"a process that wasn't an agent is examined if it has changed and the process of a ring is sought": `
+			start 100; scan 1m 20                                   =>
+			start 100 ring=/a/agent; scan 1s                        =>
+			seek .; scan 0s                                         => 100 python3 /a, 1 rings`,
+		"a young process is examined soon": `
+			start 100; scan 1s 30                                   =>
+			start 100 ring=/a/agent; scan 5s; scan 5s               => 100 python3 /a, 1 rings`,
 		"exits": `
 			start 100 enabled; start 200 enabled; scan 0s           => 100 python3 /run/nixl, 200 python3 /run/nixl
 			quit 100; remove 200 exe; scan 1s                       =>`, // a zombie has no program
@@ -191,6 +198,49 @@ func TestOverwrittenEnvironmentHasFallbacks(t *testing.T) {
 	}
 }
 
+// The environment of a worker may be erased, and so may those of its ancestors.
+func TestContainerHasWhatItsKnownEnvironmentsHaveInCommon(t *testing.T) {
+	for name, tt := range map[string]struct {
+		others []task
+		want   string // service, role, and whether anything is known
+	}{
+		"nothing":           {nil, "  false"},
+		"one":               {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm", "ROLE=decode"}}}, "llm decode true"},
+		"some agree":        {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm", "ROLE=decode"}}, {Env: []string{"OTEL_SERVICE_NAME=llm"}}}, "llm  true"},
+		"none agree":        {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm"}}, {Env: []string{"OTEL_SERVICE_NAME=x"}}}, "  false"},
+		"also erased":       {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm"}}, {Env: overwritten}}, "llm  true"},
+		"another container": {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm"}, Cgroup: "/docker/" + other}}, "  false"},
+		"another root":      {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm"}, Namespace: "mnt:[7]"}}, "  false"},
+	} {
+		h := newHost(t)
+		h.setProcess(task{PID: 100, Parent: 99, Env: overwritten, Cgroup: inAPod, Mappings: h.ring("/run/agent"), Title: "VLLM::Worker_TP1"})
+		for i, p := range tt.others {
+			p.PID = 200 + i
+			if p.Cgroup == "" {
+				p.Cgroup = inAPod
+			}
+			h.setProcess(p)
+		}
+		found := h.scan(New(Config{Proc: h.Proc, Env: []string{"ROLE"}, Attributes: []string{"*"}}), 0)
+		if len(found) != 1 || found[0].Rank != "1" {
+			t.Fatalf("%s: found %+v", name, found)
+		}
+		if got := fmt.Sprint(found[0].Attributes["service.name"], " ", found[0].Env["ROLE"], " ", found[0].Known); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// A child inherits the mappings of an agent, and a Collector has the rings of all agents mapped.
+func TestTheAgentIsTheFirstOfTheProcessesThatHaveAFileMapped(t *testing.T) {
+	collector, agent, child := Process{Start: 1}, Process{Start: 2, Agent: true}, Process{Start: 3, Agent: true}
+	for _, two := range [][2]Process{{agent, collector}, {agent, child}, {child, collector}} {
+		if !two[0].Precedes(two[1]) || two[1].Precedes(two[0]) {
+			t.Errorf("%+v doesn't precede %+v", two[0], two[1])
+		}
+	}
+}
+
 // runScript runs a script. What is seen are the agents that the last scan has found; only one of them if its PID isn't 0.
 func runScript(t *testing.T, script string, only int) {
 	t.Helper()
@@ -201,7 +251,7 @@ func runScript(t *testing.T, script string, only int) {
 		var list []string
 		for _, p := range found {
 			text := strings.Join(append([]string{strconv.Itoa(p.PID), p.Executable}, p.Dirs...), " ")
-			if n := len(p.Rings); n > 0 {
+			if n := len(p.Files); n > 0 {
 				text += fmt.Sprintf(", %d rings", n)
 			}
 			if p.Pod != "" {

@@ -41,7 +41,7 @@ func FuzzContainer(f *testing.F) {
 		}
 		h := &host{&processtest.Host{Proc: fake.Proc, TB: t}, t, root, time.Unix(1000, 0)}
 		h.setProcess(task{PID: 100, Env: []string{environ}, Mappings: mappings, Cgroup: cgroup, Mounts: mounts, Name: name, Executable: "/" + name})
-		once.Do(func() { h.setProcess(task{PID: 101, NSPID: 7, Env: enabled, Cgroup: inAPod}) })
+		once.Do(func() { h.setProcess(task{PID: 101, Env: enabled, Cgroup: inAPod}) })
 		list, err := scanUntilDone(New(Config{Proc: h.Proc, Env: []string{"A"}, Attributes: []string{"*"}, Reserved: []string{"region"}}), h.now)
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func FuzzContainer(f *testing.F) {
 		found := false
 		for _, p := range list {
 			if p.PID == 101 {
-				found = slices.Equal(p.Dirs, []string{"/run/nixl"}) && p.Pod == uid && p.NSPID == 7
+				found = slices.Equal(p.Dirs, []string{"/run/nixl"}) && p.Pod == uid
 				continue
 			}
 			if !podUIDs.MatchString(p.Pod) || !containerIDs.MatchString(p.Container) {

@@ -17,18 +17,18 @@
 //
 // # Trust
 //
-// A container controls its environment, its mappings, its mounts and its files. It
-// doesn't control its cgroup, its PID, its start time or the name of its mount
-// namespace. Therefore, [Process.Pod] and [Process.Container] come only from the cgroup.
+// A container controls its environment, its title, its mappings, its mounts, its files and the
+// cgroups below its own. It doesn't control its cgroup, its PID, its start time or the name of its mount
+// namespace. Therefore, [Process.Pod] and [Process.Group] come only from the cgroup.
 //
 //   - Every read has a limit, and so has what is kept of a process.
 //   - A process can block every read of its environment or mappings indefinitely, because
 //     its memory may be backed by a FUSE file. An examination that takes too long runs on
-//     in the background. The number of such examinations is limited per container and per
+//     in the background. The number of such examinations is limited per group and per
 //     host.
-//   - A scan takes a limited share of the time, and containers take turns. So a container
-//     with many processes or mappings delays only the examinations of its own processes.
-//     [Scanner.Seen] reports which containers a scan has seen completely.
+//   - A scan takes a limited share of the time, and groups take turns. So a container or a user
+//     with many processes or mappings delays only the examinations of their own processes.
+//     [Scanner.Seen] reports which groups a scan has seen completely.
 //   - An examination opens /proc/PID once and reads all files relative to it, so they
 //     belong to one process even if the PID is reused.
 //   - [OpenDir] opens directories below the root of a process, and follows no link out of
@@ -37,7 +37,7 @@
 // # Reading order
 //
 //   - env.go, process.go: what is found
-//   - attributes.go, cgroup.go, environ.go, maps.go, mountinfo.go, stat.go: the files of
-//     /proc, one by one
+//   - attributes.go, cgroup.go, environ.go, maps.go, mountinfo.go, stat.go, title.go: the
+//     files of /proc, one by one
 //   - open.go, examine.go, scan.go: the search
 package process

@@ -26,7 +26,6 @@ const (
 type state struct {
 	Process
 	library bool // the process has libnixl.so mapped
-	intact  bool // the environment is known
 }
 
 func (s *state) usesNIXL() bool { return s.library || len(s.Dirs) > 0 }
@@ -54,9 +53,15 @@ func (c Config) examine(before state) (p state, err error) {
 	if !ok || before.Start != 0 && start != before.Start {
 		return p, ErrExited
 	}
-	p.PID, p.Start, p.Pod, p.Container = before.PID, start, before.Pod, before.Container
+	p.PID, p.Start = before.PID, start
+	p.Pod, p.Container, p.Unit, p.Group = before.Pod, before.Container, before.Unit, before.Group
 	p.Executable = strings.ToValidUTF8(path.Base(strings.TrimSuffix(exe, " (deleted)")), "\uFFFD")
-	if err := c.readEnviron(root, parent, before, &p); err != nil {
+	namespace, err := root.Readlink("ns/mnt")
+	if err != nil {
+		return p, err
+	}
+	p.MountNS = strings.TrimSuffix(namespace+" "+rootPath+" "+p.Container, " ")
+	if err := c.readEnviron(root, parent, namespace, before, &p); err != nil {
 		return p, err
 	}
 	env := Env(func(name string) (string, bool) { v, ok := p.Env[name]; return v, ok })
@@ -71,39 +76,39 @@ func (c Config) examine(before state) (p state, err error) {
 	if err := c.readMappings(root, rootPath, before.Process, &p); err != nil {
 		return p, err
 	}
+	p.Agent = p.library || env.Enabled()
 	if p.usesNIXL() {
-		err = readNamespaces(root, rootPath, &p.Process)
+		describe(root, &p.Process)
 	}
-	return p, err
+	return p, nil
 }
 
 // readEnviron sets the environment and the attributes of a process. If the process has
 // overwritten its environment, they are those from an earlier examination, or else those of
 // the nearest ancestor in the same mount namespace that has an intact environment, because a
 // child usually inherits it.
-func (c Config) readEnviron(root *os.Root, parent int, before state, p *state) error {
+func (c Config) readEnviron(root *os.Root, parent int, namespace string, before state, p *state) error {
 	env, intact, err := c.environ(root)
 	if err != nil {
 		return err
 	}
-	if !intact && before.intact {
-		p.Env, p.Attributes, p.intact = before.Env, before.Attributes, true
+	if !intact && before.Own {
+		p.Env, p.Attributes, p.Own, p.Known = before.Env, before.Attributes, true, true
 		return nil
 	}
-	p.intact = intact
-	namespace, err := root.Readlink("ns/mnt")
+	p.Own = intact
 	for range maxAncestors {
 		if intact || parent == 0 {
 			break
 		}
 		env, intact, parent = c.ancestor(parent, namespace)
 	}
-	p.Env = env
+	p.Env, p.Known = env, intact
 	if env[resourceAttributes] != "" || env[serviceName] != "" {
 		p.Attributes = c.attributes(env[resourceAttributes], env[serviceName])
 		delete(env, resourceAttributes) // it may be long, and there may be many processes
 	}
-	return err
+	return nil
 }
 
 // ancestor returns the environment and the parent of a process if it is in a mount namespace.
@@ -147,30 +152,29 @@ func (c Config) readMappings(root *os.Root, rootPath string, before Process, p *
 	found, err := readMaps(f, rootPath)
 	p.library = found.library
 	removed := false
-	for _, file := range found.rings {
+	for _, file := range found.files {
 		dir := path.Dir(file)
-		if id, ok := c.ring(p.Process, file); ok {
-			p.Rings = append(p.Rings, id)
-			p.addDir(dir)
+		id, ok := c.identify(p.Process, file)
+		if ok {
+			p.Files = append(p.Files, id)
 		} else if strings.HasSuffix(file, " (deleted)") && slices.Contains(before.Dirs, dir) {
+			ok, removed = true, true
+		}
+		if ok || isStore(file) {
 			p.addDir(dir)
-			removed = true
 		}
 	}
-	for _, id := range before.Rings {
-		if removed && len(p.Rings) < maxRings && !slices.Contains(p.Rings, id) {
-			p.Rings = append(p.Rings, id)
+	for _, id := range before.Files {
+		if removed && len(p.Files) < maxFiles && !slices.Contains(p.Files, id) {
+			p.Files = append(p.Files, id)
 		}
-	}
-	for _, dir := range found.stores {
-		p.addDir(dir)
 	}
 	return err
 }
 
-// ring returns the ID of a file below the root of a process, and whether it is a ring. The
+// identify returns the ID of a file below the root of a process, and whether it is a ring or a store. The
 // mapping itself shows another device on Btrfs and, with old kernels, on overlayfs.
-func (c Config) ring(p Process, file string) (files.ID, bool) {
+func (c Config) identify(p Process, file string) (files.ID, bool) {
 	dir, err := OpenDir(p, c.Proc, path.Dir(file), ".")
 	if err != nil {
 		return files.ID{}, false
@@ -186,19 +190,17 @@ func (c Config) ring(p Process, file string) (files.ID, bool) {
 		return files.ID{}, false
 	}
 	_, err = ringbuf.PeekFile(f)
-	return files.IDOf(info), err == nil || errors.Is(err, ringbuf.ErrUnknownVersion)
+	return files.IDOf(info), isStore(file) || err == nil || errors.Is(err, ringbuf.ErrUnknownVersion)
 }
 
-// readNamespaces sets the fields of a process that describe its namespaces.
-func readNamespaces(root *os.Root, rootPath string, p *Process) error {
-	status, err1 := readFile(root, "status", maxFile)
-	namespace, err2 := root.Readlink("ns/mnt")
-	p.NSPID, p.MountNS = nsPID(status), strings.TrimSuffix(namespace+" "+rootPath+" "+p.Container, " ")
+// describe sets the rank of an agent's process and the name of its container. Both are optional.
+func describe(root *os.Root, p *Process) {
+	title, _ := readFile(root, "cmdline", maxFile)
+	p.Rank = rankIn(title)
 	if p.Pod != "" {
-		mounts, _ := readFile(root, "mountinfo", maxMountinfo) // the name is optional
+		mounts, _ := readFile(root, "mountinfo", maxMountinfo)
 		p.ContainerName = parseMountinfo(mounts, p.Pod)
 	}
-	return errors.Join(err1, err2)
 }
 
 func readFile(root *os.Root, name string, limit int64) ([]byte, error) {

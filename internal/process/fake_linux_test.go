@@ -87,12 +87,12 @@ func (h *host) mapping(path string) string {
 // the given processes are running: on a busy machine, any scan may be cut short.
 func scanUntilDone(s *Scanner, now time.Time, hanging ...int) ([]Process, error) {
 	for {
-		list, err := s.Scan(now, nil)
+		list, err := s.Scan(now, false)
 		i := slices.IndexFunc(s.hanging, func(r *record) bool { return !slices.Contains(hanging, r.PID) })
 		switch {
 		case i >= 0:
 			<-s.hanging[i].done
-		case len(s.due(now, nil)) == 0:
+		case len(s.due(now, false)) == 0:
 			return list, err
 		}
 	}

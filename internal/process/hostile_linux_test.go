@@ -28,6 +28,13 @@ func (h *host) block(pid int, name string) {
 	must.OK(h.t, syscall.Mkfifo(path, 0o600))
 }
 
+// hangingIn returns a process of a group.
+func hangingIn(group string) *record {
+	r := new(record)
+	r.Group = group
+	return r
+}
+
 // unblock passes contents to the blocked reader of a file, and replaces the file with a
 // regular one.
 func (h *host) unblock(path, contents string) {
@@ -55,7 +62,7 @@ func TestHangingProcessDelaysOnlyOneScan(t *testing.T) {
 			h.setProcess(task{PID: 102, Env: enabled})
 			h.block(101, name)
 			s, began := New(Config{Proc: h.Proc}), time.Now()
-			_, err := s.Scan(h.now, nil)
+			_, err := s.Scan(h.now, false)
 			if err != nil || s.Seen(id).After(began) {
 				t.Errorf("container was seen: error = %v", err)
 			}
@@ -93,7 +100,7 @@ func TestHangingProcessesOfOneContainerAreLimited(t *testing.T) {
 	h.setProcess(task{PID: 200, Env: enabled})
 	s := New(Config{Proc: h.Proc})
 	for scan := range maxHangingGroup + 3 {
-		found, _ := s.Scan(h.now, nil)
+		found, _ := s.Scan(h.now, false)
 		if scan > 0 && len(found) != 1 || len(s.hanging) > maxHangingGroup {
 			t.Errorf("scan %d: found = %+v, %d processes hang", scan, found, len(s.hanging))
 		}
@@ -124,9 +131,9 @@ func TestHangingContainersDontDelayOthers(t *testing.T) {
 	h.setProcess(task{PID: 101, Env: enabled, Cgroup: "/hangs/7"})
 	s := New(Config{Proc: h.Proc})
 	for i := range 32 {
-		s.hanging = append(s.hanging, &record{group: fmt.Sprintf("0::/hangs/%d\n", i/4)})
+		s.hanging = append(s.hanging, hangingIn(fmt.Sprintf("0::/hangs/%d\n", i/4)))
 	}
-	found, err := s.Scan(h.now, nil)
+	found, err := s.Scan(h.now, false)
 	if len(found) != 1 || found[0].PID != 100 {
 		t.Errorf("found = %+v", found)
 	}
@@ -134,7 +141,7 @@ func TestHangingContainersDontDelayOthers(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 	for i := len(s.hanging); i < maxHanging; i++ {
-		s.hanging = append(s.hanging, &record{group: strconv.Itoa(i)})
+		s.hanging = append(s.hanging, hangingIn(strconv.Itoa(i)))
 	}
 	if s.mayExamine("other") {
 		t.Error("any number of processes may hang")
@@ -148,7 +155,7 @@ func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 	h.setProcess(task{PID: 100, Start: 1})
 	h.block(100, "environ")
 	s := New(Config{Proc: h.Proc})
-	if _, err := s.Scan(h.now, nil); err != nil {
+	if _, err := s.Scan(h.now, false); err != nil {
 		t.Fatal(err)
 	}
 	r := s.hanging[0]
@@ -178,9 +185,9 @@ func TestContainersTakeTurns(t *testing.T) {
 	}
 	s := New(Config{Proc: h.Proc})
 	must.OK(t, s.list(h.now))
-	s.hanging = []*record{{group: "0::/hangs\n"}}
+	s.hanging = []*record{hangingIn("0::/hangs\n")}
 	var order []int
-	for _, r := range s.due(h.now, nil) {
+	for _, r := range s.due(h.now, false) {
 		order = append(order, r.PID)
 	}
 	if want := []int{100, 200, 300, 302, 101, 201, 301, 102, 202, 10}; !slices.Equal(order, want) {
@@ -198,15 +205,14 @@ func TestScanThatIsCutShortHasNotSeenTheRest(t *testing.T) {
 	h.setProcess(task{PID: 102, Env: enabled, Cgroup: inAPod})
 	s := New(Config{Proc: h.Proc})
 	s.maxScan = 1 // only one process is examined
-	all := func(Process) bool { return true }
 	var began []time.Time
 	for range 4 {
 		h.now = h.now.Add(time.Second)
 		began = append(began, time.Now())
-		_, err := s.Scan(h.now, all)
+		_, err := s.Scan(h.now, true)
 		must.OK(t, err)
-		if s.Seen("").Before(began[0]) || s.Seen(id).IsZero() != (len(began) < 3) {
-			t.Errorf("scan %d: the host was seen at %v, the container at %v", len(began), s.Seen(""), s.Seen(id))
+		if s.Seen("0::/user.slice\n").Before(began[0]) || s.Seen(id).IsZero() != (len(began) < 3) {
+			t.Errorf("scan %d: the host was seen at %v, the container at %v", len(began), s.Seen("0::/user.slice\n"), s.Seen(id))
 		}
 	}
 	if seen := s.Seen(id); seen.Before(began[1]) || seen.After(began[3]) {

@@ -43,7 +43,7 @@ func runChild(what string) error {
 	n, err := strconv.Atoi(what)
 	switch {
 	case what == "scan":
-		list, err := New(Config{}).Scan(time.Now(), nil)
+		list, err := New(Config{}).Scan(time.Now(), false)
 		fmt.Printf("%d found, permission: %v\n", len(list), errors.Is(err, fs.ErrPermission))
 		return nil
 	case err == nil:

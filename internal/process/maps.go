@@ -27,8 +27,7 @@ const (
 // mappings are the mappings of a process that are related to NIXL. Paths are in its root.
 type mappings struct {
 	library bool     // libnixl.so or one of its companion libraries is mapped
-	rings   []string // files that may be rings
-	stores  []string // directories of stores, each as often as it has one
+	files   []string // that may be rings, or that have the name of a store
 }
 
 // readMaps reads the format of /proc/PID/maps. root is the path of the process's root in its
@@ -63,14 +62,15 @@ func (s *mappings) add(line, root string) {
 	if err1 != nil || err2 != nil || !ok || len(file) > maxPath {
 		return
 	}
-	switch name := path.Base(file); {
-	case strings.HasPrefix(name, "nixl.") && strings.HasSuffix(name, ".mmap"):
-		if len(s.stores) < maxDirs {
-			s.stores = append(s.stores, path.Dir(file))
-		}
-	case ringSizes[to-from] && len(s.rings) < maxRings:
-		s.rings = append(s.rings, file)
+	if (isStore(file) || ringSizes[to-from]) && len(s.files) < maxFiles {
+		s.files = append(s.files, file)
 	}
+}
+
+// isStore reports whether a file has the name of a prometheus_mp store.
+func isStore(file string) bool {
+	name := path.Base(file)
+	return strings.HasPrefix(name, "nixl.") && strings.HasSuffix(name, ".mmap")
 }
 
 // below converts a path in the mount namespace to a path in a process's root, which may

@@ -27,16 +27,16 @@ func TestMappingsRelatedToNIXLAreFound(t *testing.T) {
 		"none":          {},
 		"library":       {maps: "7f1e4a228000-7f1e4a3bd000 r-xp 00028000 fe:00 5678                       /usr/lib/libnixl.so.1\n", want: mappings{library: true}},
 		"other library": {maps: "7f1e4a228000-7f1e4a3bd000 r-xp 00028000 fe:00 5678                       /usr/libnixl.so/libnixl.txt\n"},
-		"ring":          {maps: ringMap + "    /dev/shm/agent\n", want: mappings{rings: []string{"/dev/shm/agent"}}},
+		"ring":          {maps: ringMap + "    /dev/shm/agent\n", want: mappings{files: []string{"/dev/shm/agent"}}},
 		"largest ring": {
-			maps: "7f0a40000000-7f0a4e001000 rw-s 00000000 00:1a 9 /a\n", want: mappings{rings: []string{"/a"}},
+			maps: "7f0a40000000-7f0a4e001000 rw-s 00000000 00:1a 9 /a\n", want: mappings{files: []string{"/a"}},
 		},
-		"in the root":          {maps: ringMap + "/a/b\n", root: "/a", want: mappings{rings: []string{"/b"}}},
+		"in the root":          {maps: ringMap + "/a/b\n", root: "/a", want: mappings{files: []string{"/b"}}},
 		"outside of the root":  {maps: ringMap + "/ab/c\n", root: "/a"},
-		"the root itself":      {maps: ringMap + "/a\n", root: "/a", want: mappings{rings: []string{"/"}}},
-		"spaces and a newline": {maps: ringMap + "   /tmp/ a  b\\012c (deleted)\n", want: mappings{rings: []string{"/tmp/ a  b\nc (deleted)"}}},
-		"long path":            {maps: ringMap + "/a" + long + "\n" + ringMap + "/ab" + long + "\n", want: mappings{rings: []string{"/a" + long}}},
-		"store":                {maps: ringMap + "/a/nixl.1.mmap\n" + ringMap + "/a/nixl.2.mmap\n", want: mappings{stores: []string{"/a", "/a"}}},
+		"the root itself":      {maps: ringMap + "/a\n", root: "/a", want: mappings{files: []string{"/"}}},
+		"spaces and a newline": {maps: ringMap + "   /tmp/ a  b\\012c (deleted)\n", want: mappings{files: []string{"/tmp/ a  b\nc (deleted)"}}},
+		"long path":            {maps: ringMap + "/a" + long + "\n" + ringMap + "/ab" + long + "\n", want: mappings{files: []string{"/a" + long}}},
+		"store":                {maps: ringMap + "/a/nixl.1.mmap\n" + ringMap + "/a/nixl.2.mmap\n", want: mappings{files: []string{"/a/nixl.1.mmap", "/a/nixl.2.mmap"}}},
 		"other names":          {maps: strings.ReplaceAll(ringMap+"/a/nixl.1\n"+ringMap+"/a/1.mmap\n", "1000 ", "1001 ")},
 		"another size":         {maps: "1000-2001 rw-s 00000000 00:1a 9 /a\n"},
 		"other mappings": {maps: "1000-2000 rw-p 00000000 00:00 9 /a\n1000-2000 r--s 00000000 00:00 9 /a\n1000-2000 rw-s 00001000 00:00 9 /a\n" +
@@ -68,17 +68,16 @@ func TestMappingsReturnReadErrors(t *testing.T) {
 func TestMappingsAreLimited(t *testing.T) {
 	other := fmt.Sprintf("1000-2000 r--p 00000000 00:1a 9 /%s\n", strings.Repeat("x", 4095))
 	for name, tt := range map[string]struct {
-		maps          string
-		rings, stores int
+		maps  string
+		files int
 	}{
-		"rings":  {maps: strings.Repeat(ringMap+"/a\n", 300), rings: 256},
-		"stores": {maps: strings.Repeat(ringMap+"/a/nixl.1.mmap\n", 2*maxDirs), stores: maxDirs},
+		"files":  {maps: strings.Repeat(ringMap+"/a\n"+ringMap+"/a/nixl.1.mmap\n", 200), files: 256},
 		"bytes":  {maps: strings.Repeat(other, 8<<20/len(other)+1) + ringMap + "/a\n"},
-		"almost": {maps: strings.Repeat(other, 8<<20/len(other)-1) + ringMap + "/a\n", rings: 1},
+		"almost": {maps: strings.Repeat(other, 8<<20/len(other)-1) + ringMap + "/a\n", files: 1},
 	} {
 		found, err := readMaps(strings.NewReader(tt.maps), "/")
-		if err != nil || len(found.rings) != tt.rings || len(found.stores) != tt.stores {
-			t.Errorf("%s: %d rings, %d stores, error %v", name, len(found.rings), len(found.stores), err)
+		if err != nil || len(found.files) != tt.files {
+			t.Errorf("%s: %d files, error %v", name, len(found.files), err)
 		}
 	}
 }

@@ -26,14 +26,23 @@ type Config struct {
 type Process struct {
 	PID        int
 	Start      uint64 // start time, in clock ticks since boot
-	NSPID      int    // PID in the process's own PID namespace
 	Executable string // file name of the program, without the directory
 
 	Pod       string // UID of the pod; "" if there is none
-	Container string // ID of the container; "" if there is none
+	Container string // ID of the innermost container; "" if there is none
 	// ContainerName is the container's name in its pod; "" if there is none.
 	ContainerName string
+	// Unit is the cgroup below the container, or below the root, such as that of a service of systemd.
+	Unit string
+	// Group is the outermost container; without one, the user or the cgroup. The processes of a group may be
+	// under the same control.
+	Group string
 
+	Agent bool // it has libnixl.so mapped, or its environment enables NIXL's telemetry
+	// Rank is the rank in the title of the process; "" if there is none.
+	Rank string
+	// Own and Known report whether Env and Attributes are those of the process itself, and whether any are known.
+	Own, Known bool
 	// Env holds the variables of NIXL and [Config.Env] that are set.
 	Env map[string]string
 	// Attributes are the resource attributes that the process sets in
@@ -46,8 +55,8 @@ type Process struct {
 	// Dirs are the directories in which the process has rings or prometheus_mp stores, or is
 	// expected to create them, as absolute paths in its root. Use [OpenDir] to open them.
 	Dirs []string
-	// Rings are the rings that the process has mapped for writing.
-	Rings []files.ID
+	// Files are the rings and the prometheus_mp stores that the process has mapped for writing.
+	Files []files.ID
 }
 
 const (
@@ -72,7 +81,7 @@ const (
 const (
 	maxPath  = 1 << 10 // bytes of a directory's path
 	maxDirs  = 16      // of Dirs
-	maxRings = 256     // of Rings
+	maxFiles = 256     // of Files
 )
 
 // ErrExited means that a process has exited. Its PID may have been reused.
@@ -86,4 +95,13 @@ func (p *Process) addDir(dir string) {
 	if len(p.Dirs) < maxDirs && !slices.Contains(p.Dirs, dir) {
 		p.Dirs = append(p.Dirs, dir)
 	}
+}
+
+// Precedes reports whether a process rather than another one is the agent of a file that both have mapped, because a
+// child inherits mappings, and a Collector has those of all rings.
+func (p *Process) Precedes(other Process) bool {
+	if p.Agent != other.Agent {
+		return p.Agent
+	}
+	return p.Start < other.Start
 }

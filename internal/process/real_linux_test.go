@@ -37,11 +37,11 @@ func TestRealAgentsAreFound(t *testing.T) {
 	must.OK(t, err)
 	for pid, rings := range map[int][]files.ID{byEnv: nil, byRing: {files.IDOf(info)}} {
 		p := found[pid]
-		got := Process{Dirs: p.Dirs, Rings: p.Rings, Executable: p.Executable}
-		if diff := cmp.Diff(Process{Dirs: []string{dir}, Rings: rings, Executable: filepath.Base(os.Args[0])}, got); diff != "" {
+		got := Process{Dirs: p.Dirs, Files: p.Files, Executable: p.Executable}
+		if diff := cmp.Diff(Process{Dirs: []string{dir}, Files: rings, Executable: filepath.Base(os.Args[0])}, got); diff != "" {
 			t.Errorf("process (-want +got):\n%s", diff)
 		}
-		if p.NSPID == 0 || p.Start == 0 || p.MountNS == "" {
+		if p.Start == 0 || p.MountNS == "" {
 			t.Errorf("%+v", p)
 		}
 		f, err := OpenDir(p, "", dir, ".")

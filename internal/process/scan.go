@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -30,9 +31,8 @@ type Scanner struct {
 // record describes a process. The PID may belong to another process now.
 type record struct {
 	state
-	exe   string // target of the exe link; "" if it can't be read
-	group string // see readCgroup
-	err   error  // of the last examination
+	exe string // target of the exe link; "" if it can't be read
+	err error  // of the last examination
 
 	size      string        // total size of the mappings, as in /proc/PID/statm
 	unchanged int           // how often in a row the mappings weren't read; see maxUnchanged
@@ -53,11 +53,11 @@ func New(cfg Config) *Scanner {
 	return &Scanner{Config: cfg, maxScan: maxScan}
 }
 
-// Scan returns all processes that use NIXL, ordered by PID. It examines those for which
-// again returns true once more; again may be nil. If some processes can't be examined, Scan
+// Scan returns all processes that use NIXL, ordered by PID. If all is set, it examines all that have
+// changed, because the process is sought that has a file mapped. If some processes can't be examined, Scan
 // returns the others and an error. The error wraps [fs.ErrPermission] if this process lacks
 // capabilities. Scan takes a limited time; see [Scanner.Seen].
-func (s *Scanner) Scan(now time.Time, again func(Process) bool) ([]Process, error) {
+func (s *Scanner) Scan(now time.Time, all bool) ([]Process, error) {
 	s.began = time.Now()
 	s.finish()
 	if err := s.list(now); err != nil {
@@ -66,24 +66,55 @@ func (s *Scanner) Scan(now time.Time, again func(Process) bool) ([]Process, erro
 	hanging := len(s.hanging)
 	most := max(min(now.Sub(s.last)/scanShare, s.maxScan), min(minScan, s.maxScan))
 	s.last = now
-	hanging += s.examineAll(s.due(now, again), now, most)
+	hanging += s.examineAll(s.due(now, all), now, most)
 	found := make([]Process, 0, 16)
 	for _, r := range s.records {
 		if r.usesNIXL() {
-			found = append(found, r.Process)
+			found = append(found, s.withEnvironment(r))
 		}
 	}
 	slices.SortFunc(found, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
-	return found, errors.Join(s.hangError(hanging), s.permissionError())
+	return found, errors.Join(s.hangError(hanging), s.permissionError(), s.hiddenError(len(found)))
 }
 
-// Seen returns when the mappings of a container's processes were read; "" stands for the
-// processes without a container. If the last scan was cut short, that was before the scan.
-func (s *Scanner) Seen(container string) time.Time {
-	if seen, ok := s.unseen[container]; ok {
+// Seen returns when the mappings of the processes of a group were read; see [Process.Group]. If the last scan was
+// cut short, that was before the scan.
+func (s *Scanner) Seen(group string) time.Time {
+	if seen, ok := s.unseen[group]; ok {
 		return seen
 	}
 	return s.began
+}
+
+// In returns any process in a mount namespace that the last scan has listed; see [Process.MountNS].
+func (s *Scanner) In(namespace string) (Process, bool) {
+	for _, r := range s.records {
+		if r.MountNS == namespace {
+			return r.Process, true
+		}
+	}
+	return Process{}, false
+}
+
+// withEnvironment returns a process. If neither its environment nor that of an ancestor is known, it has what all
+// processes of its container have that are known.
+func (s *Scanner) withEnvironment(r *record) Process {
+	p := r.Process
+	if p.Known {
+		return p
+	}
+	for _, other := range s.records {
+		if !other.Own || other.Group != p.Group || other.MountNS != p.MountNS {
+			continue
+		}
+		if !p.Known {
+			p.Env, p.Attributes, p.Known = maps.Clone(other.Env), maps.Clone(other.Attributes), true
+		}
+		maps.DeleteFunc(p.Env, func(name, value string) bool { return other.Env[name] != value })
+		maps.DeleteFunc(p.Attributes, func(key, value string) bool { return other.Attributes[key] != value })
+	}
+	p.Known = p.Known && len(p.Env)+len(p.Attributes) > 0
+	return p
 }
 
 // list updates the records of all processes, except for this one, which has rings mapped, but
@@ -129,18 +160,15 @@ func (s *Scanner) visit(pid int, r *record, now time.Time) *record {
 	return r
 }
 
-// due returns the processes to examine. Containers take turns, so one that has many processes
+// due returns the processes to examine. Groups take turns, so one that has many processes
 // delays no other. Those whose processes hang come last.
-func (s *Scanner) due(now time.Time, again func(Process) bool) []*record {
+func (s *Scanner) due(now time.Time, all bool) []*record {
 	var due []*record
 	for _, r := range s.records {
-		if r.usesNIXL() && again != nil && again(r.Process) {
+		if all && r.usesNIXL() { // one ring may have replaced another
 			r.size = ""
-			if r.due.After(now) {
-				r.due = now
-			}
 		}
-		if r.exe == "" || r.done != nil || r.due.After(now) {
+		if r.exe == "" || r.done != nil || !all && r.due.After(now) {
 			continue
 		}
 		if s.readCgroup(r) == nil { // else it has exited
@@ -150,28 +178,27 @@ func (s *Scanner) due(now time.Time, again func(Process) bool) []*record {
 	slices.SortFunc(due, func(a, b *record) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.PID, b.PID)) })
 	turns, turn := make(map[string]int), make(map[*record]int)
 	for _, x := range s.hanging {
-		turns[x.group] += len(due)
+		turns[x.Group] += len(due)
 	}
 	for _, r := range due {
-		turn[r] = turns[r.group]
-		turns[r.group]++
+		turn[r] = turns[r.Group]
+		turns[r.Group]++
 	}
 	slices.SortStableFunc(due, func(a, b *record) int { return cmp.Compare(turn[a], turn[b]) })
 	return due
 }
 
 // readCgroup sets the pod, the container and the group of a process when it is first seen, and
-// after an exec. The process can't block this. The group is the container, or else the cgroup:
-// processes that may be under the same control. A user can create any number of cgroups.
+// after an exec. The process can't block this. A user can create any number of cgroups.
 func (s *Scanner) readCgroup(r *record) error {
-	if r.group != "" {
+	if r.Group != "" {
 		return nil
 	}
 	b, err := os.ReadFile(pidDir(s.Proc, r.PID) + "/cgroup")
-	r.Pod, r.Container = parseCgroup(b)
-	r.group = cmp.Or(r.Container, string(b))
-	if _, user, ok := strings.Cut(string(b), "/user.slice/"); ok {
-		r.group, _, _ = strings.Cut(user, "/")
+	g := parseCgroup(b)
+	r.Pod, r.Container, r.Unit, r.Group = g.pod, g.container, g.unit, cmp.Or(g.outer, string(b))
+	if _, user, ok := strings.Cut(string(b), "/user.slice/"); ok && g.outer == "" {
+		r.Group, _, _ = strings.Cut(user, "/")
 	}
 	return err
 }
@@ -188,7 +215,7 @@ func (s *Scanner) examineAll(due []*record, now time.Time, most time.Duration) (
 			}
 			break
 		}
-		if !s.mayExamine(r.group) {
+		if !s.mayExamine(r.Group) {
 			skipped++
 			continue
 		}
@@ -210,15 +237,17 @@ func (s *Scanner) examineAll(due []*record, now time.Time, most time.Duration) (
 		if r.awaitsRing() {
 			limit = maxIntervalNIXL
 		}
-		r.due, r.wait = now.Add(min(r.wait, limit)), min(2*r.wait, limit)
+		if !r.due.After(now) {
+			r.due, r.wait = now.Add(min(r.wait, limit)), min(r.wait+r.wait/4, limit)
+		}
 	}
 	return skipped
 }
 
-// notSeen remembers that a process of a container hasn't been examined in time.
+// notSeen remembers that a process of a group hasn't been examined in time.
 func (s *Scanner) notSeen(r *record) {
-	if seen, ok := s.unseen[r.Container]; !ok || r.examined.Before(seen) {
-		s.unseen[r.Container] = r.examined
+	if seen, ok := s.unseen[r.Group]; !ok || r.examined.Before(seen) {
+		s.unseen[r.Group] = r.examined
 	}
 }
 
@@ -226,7 +255,7 @@ func (s *Scanner) notSeen(r *record) {
 func (s *Scanner) mayExamine(group string) bool {
 	same := 0
 	for _, x := range s.hanging {
-		if x.group == group {
+		if x.Group == group {
 			same++
 		}
 	}
@@ -304,4 +333,23 @@ func (s *Scanner) permissionError() error {
 	}
 	return fmt.Errorf("%d of %d processes can't be examined: %w; grant CAP_SYS_PTRACE and CAP_DAC_OVERRIDE, or run as root",
 		denied, len(s.records), fs.ErrPermission)
+}
+
+// initialPIDs is the PID namespace of the host: PROC_PID_INIT_INO in Linux.
+const initialPIDs = "pid:[4026531836]"
+
+// hiddenError returns an error if this process doesn't see the processes of others.
+func (s *Scanner) hiddenError(found int) error {
+	self, err := os.ReadFile("/proc/self/status")
+	if _, hidden := os.Lstat(pidDir(s.Proc, 1)); errors.Is(hidden, fs.ErrNotExist) && err == nil && !privileged(self) {
+		return fmt.Errorf("the processes of other users are hidden: %w; grant CAP_SYS_PTRACE, or remove hidepid= from the mount options of %s, "+
+			"or ProtectProc= from the unit", fs.ErrPermission, s.Proc)
+	}
+	namespace, _ := os.Readlink(s.Proc + "/self/ns/pid")
+	own, _ := os.Readlink(s.Proc + "/self/ns/mnt")
+	first, _ := os.Readlink(s.Proc + "/1/ns/mnt")
+	if found == 0 && namespace != "" && namespace != initialPIDs && own == first {
+		return errors.New("only the processes of this container are visible; set hostPID: true, or, in a sidecar, shareProcessNamespace: true")
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ const library = "7f1e4a228000-7f1e4a3bd000 r-xp 00028000 fe:00 5678 /opt/venv/li
 func TestAgentIsFoundByEnvironment(t *testing.T) {
 	h := newHost(t)
 	h.setProcess(task{
-		PID: 100, NSPID: 7, Start: 4711, Name: "a) (b", Executable: "/opt/venv/bin/python3.12 (deleted)", Cgroup: inAPod,
+		PID: 100, Start: 4711, Name: "a) (b", Executable: "/opt/venv/bin/python3.12 (deleted)", Cgroup: inAPod,
 		Env: append(slices.Clone(enabled), "PASSWORD=secret", "LOCAL_RANK=3", "OTEL_SERVICE_NAME=decode", "OTEL_RESOURCE_ATTRIBUTES=team=b,le=1"),
 		Mounts: "519 512 254:1 /var/lib/kubelet/pods/" + uid +
 			"/containers/decode/5ab0c3f1 /dev/termination-log rw - ext4 /dev/vda1 rw\n",
@@ -31,7 +31,7 @@ func TestAgentIsFoundByEnvironment(t *testing.T) {
 	h.setProcess(task{PID: 101})
 	s := New(Config{Proc: h.Proc, Env: []string{"LOCAL_RANK"}, Attributes: []string{"team"}})
 	want := []Process{{
-		PID: 100, Start: 4711, NSPID: 7, Executable: "python3.12", Pod: uid, Container: id, ContainerName: "decode",
+		PID: 100, Start: 4711, Executable: "python3.12", Pod: uid, Container: id, ContainerName: "decode", Group: id, Agent: true, Own: true, Known: true,
 		Env: map[string]string{
 			"NIXL_TELEMETRY_ENABLE": "y", "NIXL_TELEMETRY_DIR": "/run/nixl", "LOCAL_RANK": "3", "OTEL_SERVICE_NAME": "decode",
 		},
@@ -49,13 +49,13 @@ func TestAgentIsFoundByEnvironment(t *testing.T) {
 func TestOnlyRingsAreKeptAndTheirNumberIsLimited(t *testing.T) {
 	h := newHost(t)
 	h.write(filepath.Join(h.root, "file"), strings.Repeat("x", ringSize))
-	h.setProcess(task{PID: 100, Env: enabled, Mappings: strings.Repeat(h.mapping("/file"), maxRings-1) + h.ring("/a/1") + h.ring("/b/2")})
-	h.setProcess(task{PID: 101, Env: enabled, Mappings: strings.Repeat(h.ring("/a/3"), 2*maxRings)})
+	h.setProcess(task{PID: 100, Env: enabled, Mappings: strings.Repeat(h.mapping("/file"), maxFiles-1) + h.ring("/a/1") + h.ring("/b/2")})
+	h.setProcess(task{PID: 101, Env: enabled, Mappings: strings.Repeat(h.ring("/a/3"), 2*maxFiles)})
 	var got []int
 	for _, p := range h.scan(New(Config{Proc: h.Proc}), 0) {
-		got = append(got, len(p.Rings))
+		got = append(got, len(p.Files))
 	}
-	if diff := cmp.Diff([]int{1, maxRings}, got); diff != "" {
+	if diff := cmp.Diff([]int{1, maxFiles}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -73,11 +73,11 @@ func TestRemovedRingStaysMapped(t *testing.T) {
 		{removed, 1},
 		{removed + next, 2},
 		{removed + next + h.mapping("/run/other"), 2},
-		{removed + strings.Repeat(next, maxRings-1), maxRings},
+		{removed + strings.Repeat(next, maxFiles-1), maxFiles},
 		{h.mapping("/memfd:other (deleted)"), 0},
 		{removed, 0}, // which one?
 		{next + h.ring("/run/1") + h.ring("/run/2"), 3},
-		{removed + strings.Repeat(next, maxRings-1), maxRings},
+		{removed + strings.Repeat(next, maxFiles-1), maxFiles},
 		{next, 1},
 		{h.mapping("/run/other"), 0},
 	} {
@@ -86,7 +86,7 @@ func TestRemovedRingStaysMapped(t *testing.T) {
 			_ = os.Remove(filepath.Join(h.root, "run/agent"))
 		}
 		found := h.scan(s, maxUnchanged*maxIntervalNIXL)
-		if len(found) != 1 || len(found[0].Rings) != tt.want || min(len(found[0].Rings), 1) != len(found[0].Dirs) {
+		if len(found) != 1 || len(found[0].Files) != tt.want || min(len(found[0].Files), 1) != len(found[0].Dirs) {
 			t.Errorf("with %q: %+v", tt.mapped, found)
 		}
 	}
@@ -127,7 +127,7 @@ func TestScanIntervalsGrowUnlessNIXLIsMapped(t *testing.T) {
 
 // After an exit, any file of the process may be missing.
 func TestProcessThatExitsDuringExaminationIsSkipped(t *testing.T) {
-	for _, name := range []string{"stat", "statm", "status", "environ", "maps", "cgroup", "exe", "root", "ns/mnt"} {
+	for _, name := range []string{"stat", "statm", "environ", "maps", "cgroup", "exe", "root", "ns/mnt"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			h := newHost(t)
 			for pid := 100; pid < 103; pid++ {
@@ -167,7 +167,7 @@ func TestMissingPermissionIsReportedIfMostProcessesCannotBeExamined(t *testing.T
 }
 
 func TestScanFailsWithoutProc(t *testing.T) {
-	if found, err := New(Config{Proc: filepath.Join(t.TempDir(), "none")}).Scan(time.Now(), nil); found != nil || !errors.Is(err, fs.ErrNotExist) {
+	if found, err := New(Config{Proc: filepath.Join(t.TempDir(), "none")}).Scan(time.Now(), false); found != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("found = %v, error = %v", found, err)
 	}
 }

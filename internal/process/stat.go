@@ -27,15 +27,6 @@ func parseStat(b []byte) (parent int, start uint64, ok bool) {
 	return parent, start, err1 == nil && err2 == nil
 }
 
-// nsPID returns the PID of a process in its own PID namespace, from the contents of
-// /proc/PID/status. It returns 0 if that is unknown.
-func nsPID(status []byte) (pid int) {
-	if list := statusField(status, "NSpid:"); len(list) > 0 {
-		pid, _ = strconv.Atoi(string(list[len(list)-1]))
-	}
-	return pid
-}
-
 // Numbers of capabilities; see capabilities(7).
 const (
 	capDACOverride = 1

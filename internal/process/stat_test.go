@@ -25,21 +25,6 @@ func TestStatAcceptsAnyProcessName(t *testing.T) {
 	}
 }
 
-func TestNSPIDReturnsInnermostPID(t *testing.T) {
-	for status, want := range map[string]int{
-		"Name:\tcat\nNSpid:\t4711\t1\nNSpgid:\t1\n": 1,
-		"NSpid:\t4711\t17\t3\n":                     3,
-		"NSpid:\t4711\n":                            4711,
-		"NSpid:\n":                                  0,
-		"NSpid:\tx\n":                               0,
-		"Name:\tcat\n":                              0, // before Linux 4.1
-	} {
-		if got := nsPID([]byte(status)); got != want {
-			t.Errorf("%q: %d, want %d", status, got, want)
-		}
-	}
-}
-
 func TestPrivilegedRequiresBothCapabilities(t *testing.T) {
 	for status, want := range map[string]bool{
 		"CapPrm:\t0000000000000000\nCapEff:\t000001fffeffffff\n": true,

@@ -25,10 +25,11 @@ type Host struct {
 
 // Process is a simulated process. Only PID is required.
 type Process struct {
-	PID, NSPID int
+	PID        int
 	Parent     int      // 1 if 0
 	Start      uint64   // 100 times PID if 0
 	Name       string   // of the program; agent if empty
+	Title      string   // title, or arguments
 	Namespace  string   // target of the ns/mnt link
 	Executable string   // path; /usr/bin/python3 if empty
 	Cgroup     string   // path
@@ -64,7 +65,7 @@ func (h *Host) Start(p Process) {
 	errs := []error{os.MkdirAll(filepath.Join(dir, "ns"), 0o750)}
 	for name, text := range map[string]string{
 		"stat":    fmt.Sprintf("%d (%s) S %d %s%d 0\n", p.PID, name, cmp.Or(p.Parent, 1), strings.Repeat("0 ", 17), start),
-		"status":  fmt.Sprintf("Name:\t%s\nNSpid:\t%d\t%d\n", name, p.PID, max(p.NSPID, 1)),
+		"cmdline": p.Title + "\x00",
 		"cgroup":  "0::" + cmp.Or(p.Cgroup, "/user.slice") + "\n",
 		"statm":   fmt.Sprintf("%d 100 100 1 0 100 0\n", 4096+len(maps)),
 		"environ": strings.Join(slices.Concat(p.Env, []string{""}), "\x00"),

@@ -114,13 +114,52 @@ func (a *Agent) restoreSeries(from []Series) error {
 		case seen[key] || key.category != knownCategory(key.category) || !utf8.ValidString(key.name):
 			return fmt.Errorf("%w: name %q", ErrState, key.name)
 		default:
-			if seen[key] = true; !a.full() {
+			seen[key] = true
+			if _, known := a.byKey[key]; known || !a.full() {
 				to = a.restored(key)
 			}
 			a.series[to].add(one.Total)
 		}
 	}
 	return nil
+}
+
+// Join adds the totals of another agent, which has counted a later run with the same shape.
+func (a *Agent) Join(later *Agent) {
+	a.memory = memory{later.memory.Known, a.Registered().Sum, a.Deregistered().Sum}
+	a.memory.RegisteredBefore.plus(later.memory.RegisteredBefore)
+	a.memory.DeregisteredBefore.plus(later.memory.DeregisteredBefore)
+	for i := range a.counters {
+		a.counters[i].add(later.counters[i])
+	}
+	for i, h := range a.list() {
+		h.join(later.list()[i])
+	}
+	for i, n := range a.health.stored() {
+		*n += *later.health.stored()[i]
+	}
+	a.health.missed += later.health.missed
+	a.Found(later.health.peak, later.health.capacity)
+	a.otherErrors.plus(later.otherErrors)
+	_ = a.restoreSeries(later.series) // they are valid
+	a.groups = later.groups
+}
+
+func (h *Histogram) join(later *Histogram) {
+	if later.Count() == 0 {
+		return
+	}
+	h.last = later.last
+	h.min, h.max = min(h.min, later.min), max(h.max, later.max)
+	h.sum.plus(later.sum)
+	if h.exp != nil {
+		h.exp.MergeFrom(&later.exp.Float64)
+		return
+	}
+	for i, n := range later.counts() {
+		h.counts()[i] += n
+	}
+	h.setQuick()
 }
 
 // check returns an error for a group that no agent can have.

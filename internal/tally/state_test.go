@@ -53,6 +53,43 @@ func TestStateRestoresTotals(t *testing.T) {
 	}
 }
 
+// The totals of an agent are first counted apart from those of its earlier runs.
+func TestTotalsOfALaterRunAreAddedToEarlierOnes(t *testing.T) {
+	first := []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 9), ringbuf.NewEvent(ringbuf.TypeTxBytes, 5)}
+	later := []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeMemoryRegistered, 7), ringbuf.NewEvent(ringbuf.TypeMemoryDeregistered, 3), ringbuf.NewEvent(ringbuf.TypeTxBytes, 1<<40),
+		ringbuf.NewEvent(ringbuf.Type(ringbuf.Types+1), 4), ringbuf.NewEvent(ringbuf.TypeXferPostTime, 2),
+	}
+	for name, config := range configs() {
+		if config.MaxNames > 0 {
+			continue // the overflow may differ
+		}
+		shape := shapeOf(t, config)
+		apart, together := busyAgent(t, shape), busyAgent(t, shape)
+		feed(t, apart, ringbuf.V4, first)
+		feed(t, together, ringbuf.V4, first)
+		apart.Restarted()
+		together.Restarted()
+		next := NewAgent(shape)
+		next.Opened(true)
+		for _, a := range []*Agent{next, together} {
+			feed(t, a, ringbuf.V4, later)
+			a.Found(3, 64)
+			a.Missed()
+		}
+		apart.Join(next)
+		if d := cmp.Diff(pointsOf(&together.Totals), pointsOf(&apart.Totals), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: points (-want +got):\n%s", name, d)
+		}
+		if d := cmp.Diff(string(store(t, together)), string(store(t, apart))); d != "" {
+			t.Errorf("%s: stored (-want +got):\n%s", name, d)
+		}
+		if together.Misses() != apart.Misses() || together.Utilization() != apart.Utilization() {
+			t.Errorf("%s: %d misses, want %d; utilization %v, want %v", name, apart.Misses(), together.Misses(), apart.Utilization(), together.Utilization())
+		}
+	}
+}
+
 func TestStateAllowsChangesOfUnusedSettings(t *testing.T) {
 	for name, c := range map[string][2]HistogramConfig{
 		"explicit":    {{}, {MaxSize: 20}},

@@ -29,7 +29,9 @@ func (t *Total) ones(n uint64) {
 func (t *Total) add(later Total) {
 	t.Events += later.Events
 	t.Sum.plus(later.Sum)
-	t.Newest = later.Newest
+	if later.Events > 0 {
+		t.Newest = later.Newest
+	}
 }
 
 // Last returns the newest value, limited to the largest int64.

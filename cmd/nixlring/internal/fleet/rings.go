@@ -296,12 +296,12 @@ func (s *Rings) mapped(ring files.ID, consumer int, now time.Time) diagnose.Up {
 		return diagnose.Unknown
 	}
 	if s.scanned.IsZero() || now.Sub(s.scanned) >= searchInterval {
-		found, err := s.scanner.Scan(now, nil)
+		found, err := s.scanner.Scan(now, false)
 		s.processes, s.unseen, s.scanned = found, err != nil, now
 	}
 	for i := range s.processes {
 		p := &s.processes[i]
-		if p.PID != consumer && slices.Contains(p.Rings, ring) {
+		if p.PID != consumer && slices.Contains(p.Files, ring) {
 			return diagnose.Yes
 		}
 	}

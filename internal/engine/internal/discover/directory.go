@@ -28,7 +28,7 @@ type Directory struct {
 	notices *notice.Reporter
 
 	calls  *mailbox.Mailbox[func()] // what the goroutine is asked to do
-	answer chan error               // to the current offer; see offer
+	answer chan answer              // to the current offer; see offer
 	ctx    context.Context          // of the search for rings and stores
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when the goroutine has ended
@@ -39,9 +39,8 @@ type Directory struct {
 	open  atomic.Int64  // open rings, and stores that are reported
 	paths *atomic.Int64 // records of all directories of the holder; see maxFiles
 
-	// patternsKnown is set once the patterns have selected a file, or it was reported that they don't. The
-	// directories of a discovery share it.
-	patternsKnown *atomic.Bool
+	seek    func()  // asks for a search
+	advised *advice // the directories of a discovery share it
 
 	mu      sync.Mutex // guards the fields below; never held during a call that may block
 	missing error
@@ -49,7 +48,6 @@ type Directory struct {
 
 	// Only the directory's goroutine uses these:
 	records map[string]*record // by path
-	seeking bool               // the process of an agent is sought
 	retryAt time.Time          // when the first refused path is tried again
 	stopped bool               // the directory was removed: nothing is opened from now on
 	done    bool               // the goroutine ends
@@ -65,11 +63,17 @@ type Directory struct {
 	waited    time.Duration         // for the owner, since the last walk began
 }
 
+// advice is what is reported once.
+type advice struct {
+	patterns atomic.Bool // the patterns have selected a file, or it was reported that they don't
+	identity atomic.Bool // it was reported that a part of identify_by isn't known
+}
+
 // newDirectory returns a Directory. It passes messages to send. Nothing is opened before run.
 func newDirectory(cfg Config, at Location, send func(drain.Message), notices *notice.Reporter) *Directory {
 	d := &Directory{
-		cfg: cfg, at: at, send: send, notices: notices, paths: new(atomic.Int64), patternsKnown: new(atomic.Bool),
-		calls: mailbox.New[func()](), answer: make(chan error, 1), ended: make(chan struct{}),
+		cfg: cfg, at: at, send: send, notices: notices, paths: new(atomic.Int64), seek: func() {}, advised: new(advice),
+		calls: mailbox.New[func()](), answer: make(chan answer, 1), ended: make(chan struct{}),
 		refused: make(map[string]Refusal), records: make(map[string]*record), unchanged: make(map[string]files.Info),
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -195,7 +199,6 @@ func (d *Directory) checkHang() {
 // look walks the directory if it has changed, or if a walk is due. The kernel updates the
 // time of a directory when a file is created, renamed or removed.
 func (d *Directory) look() {
-	d.attribute()
 	now := d.cfg.Now()
 	retry := !d.retryAt.IsZero() && !now.Before(d.retryAt)
 	switch {

@@ -79,7 +79,7 @@ type options struct {
 func (x *fixture) directory(change func(*options)) *Directory {
 	x.t.Helper()
 	o := options{Config: Config{Now: x.clock, Include: []string{"*"}}}
-	o.Path, o.IdentifyStore = x.dir, func(a drain.Agent, _ int64) drain.Agent { return a }
+	o.Path, o.Identify = x.dir, func(a drain.Agent, _ files.ID, _ time.Time) attributed { return attributed{Agent: a} }
 	if change != nil {
 		change(&o)
 	}

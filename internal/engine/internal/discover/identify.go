@@ -4,7 +4,6 @@
 package discover
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,16 +55,22 @@ var DefaultAttributes = []string{"service.*", "deployment.*"}
 type origin struct {
 	pod, container string
 	containerName  string // in the pod; "" if unknown
-	// namespace is the mount namespace; "" for the host's. A sandbox without a
-	// container runtime also has its own mount namespace.
-	namespace string
-	resource  []attribute.KeyValue
-	process   []attribute.KeyValue // changes when the agent restarts
+	nested         bool   // the container is in another one, with the same pod and name
+	unit           string // see [process.Process]; "" for processes of the host that aren't in a sandbox
+	resource       []attribute.KeyValue
+	process        []attribute.KeyValue // changes when the agent restarts
+}
+
+// attributed is what is known about an agent.
+type attributed struct {
+	drain.Agent
+	up      drain.Up // whether a process has its ring mapped
+	unknown string   // a part of identify_by that the path of the ring replaces; "" if there is none
 }
 
 // identify sets the ID and the attributes of an agent. The pod and the container from
 // the kernel or the kubelet replace those from the agent's environment.
-func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
+func (by IdentifyBy) identify(a drain.Agent, o origin) (got attributed) {
 	stable, process := o.resource, o.process
 	if o.pod != "" {
 		stable = append(stable, attribute.String(semconv.K8SPodUID, o.pod))
@@ -74,7 +79,7 @@ func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
 		stable = append(stable, attribute.String(semconv.K8SContainerName, o.containerName))
 	}
 	a.Resource = attribute.NewSet(stable...) // the last value of a key wins
-	a.ID = by.id(a, o)
+	a.ID, got.unknown = by.id(a, o)
 	if o.container != "" {
 		id := attribute.String(semconv.ContainerID, o.container)
 		if slices.Contains(by, ByContainer) || slices.Contains(by, ByPod) && o.pod == "" {
@@ -84,32 +89,39 @@ func (by IdentifyBy) identify(a drain.Agent, o origin) drain.Agent {
 		}
 	}
 	a.Process = attribute.NewSet(process...)
-	return a
+	got.Agent = a
+	return got
 }
 
 // id returns the ID of an agent. It contains the path of the ring if by lists
-// ByAgent, or if another part of by isn't known.
-func (by IdentifyBy) id(a drain.Agent, o origin) string {
+// ByAgent, or if another part of by isn't known, which is also returned.
+func (by IdentifyBy) id(a drain.Agent, o origin) (id, unknown string) {
 	rank, _ := a.Resource.Value(semconv.LocalRank)
-	pod := o.pod
-	if pod != "" && o.containerName != "" {
-		pod += " " + o.containerName
+	container := strings.TrimSpace(o.container + " " + o.unit)
+	pod := container
+	if o.pod != "" {
+		if !o.nested {
+			container = o.unit
+		}
+		pod = strings.Join(strings.Fields(o.pod+" "+o.containerName+" "+container), " ")
 	}
 	var parts []string
 	byAgent := slices.Contains(by, ByAgent)
 	for _, known := range [][2]string{
-		{ByPod, cmp.Or(pod, o.container, o.namespace)}, {ByContainer, cmp.Or(o.container, o.namespace)}, {ByRank, rank.String()},
+		{ByPod, pod}, {ByContainer, strings.TrimSpace(o.container + " " + o.unit)}, {ByRank, rank.String()},
 	} {
 		switch part, value := known[0], known[1]; {
 		case !slices.Contains(by, part):
 		case value == "":
-			byAgent = true
+			if !byAgent {
+				unknown = part
+			}
 		default:
 			parts = append(parts, part+" "+strings.ReplaceAll(value, "\x00", ""))
 		}
 	}
-	if byAgent { // without other parts, this is the ID of a ring in a configured directory
+	if byAgent || unknown != "" { // without other parts, this is the ID of a ring in a configured directory
 		parts = append(parts, a.Dir+"/"+a.Name)
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, " "), unknown
 }

@@ -87,7 +87,7 @@ func (k Kubelet) volume(by IdentifyBy, pod, dir string) Location {
 			}
 			return f, err
 		},
-		IdentifyStore: func(a drain.Agent, _ int64) drain.Agent {
+		Identify: func(a drain.Agent, _ files.ID, _ time.Time) attributed {
 			a.Dir = filepath.Base(dir)
 			return by.identify(a, origin{pod: pod})
 		},

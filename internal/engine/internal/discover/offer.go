@@ -5,6 +5,7 @@ package discover
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -26,18 +27,16 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 		return f.OpenFile(filepath.Base(r.Path), flag, d.cfg.AllowedUIDs...)
 	})
 	if errors.Is(err, ringbuf.ErrLocked) { // maybe by another directory of this process, which the owner knows
-		return d.offer(drain.Opened{Agent: r.Agent, File: info.ID, Locked: err})
+		_, err := d.offer(drain.Opened{Agent: r.Agent, File: info.ID, Locked: err})
+		return err
 	}
 	if err != nil {
 		return err
 	}
 	exited := upOf(ring) == drain.UpNo && ring.Idle()
-	agent, err := d.identify(r, ring)
-	if err == nil {
-		err = d.ctx.Err()
-	}
-	if err == nil {
-		err = d.offer(drain.Opened{Agent: agent, Reader: ring, File: idOf(ring), Exited: exited})
+	agent := d.identify(r, idOf(ring))
+	if err = d.ctx.Err(); err == nil {
+		agent, err = d.offer(drain.Opened{Agent: agent, Reader: ring, File: idOf(ring), Exited: exited})
 	}
 	if err != nil {
 		return errors.Join(err, ring.Close())
@@ -52,57 +51,97 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 	return nil
 }
 
-// offer offers a ring to the owner, and waits for the answer. It returns why the owner doesn't keep the ring.
-func (d *Directory) offer(m drain.Opened) error {
+// answer is the answer of the owner to an offer.
+type answer struct {
+	agent   drain.Agent
+	refused error
+}
+
+// offer offers a ring to the owner, and waits for the answer: the agent as the owner keeps it, or why the owner
+// doesn't keep the ring.
+func (d *Directory) offer(m drain.Opened) (drain.Agent, error) {
 	m.From = d
 	began, busy := d.cfg.Now(), d.busy.Swap(nil) // this isn't the time of the file system
 	d.send(m)
-	err := <-d.answer
+	a := <-d.answer
 	d.busy.Store(busy)
 	d.waited += d.cfg.Now().Sub(began)
-	return err
+	return a.agent, a.refused
 }
 
 // Answer implements [drain.Source].
-func (d *Directory) Answer(_ drain.Agent, _ *ringbuf.Reader, refused error) { d.answer <- refused }
-
-// identify identifies the agent of a ring.
-func (d *Directory) identify(r *record, ring *ringbuf.Reader) (drain.Agent, error) {
-	if !r.Unattributed {
-		r.sought = time.Now()
-	}
-	a, _ := d.at.identify(r.Agent, ring, r.sought)
-	a.Unattributed = a.Unattributed && !d.stopped && (a.ID == "" || upOf(ring) != drain.UpNo)
-	r.Unattributed = a.Unattributed
-	d.seeking = d.seeking || a.Unattributed
-	if a.ID == "" {
-		return a, errSeeking
-	}
-	return d.cfg.Resource.describe(a), nil
+func (d *Directory) Answer(a drain.Agent, _ *ringbuf.Reader, refused error) {
+	d.answer <- answer{a, refused}
 }
 
-// attribute sends what is known about the agents whose processes were sought.
-func (d *Directory) attribute() {
-	if !d.seeking {
-		return
+// identify identifies the agent of a file that was just opened. While its process is sought, the agent is what it
+// was before a restart.
+func (d *Directory) identify(r *record, file files.ID) drain.Agent {
+	r.sought = time.Now()
+	a := d.attributed(r, file)
+	if a.Attribution == drain.Sought && r.of == file && r.Attribution <= drain.Partly {
+		a.Agent = r.Agent
+		a.Attribution = drain.Sought
 	}
-	d.seeking = false
+	r.of = file
+	return d.accept(r, a)
+}
+
+// attributed returns what is known about the agent of a file.
+func (d *Directory) attributed(r *record, file files.ID) attributed {
+	a := d.at.Identify(r.Agent, file, r.sought)
+	switch {
+	case a.Attribution == drain.Sought && !d.stopped:
+		d.seek()
+	case a.Attribution == drain.Sought: // no search will find more
+		a.Attribution = drain.Left
+	}
+	a.Agent = d.cfg.Resource.describe(a.Agent)
+	return a
+}
+
+// accept returns an agent, and reports once if its path replaces a part of its identity.
+func (d *Directory) accept(r *record, a attributed) drain.Agent {
+	if a.unknown != "" && a.Attribution != drain.Sought && !d.advised.identity.Swap(true) {
+		d.report(notice.Notice{
+			Kind: notice.IdentityUnknown, Level: slog.LevelWarn, Path: r.Path,
+			Text: fmt.Sprintf("%s of an agent isn't known, so the path of its ring identifies it, and an agent with another path is a new one; %s",
+				a.unknown, advices[a.unknown]),
+		})
+	}
+	return a.Agent
+}
+
+// advices say what to do about an unknown part of identify_by.
+var advices = map[string]string{
+	ByRank:      "set LOCAL_RANK in the environment of each worker, or list the variable that has it in discovery::processes::env_attributes; or remove rank from identify_by",
+	ByPod:       "it isn't in a pod or a container, so remove pod from identify_by",
+	ByContainer: "it isn't in a container, so remove container from identify_by",
+}
+
+// attribute sends what the last search has found out about open rings and stores. What was known about the process of
+// a ring stays if no process has the ring mapped anymore.
+func (d *Directory) attribute() {
 	for _, r := range d.records {
-		switch {
-		case d.ctx.Err() != nil:
+		if d.ctx.Err() != nil {
 			return
-		case r.Unattributed && r.ring == nil && r.state == refused:
-			r.until = d.cfg.Now()
-			d.checkPath(r)
-		case r.Unattributed && r.ring != nil:
-			agent, err := d.identify(r, r.ring)
-			if err == nil && !r.Unattributed {
-				agent.ID = r.ID
-				r.Agent = agent
-				d.send(drain.Attributed{Agent: r.Agent, Reader: r.ring})
-				d.probe(r)
-			}
 		}
+		if s := r.store; s != nil && s.snapshot.Attribution == drain.Sought {
+			totals := s.snapshot
+			s.snapshot = d.describeStore(r, &s.Header)
+			s.snapshot.Totals, s.snapshot.Up = totals.Totals, totals.Up
+		}
+		if r.ring == nil {
+			continue
+		}
+		a := d.attributed(r, r.of)
+		if a.Agent == r.Agent || a.Attribution == drain.Sought || a.Attribution == drain.Left && r.Attribution != drain.Sought {
+			continue
+		}
+		was := r.ID
+		r.Agent = d.accept(r, a)
+		d.send(drain.Attributed{Was: was, Agent: r.Agent, Reader: r.ring})
+		d.probe(r)
 	}
 }
 

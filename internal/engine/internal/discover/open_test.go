@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -102,9 +103,9 @@ func TestEmptyRingOfExitedAgentIsLookedAtOnce(t *testing.T) {
 	identified := 0
 	must.OK(t, x.ring("agent", ringbuf.V4, 64).Close())
 	d := x.directory(func(c *options) {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, drain.Up) {
+		c.Identify = func(a drain.Agent, _ files.ID, _ time.Time) attributed {
 			identified++
-			return a, drain.UpUnknown
+			return attributed{Agent: a}
 		}
 	})
 	for range 5 {
@@ -121,30 +122,6 @@ func TestEmptyRingOfExitedAgentIsLookedAtOnce(t *testing.T) {
 	}
 }
 
-// If the rank is part of an agent's ID, the ID isn't known before its process was sought, even if the kernel says
-// that it has exited.
-func TestRingOfExitedAgentIsDrainedOnceItsProcessWasSought(t *testing.T) {
-	x := newFixture(t)
-	left := x.ring("agent", ringbuf.V4, 64)
-	push(t, left, 5)
-	must.OK(t, left.Close())
-	var search time.Time
-	d := x.directory(func(c *options) {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, since time.Time) (drain.Agent, drain.Up) {
-			if a.Unattributed = !search.After(since); a.Unattributed {
-				a.ID = ""
-			}
-			return a, drain.UpUnknown
-		}
-	})
-	x.round(d)
-	search = time.Now()
-	d.attribute()
-	if got := x.round(d)["agent"]; got != 5 {
-		t.Errorf("counted %d events, want 5; refused: %v", got, d.state().Refused)
-	}
-}
-
 // The last collection of a shutdown cancels a search that takes too long.
 func TestCanceledSearchOpensNothingMore(t *testing.T) {
 	x := newFixture(t)
@@ -153,10 +130,10 @@ func TestCanceledSearchOpensNothingMore(t *testing.T) {
 	}
 	identified, gate := make(chan struct{}, 1000), make(chan struct{})
 	d := x.directory(func(c *options) {
-		c.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, drain.Up) {
+		c.Identify = func(a drain.Agent, _ files.ID, _ time.Time) attributed {
 			identified <- struct{}{}
 			<-gate
-			return a, drain.UpUnknown
+			return attributed{Agent: a}
 		}
 	})
 	go d.run()

@@ -44,7 +44,8 @@ type record struct {
 	wait     time.Duration // until the next try
 	reported string        // why it is refused, as reported last
 
-	sought time.Time // if the agent is unattributed, a search for its process must begin after this
+	of     files.ID  // the ring or the store that Agent describes
+	sought time.Time // a search for its process must begin after this
 	up     drain.Up  // as the owner knows it
 }
 
@@ -169,9 +170,8 @@ func (d *Directory) probeAll() {
 func (d *Directory) probe(r *record) {
 	up := upOf(r.ring)
 	if up == drain.UpUnknown {
-		var a drain.Agent
-		a, up = d.at.identify(r.Agent, r.ring, r.sought)
-		if a.Unattributed || up == drain.UpNo && r.state != open && r.up != drain.UpYes {
+		got := d.at.Identify(r.Agent, r.of, r.sought)
+		if up = got.up; got.Attribution == drain.Sought || up == drain.UpNo && r.state != open && r.up != drain.UpYes {
 			return // a mapping of a file that was removed is recognized only if it was known before
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -76,9 +77,11 @@ func TestMappingsTellWhetherAnAgentHasExited(t *testing.T) {
 			must.OK(t, os.Mkdir(x.dir, 0o700))
 			ring, up, sought := x.ring("agent", ringbuf.V4, 8), drain.UpYes, tt.sought
 			d := x.directory(func(o *options) {
-				o.Identify = func(a drain.Agent, _ *ringbuf.Reader, _ time.Time) (drain.Agent, drain.Up) {
-					a.Unattributed = sought
-					return a, up
+				o.Identify = func(a drain.Agent, _ files.ID, _ time.Time) attributed {
+					if a.Attribution = drain.Known; sought {
+						a.Attribution = drain.Sought
+					}
+					return attributed{Agent: a, up: up}
 				}
 			})
 			x.round(d)

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +22,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/process"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -39,6 +37,8 @@ type Processes struct {
 	// Attributes are patterns of the keys that are taken from OTEL_RESOURCE_ATTRIBUTES;
 	// see [process.Config].
 	Attributes []string
+	// StaleAfter is how long a directory without agents is watched.
+	StaleAfter time.Duration
 	// Proc is the mount point of the proc file system; /proc if empty.
 	Proc string
 }
@@ -97,12 +97,13 @@ func (p Processes) Finder(by IdentifyBy, reserved ...string) Finder {
 		host = namespace + " /"
 	}
 	f := &processes{
-		Processes: p, by: by, host: host, sought: make(map[string]bool),
+		Processes: p, by: by, host: host,
 		scanner: process.New(process.Config{
-			Proc: p.Proc, Env: slices.Sorted(maps.Keys(p.EnvAttributes)),
+			Proc: p.Proc, Env: slices.AppendSeq(slices.Clone(rankVariables), maps.Keys(p.EnvAttributes)),
 			Attributes: p.Attributes, Reserved: slices.AppendSeq(reserved, maps.Values(p.EnvAttributes)),
 		}),
 	}
+	f.last.Store(&search{})
 	return Finder{Source: "processes", Name: p.Proc, Find: f.find, Interval: p.Interval, Hold: true}
 }
 
@@ -112,134 +113,169 @@ type processes struct {
 	scanner *process.Scanner
 	host    string // the host's mount namespace, as in process.Process; "" if unknown
 
-	containers map[string]*container // found by the last search, by mount namespace and directory
-
-	mu     sync.Mutex
-	sought map[string]bool // mount namespaces whose processes the next search examines again
+	last   atomic.Pointer[search]
+	sought atomic.Bool // the next search examines all processes
 }
 
-// find finds all directories. A Location is a directory in a mount namespace, which the
-// processes of a container share.
-func (p *processes) find(now time.Time) (map[string]Location, error) {
-	p.mu.Lock()
-	sought := p.sought
-	p.sought = make(map[string]bool)
-	p.mu.Unlock()
-	all, err := p.scanner.Scan(now, func(one process.Process) bool { return sought[one.MountNS] })
-	if all == nil {
-		return nil, err
-	}
-	found, containers, locations := make(map[string]*seen), make(map[string]*container), make(map[string]Location)
-	for _, one := range all {
-		for _, dir := range one.Dirs {
-			key := one.MountNS + " " + dir
-			if found[key] == nil {
-				found[key] = &seen{began: p.scanner.Seen(one.Container), complete: err == nil}
-				if containers[key] = p.containers[key]; containers[key] == nil {
-					containers[key] = p.newContainer(one, dir)
-				}
-			}
-			found[key].processes = append(found[key].processes, one)
-		}
-	}
-	for key, c := range containers {
-		c.seen.Store(found[key])
-		locations[key] = c.Location
-	}
-	p.containers = containers
-	return locations, err
+// search is what a search has found.
+type search struct {
+	places   map[string]*place // by mount namespace and directory
+	mapped   map[files.ID]process.Process
+	complete bool // all processes could be examined
 }
 
-// container is a directory in a container, or on the host.
-type container struct {
-	Location
-
+// place is a directory in a mount namespace, which the processes of a container share.
+type place struct {
 	finder    *processes
 	namespace string // as in process.Process
 	dir       string // path in the container
+	holder    drain.Holder
+	file      atomic.Pointer[files.ID] // of the directory when it was last opened; nil before that
 	seen      atomic.Pointer[seen]
 }
 
-func (p *processes) newContainer(one process.Process, dir string) *container {
-	c := &container{finder: p, namespace: one.MountNS, dir: dir}
-	c.Location = Location{
-		Path: filepath.Join(p.Proc, strconv.Itoa(one.PID), "root", dir), Holder: p.holder(one, dir),
-		OpenDir: c.openDir, Identify: c.identifyRing, IdentifyStore: c.identifyStore,
-	}
-	return c
+// seen is what a search has found in a place.
+type seen struct {
+	at        time.Time         // when an agent was last found
+	began     time.Time         // see [process.Scanner.Seen]
+	processes []process.Process // the agents that see the directory, or the last ones that did
+	door      process.Process   // another process in their mount namespace
 }
 
-// seen is what a search has found in a directory.
-type seen struct {
-	began     time.Time         // see [process.Scanner.Seen]
-	complete  bool              // all processes could be examined
-	processes []process.Process // that see the directory
+// find finds all directories. One without agents is kept for a while, because agents may live for less than an interval.
+func (p *processes) find(now time.Time) (map[string]Location, error) {
+	all, err := p.scanner.Scan(now, p.sought.Swap(false))
+	if all == nil {
+		return nil, err
+	}
+	before := p.last.Load()
+	next := &search{places: make(map[string]*place), mapped: make(map[files.ID]process.Process), complete: err == nil}
+	found, locations := make(map[string]*seen), make(map[string]Location)
+	for _, one := range all {
+		for _, file := range one.Files {
+			if other, taken := next.mapped[file]; !taken || one.Precedes(other) {
+				next.mapped[file] = one
+			}
+		}
+		for _, dir := range one.Dirs {
+			key, began := one.MountNS+" "+dir, p.scanner.Seen(one.Group)
+			if found[key] == nil {
+				found[key] = &seen{at: now, began: began}
+				if next.places[key] = before.places[key]; next.places[key] == nil {
+					next.places[key] = &place{finder: p, namespace: one.MountNS, dir: dir, holder: p.holder(one, dir)}
+				}
+			}
+			s := found[key]
+			if s.processes = append(s.processes, one); began.Before(s.began) {
+				s.began = began
+			}
+		}
+	}
+	for key, c := range before.places {
+		last := *c.seen.Load()
+		if door, ok := p.scanner.In(c.namespace); ok && found[key] == nil && now.Sub(last.at) < p.StaleAfter {
+			last.door, last.began = door, p.scanner.Seen(door.Group)
+			found[key], next.places[key] = &last, c
+		}
+	}
+	for key, c := range next.places {
+		c.seen.Store(found[key])
+		locations[key] = Location{
+			Path: filepath.Join(p.Proc, strconv.Itoa(found[key].processes[0].PID), "root", c.dir), Holder: c.holder, OpenDir: c.openDir, Identify: c.identify,
+		}
+	}
+	p.last.Store(next)
+	return locations, err
 }
 
 // openDir opens a directory through any process that is still running.
-func (c *container) openDir(name string) (*files.Dir, error) {
-	for _, p := range c.seen.Load().processes {
+func (c *place) openDir(name string) (*files.Dir, error) {
+	last := c.seen.Load()
+	for _, p := range append(slices.Clip(last.processes), last.door) {
 		f, err := process.OpenDir(p, c.finder.Proc, c.dir, name)
-		if !errors.Is(err, process.ErrExited) {
-			return f, err
+		if errors.Is(err, process.ErrExited) {
+			continue
 		}
+		if err == nil && name == "." {
+			info, _ := f.Stat()
+			c.file.Store(&info.ID)
+		}
+		return f, err
 	}
 	return nil, errGone
 }
 
-// identifyRing identifies the agent of a ring. The agent's process is the one that has its ring mapped.
-func (c *container) identifyRing(a drain.Agent, ring *ringbuf.Reader, since time.Time) (drain.Agent, drain.Up) {
-	id, by := idOf(ring), c.finder.by
-	a.Dir, a.Unattributed = c.dir, false
-	last := c.seen.Load()
-	for _, p := range last.processes {
-		if slices.Contains(p.Rings, id) && process.Runs(c.finder.Proc, p) {
-			return by.identify(a, c.finder.origin(p)), drain.UpYes
+// identify identifies the agent of a ring or a store: it is that of the process that has the file mapped. The directory
+// only leads to the file, and other containers may share it.
+func (c *place) identify(a drain.Agent, file files.ID, since time.Time) attributed {
+	p, last := c.finder, c.finder.last.Load()
+	shared := last.sharing(c)
+	if of, ok := last.mapped[file]; ok {
+		a.Dir, a.Holder, a.Attribution = c.dir, p.holder(of, c.dir), drain.Known
+		if i := slices.IndexFunc(shared, func(s *place) bool { return s.namespace == of.MountNS }); i >= 0 {
+			a.Dir = shared[i].dir
+		}
+		if !of.Known {
+			a.Attribution = drain.Partly
+		}
+		got := p.by.identify(a, p.origin(of))
+		if process.Runs(p.Proc, of) {
+			got.up = drain.UpYes
+		}
+		return got
+	}
+	a.Dir, a.Holder, a.Attribution = shared[0].dir, c.holder, drain.Left
+	var members []process.Process
+	began := c.seen.Load().began
+	for _, s := range shared {
+		seen := s.seen.Load()
+		members = append(members, seen.processes...)
+		if seen.began.Before(began) {
+			began = seen.began
 		}
 	}
-	a = by.identify(a, c.common(last.processes))
+	got := p.by.identify(a, p.common(members))
 	switch {
-	case last.began.After(since) && last.complete:
-		return a, drain.UpNo
-	case last.began.After(since):
-		return a, drain.UpUnknown
+	case !began.After(since):
+		got.Attribution = drain.Sought
+		p.sought.Store(true)
+	case last.complete:
+		got.up = drain.UpNo
 	}
-	c.finder.mu.Lock()
-	defer c.finder.mu.Unlock()
-	c.finder.sought[c.namespace] = true
-	if a.Unattributed = true; slices.Contains(by, ByRank) {
-		a.ID = ""
-	}
-	return a, drain.UpUnknown
+	return got
 }
 
-// identifyStore identifies an agent by the process that wrote its store. pid is the PID in
-// the process's own PID namespace.
-func (c *container) identifyStore(a drain.Agent, pid int64) drain.Agent {
-	a.Dir = c.dir
-	members := c.seen.Load().processes
-	var o origin
-	if i := slices.IndexFunc(members, func(p process.Process) bool { return int64(p.NSPID) == pid }); i >= 0 {
-		o = c.finder.origin(members[i])
-	} else if len(members) > 0 {
-		o = c.finder.origin(members[0])
-		o.resource, o.process = nil, nil
+// sharing returns the places of a directory, in order.
+func (s *search) sharing(c *place) (list []*place) {
+	for _, other := range s.places {
+		if file := c.file.Load(); other != c && file != nil && other.file.Load() != nil && *other.file.Load() == *file {
+			list = append(list, other)
+		}
 	}
-	return c.finder.by.identify(a, o)
+	list = append(list, c)
+	slices.SortFunc(list, func(a, b *place) int { return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.namespace, b.namespace)) })
+	return list
 }
 
-// common returns the origin of a ring that none of the processes has mapped. An earlier process
-// may have left it, so the origin has only what the processes have in common with that one.
-func (c *container) common(processes []process.Process) origin {
-	if len(processes) == 0 {
-		return origin{}
+// common returns what the processes that may have left a file have in common, but nothing that another process of
+// the same agent doesn't have.
+func (p *processes) common(list []process.Process) origin {
+	o := p.origin(list[0])
+	for _, one := range list[1:] {
+		other := p.origin(one)
+		if o.pod != other.pod {
+			o.pod = ""
+		}
+		if o.containerName != other.containerName {
+			o.containerName = ""
+		}
+		if o.container != other.container || o.unit != other.unit {
+			o.container, o.unit, o.nested = "", "", false
+		}
+		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return !slices.Contains(other.resource, kv) })
 	}
-	o := c.finder.origin(processes[0])
-	if len(processes) > 1 {
-		o.resource, o.process = nil, nil
-	} else {
-		o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return kv.Key == semconv.LocalRank })
-	}
+	o.resource = slices.DeleteFunc(o.resource, func(kv attribute.KeyValue) bool { return kv.Key == semconv.LocalRank })
+	o.process = nil
 	return o
 }
 
@@ -247,28 +283,48 @@ func (c *container) common(processes []process.Process) origin {
 // host's directories.
 func (p *processes) holder(of process.Process, dir string) drain.Holder {
 	switch {
-	case of.Container != "" || of.Pod != "":
-		return drain.Holder{Pod: of.Pod, Container: of.Container}
-	case of.MountNS != p.host && p.host != "":
+	case of.Container != "":
+		return drain.Holder{Pod: of.Pod, Container: of.Group}
+	case of.Pod != "":
+		return drain.Holder{Pod: of.Pod}
+	case p.sandboxed(of):
 		return drain.Holder{Place: of.MountNS}
 	default:
 		return drain.Holder{Place: dir, Shared: true}
 	}
 }
 
+// sandboxed reports whether a process outside of containers has a mount namespace of its own.
+func (p *processes) sandboxed(of process.Process) bool { return of.MountNS != p.host && p.host != "" }
+
+// rankVariables are set by MPI and by Slurm.
+var rankVariables = []string{"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "PMI_LOCAL_RANK"}
+
 // origin returns the origin of a process's rings.
 func (p *processes) origin(of process.Process) origin {
 	o := origin{pod: of.Pod, container: of.Container, containerName: of.ContainerName}
-	if of.MountNS != p.host && p.host != "" {
-		o.namespace = of.MountNS
+	if of.Container != "" || p.sandboxed(of) {
+		o.unit = of.Unit
 	}
+	o.nested = of.Container != "" && of.Container != of.Group
 	for key, value := range of.Attributes {
 		o.resource = append(o.resource, attribute.String(key, value))
 	}
+	rank := of.Rank
 	for name, key := range p.EnvAttributes {
-		if value := of.Env[name]; value != "" {
-			o.resource = append(o.resource, attribute.String(key, value))
+		switch value := strings.TrimSpace(of.Env[name]); {
+		case value == "":
+		case key != semconv.LocalRank:
+			o.resource = append(o.resource, attribute.String(key, of.Env[name]))
+		case of.Own || rank == "": // otherwise, a worker inherits the rank of its parent
+			rank = value
 		}
+	}
+	for _, name := range rankVariables {
+		rank = cmp.Or(rank, strings.TrimSpace(of.Env[name]))
+	}
+	if rank != "" {
+		o.resource = append(o.resource, attribute.String(semconv.LocalRank, rank))
 	}
 	o.process = append(o.process, attribute.Int(semconv.ProcessPID, of.PID))
 	if of.Executable != "" {

@@ -21,10 +21,12 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/processtest"
 	"github.com/nixl-otel/nixl-otel/internal/scripttest"
+	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -47,8 +49,10 @@ func newMachine(t *testing.T, by IdentifyBy) *machine {
 	x := newPods(t, func(string) Finder {
 		return Processes{
 			Proc: host.Proc, Interval: time.Hour, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"},
+			StaleAfter: time.Hour,
 		}.Finder(by)
 	})
+	x.look() // otherwise, the first search may come at any time
 	return &machine{pods: x, host: host, rings: make(map[string]*ringbuf.Writer), names: strings.NewReplacer(
 		x.dir, "", host.Proc, "", uid1, "A", uid2, "B", container1, "1", container2, "2")}
 }
@@ -86,23 +90,32 @@ func (m *machine) run(command []string) {
 	pid, _ := strconv.Atoi(append(command, "")[1])
 	name := append(command, "")[1]
 	switch command[0] {
-	case "start": // PID, pod, box=container, maps=ring, and environment variables
+	case "start": // PID, pod, box=container, dir=pod, maps=ring, title, and environment variables
 		dir := m.path(command[2])
+		for _, arg := range command[3:] {
+			if other, ok := strings.CutPrefix(arg, "dir="); ok {
+				dir = m.path(other)
+			}
+		}
 		must.OK(m.t, os.MkdirAll(dir, 0o750))
 		p := inPod(pid, dir)
 		if command[2] == "B" {
 			p.Namespace, p.Cgroup = "mnt:[20]", processtest.InPod(uid2, container2)
 		}
-		for _, arg := range command[3:] {
-			if ring, ok := strings.CutPrefix(arg, "maps="); ok {
-				p.Maps = m.path(ring)
-			} else if arg == "box=2" {
-				p.Namespace, p.Cgroup = "mnt:[12]", processtest.InPod(uid1, container2)
-			} else {
-				p.Env = append(p.Env, strings.ReplaceAll(arg, "=B", "="+uid2))
-			}
-		}
+		m.host.Start(m.with(p, command[3:]))
+	case "plain": // a process of the first container whose environment doesn't enable NIXL
+		p := inPod(pid, "")
+		p.Env = nil
+		m.host.Start(m.with(p, command[2:]))
+	case "erased": // PID, parent, ring, title
+		parent, _ := strconv.Atoi(command[2])
+		p := inPod(pid, "")
+		p.Parent, p.Env, p.Maps, p.Title = parent, []string{"\x00\x00"}, m.path(command[3]), command[4]
 		m.host.Start(p)
+	case "wait":
+		d, err := time.ParseDuration(name)
+		must.OK(m.t, err)
+		m.advance(d)
 	case "full":
 		m.full = true
 	case "map": // PID, ring: without a change of statm
@@ -131,9 +144,8 @@ func (m *machine) run(command []string) {
 		m.seen = append(m.seen, fmt.Sprint("drained ", m.owner.drain()))
 	case "search":
 		m.look()
-	case "walk", "attribute": // before the next search
-		do := map[string]func(*Directory){"walk": (*Directory).refresh, "attribute": (*Directory).attribute}[command[0]]
-		m.watcher.all(func(d *Directory, done func()) { d.request(func() { do(d) }, done) })
+	case "walk": // before the next search
+		m.watcher.all(func(d *Directory, done func()) { d.request(d.refresh, done) })
 	case "close": // wait until the rings of exited agents are closed
 		must.EventuallyTrue(m.t, "closed rings", func() bool {
 			m.look()
@@ -151,12 +163,38 @@ func (m *machine) run(command []string) {
 	}
 }
 
+// with returns a process with properties.
+func (m *machine) with(p processtest.Process, properties []string) processtest.Process {
+	for _, property := range properties {
+		switch name, value, _ := strings.Cut(property, "="); name {
+		case "maps":
+			p.Maps = m.path(value)
+		case "title":
+			p.Title = value
+		case "box":
+			if p.Namespace, p.Cgroup = "mnt:[12]", processtest.InPod(uid1, container2); value != "2" { // its own process only
+				p.Namespace, p.Cgroup, p.Env = "mnt:[10]", processtest.InPod(uid1, container1), nil
+			}
+		case "dir":
+		default:
+			p.Env = append(p.Env, strings.ReplaceAll(property, "=B", "="+uid2))
+		}
+	}
+	return p
+}
+
 func (m *machine) see() string {
 	list := m.seen
 	m.seen = nil
 	for id, a := range m.opened() {
-		if a.Unattributed {
+		switch a.Attribution {
+		case drain.Sought:
 			id = "sought " + id
+		case drain.Left:
+			id = "left " + id
+		case drain.Partly:
+			id = "partly " + id
+		case drain.Known:
 		}
 		text := fmt.Sprintf("%s [%s] [%s]", id, a.Resource.Encoded(attribute.DefaultEncoder()), a.Process.Encoded(attribute.DefaultEncoder()))
 		if text = m.names.Replace(text); m.full {
@@ -171,8 +209,12 @@ func (m *machine) see() string {
 		list = append(list, m.names.Replace(strings.TrimSuffix(fmt.Sprintf("%d open %v", s.Open, s.Missing), " []")))
 	}
 	for _, n := range m.notices {
-		if n.Kind == notice.DiscoveryFailed || n.Kind == notice.DiscoveryWorks {
+		switch n.Kind {
+		case notice.DiscoveryFailed, notice.DiscoveryWorks:
 			list = append(list, "log "+n.Text)
+		case notice.IdentityUnknown:
+			part, _, _ := strings.Cut(n.Text, " of an agent isn't known")
+			list = append(list, part+" is unknown")
 		}
 	}
 	m.notices = nil
@@ -180,6 +222,7 @@ func (m *machine) see() string {
 }
 
 func TestAgentsOfProcesses(t *testing.T) {
+	byRank := IdentifyBy{ByPod, ByRank}
 	for name, tt := range map[string]struct {
 		by     IdentifyBy
 		script string
@@ -188,35 +231,79 @@ func TestAgentsOfProcesses(t *testing.T) {
 			full; start 10 A maps=A/a LOCAL_RANK=0 OTEL_SERVICE_NAME=llm SECRET=x OTEL_RESOURCE_ATTRIBUTES=team=a,k8s.namespace.name=other,k8s.pod.uid=B,service.instance.id=y
 			start 20 B maps=B/a LOCAL_RANK=1; ring A/a; ring B/a; search
 			=> pod A /A/a [k8s.pod.uid=A,nixl.local_rank=0,service.name=llm,team=a] [container.id=1,process.executable.name=python3,process.pid=10] at /10/root/A/a, pod B /B/a [k8s.pod.uid=B,nixl.local_rank=1] [container.id=2,process.executable.name=python3,process.pid=20] at /20/root/B/a, 2 open`},
-		"the process that has the ring mapped is the agent's": {IdentifyBy{ByPod, ByRank}, `
+		"the process that has the ring mapped is the agent's": {byRank, `
 			start 10 A maps=A/a LOCAL_RANK=0; start 11 A maps=A/b LOCAL_RANK=1; ring A/a; ring A/b; ring A/left; search
-			=> pod A /A/left [A] [1], pod A rank 0 [A,nixl.local_rank=0] [1,10], pod A rank 1 [A,nixl.local_rank=1] [1,11], 3 open`},
+			=> left pod A /A/left [A] [1], pod A rank 0 [A,nixl.local_rank=0] [1,10], pod A rank 1 [A,nixl.local_rank=1] [1,11], 3 open, rank is unknown`},
+		"a worker has its rank in its title": {byRank, `
+			start 10 A maps=A/a title=VLLM::Worker_TP3; ring A/a; search => pod A rank 3 [A,nixl.local_rank=3] [1,10], 1 open`},
+		"a worker's own environment comes before its title, and both before MPI": {DefaultIdentifyBy, `
+			start 10 A maps=A/a title=VLLM::Worker_TP3 LOCAL_RANK=7 SLURM_LOCALID=5; start 11 A maps=A/b title=VLLM::Worker_TP4 SLURM_LOCALID=5
+			start 12 A maps=A/c SLURM_LOCALID=5; start 13 A maps=A/d PMI_LOCAL_RANK=6 OMPI_COMM_WORLD_LOCAL_RANK=2; start 14 A maps=A/e LOCAL_RANK=
+			ring A/a; ring A/b; ring A/c; ring A/d; ring A/e; search
+			=> pod A /A/a [A,nixl.local_rank=7] [1,10], pod A /A/b [A,nixl.local_rank=4] [1,11], pod A /A/c [A,nixl.local_rank=5] [1,12], pod A /A/d [A,nixl.local_rank=2] [1,13], pod A /A/e [A] [1,14], 5 open`},
+		"an environment that was erased is the parent's, except for the rank in the title": {DefaultIdentifyBy, `
+			start 10 A OTEL_SERVICE_NAME=llm LOCAL_RANK=0; erased 11 10 A/a VLLM::Worker_TP1; ring A/a; search
+			=> pod A /A/a [A,nixl.local_rank=1,service.name=llm] [1,11], 1 open`},
+		"nothing is known of an environment that was erased": {DefaultIdentifyBy, `
+			erased 11 1 A/a VLLM::Worker_TP1; ring A/a; search => partly pod A /A/a [A,nixl.local_rank=1] [1,11], 1 open`},
 		"an earlier process, of another rank, may have left a ring": {DefaultIdentifyBy, `
 			start 10 A OTEL_SERVICE_NAME=llm LOCAL_RANK=3; ring A/left; search
-			=> pod A /A/left [A,service.name=llm] [1,10], 1 open`},
+			=> left pod A /A/left [A,service.name=llm] [1], 1 open`},
 		"one of several processes may have left a ring": {DefaultIdentifyBy, `
-			start 10 A OTEL_SERVICE_NAME=llm; start 11 A OTEL_SERVICE_NAME=llm; ring A/left; search
-			=> pod A /A/left [A] [1], 1 open`},
+			start 10 A OTEL_SERVICE_NAME=llm OTEL_RESOURCE_ATTRIBUTES=a=1; start 11 A OTEL_SERVICE_NAME=llm OTEL_RESOURCE_ATTRIBUTES=a=2; ring A/left; search
+			=> left pod A /A/left [A,service.name=llm] [1], 1 open`},
 		"the ring of a new worker is drained at once, and exported once its process is known": {DefaultIdentifyBy, `
 			start 10 A; search                            =>
 			start 11 A maps=A/a LOCAL_RANK=1; ring A/a; push A/a; walk; drain
-			                                              => drained map[], sought pod A /A/a [A] [1,10], 1 open
-			attribute                                     => 1 open
+			                                              => drained map[], sought pod A /A/a [A] [1], 1 open
 			exit A/a; search; drain                       => drained map[a:3], pod A /A/a [A,nixl.local_rank=1] [1,11], 1 open`},
+		"so is one whose identity depends on the process": {byRank, `
+			start 10 A LOCAL_RANK=0; search               =>
+			start 11 A maps=A/a LOCAL_RANK=1; ring A/a; push A/a; walk; push A/a; drain
+			                                              => drained map[], sought pod A /A/a [A] [1], 1 open
+			search; drain                                 => drained map[a:6], pod A rank 1 [A,nixl.local_rank=1] [1,11], 1 open`},
+		"a restarted worker continues the totals of its rank": {byRank, `
+			start 10 A maps=A/x LOCAL_RANK=0; ring A/x; push A/x; search; drain
+			                                              => drained map[x:3], pod A rank 0 [A,nixl.local_rank=0] [1,10], 1 open
+			exit A/x; quit 10; start 11 A maps=A/y LOCAL_RANK=0; ring A/y; push A/y; walk; drain; search; drain
+			                                              => drained map[x:3], drained map[y:6], pod A rank 0 [A,nixl.local_rank=0] [1,11], 1 open`},
 		"the ring of a container that is removed before the next search has the attributes of its pod": {DefaultIdentifyBy, `
-			start 10 A; search; ring A/a; walk            => sought pod A /A/a [A] [1,10], 1 open
-			quit 10; search                               => pod A /A/a [A] [1,10], 1 open`},
+			start 10 A; search; ring A/a; walk            => sought pod A /A/a [A] [1], 1 open
+			quit 10; search                               => left pod A /A/a [A] [1], 1 open`},
 		"a process may map a ring at any time, but its mappings are read rarely unless its ring is sought": {DefaultIdentifyBy, `
 			start 10 A; start 11 A; search; ring A/a; map 10 A/a; search
 			                                              => pod A /A/a [A] [1,10], 1 open`},
+		"the environment of the process may have come too late": {DefaultIdentifyBy, `
+			start 10 A OTEL_SERVICE_NAME=other LOCAL_RANK=0; plain 11 LOCAL_RANK=1; search =>
+			ring A/a; plain 11 LOCAL_RANK=1 maps=A/a; search => pod A /A/a [A,nixl.local_rank=1] [1,11], 1 open`},
+		"another process has the ring mapped after a restart": {DefaultIdentifyBy, `
+			start 10 A maps=A/a OTEL_SERVICE_NAME=a; ring A/a; search => pod A /A/a [A,service.name=a] [1,10], 1 open
+			quit 10; start 11 A maps=A/a OTEL_SERVICE_NAME=b; search => pod A /A/a [A,service.name=b] [1,11], 1 open`},
+		"what was known about the process stays": {DefaultIdentifyBy, `
+			start 10 A maps=A/a LOCAL_RANK=0; start 11 A; ring A/a; search => pod A /A/a [A,nixl.local_rank=0] [1,10], 1 open
+			quit 10; search; search                       => 1 open`},
 		"a removed container leaves no state": {DefaultIdentifyBy, `
 			start 10 A; start 11 A; ring A/a; push A/a; search
-			                                              => pod A /A/a [A] [1], 1 open
+			                                              => left pod A /A/a [A] [1], 1 open
 			quit 10; search                               => 1 open
 			exit A/a; quit 11; search; drain; forget      => drained map[a:3]`},
-		"two containers may share a volume": {DefaultIdentifyBy, `
-			start 10 A; ring A/a; search                  => pod A /A/a [A] [1,10], 1 open
-			start 20 A box=2; search                      => 1 open`},
+		"the containers of a pod may share a volume": {DefaultIdentifyBy, `
+			start 10 A OTEL_SERVICE_NAME=a; search        =>
+			start 12 A box=2 maps=A/a OTEL_SERVICE_NAME=b; ring A/a; push A/a; walk; drain
+			                                              => drained map[], sought pod A /A/a [A,service.name=a] [1], 1 open
+			search; drain                                 => drained map[a:3], pod A /A/a [A,service.name=b] [2,12], 1 open`},
+		"pods may share a directory of the host": {DefaultIdentifyBy, `
+			start 10 A OTEL_SERVICE_NAME=a; search        =>
+			start 20 B dir=A maps=A/a OTEL_SERVICE_NAME=b; ring A/a; push A/a; walk; drain
+			                                              => drained map[], sought pod A /A/a [A,service.name=a] [1], 1 open
+			search; drain                                 => drained map[a:3], pod B /A/a [B,service.name=b] [2,20], 1 open`},
+		"a ring that any of the pods may have left has no pod": {DefaultIdentifyBy, `
+			start 10 A OTEL_SERVICE_NAME=a OTEL_RESOURCE_ATTRIBUTES=x=1; start 20 B dir=A OTEL_SERVICE_NAME=b OTEL_RESOURCE_ATTRIBUTES=x=1; search; ring A/a; search
+			                                              => left /A/a [x=1] [], 1 open`},
+		"a directory is watched for a while after its agents have exited": {DefaultIdentifyBy, `
+			start 10 A; start 12 B box=A; ring A/a; push A/a; search; drain => drained map[a:3], left pod A /A/a [A] [1], 1 open
+			exit A/a; quit 10; search; ring A/b; push A/b; walk; search; drain; drain => drained map[a:3 b:3], drained map[a:3 b:3], left pod A /A/b [A] [1], 2 open
+			exit A/b; wait 1h; forget =>`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, tt.by)
@@ -265,23 +352,29 @@ func hang(h *processtest.Host) {
 	})
 }
 
+// identified searches, and identifies the agent of a file in the only directory that is found.
+func identified(t *testing.T, f Finder, file files.ID, since time.Time) attributed {
+	t.Helper()
+	found, _ := f.Find(time.Now())
+	for _, l := range found {
+		return l.Identify(drain.Agent{Name: "agent"}, file, since)
+	}
+	t.Fatal("nothing found")
+	return attributed{}
+}
+
 // What the last search has found decides, unless it is too old, or was cut short.
 func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
+	before, after := time.Time{}, time.Now().Add(time.Hour)
 	for name, tc := range map[string]struct {
-		maps  bool                    // a process maps the ring when it is found
-		then  func(*processtest.Host) // what happens after the first search
-		again bool                    // there is another search
-		by    IdentifyBy
+		then  func(*processtest.Host) // what happens before the last search
+		since time.Time
 		want  string
 	}{
-		"mapped":                           {maps: true, want: "pod, up"},
-		"its process has exited":           {maps: true, then: func(h *processtest.Host) { h.Exit(11) }, want: "pod, sought"},
-		"its process has exited, searched": {maps: true, then: func(h *processtest.Host) { h.Exit(11) }, again: true, want: "pod, exited"},
-		"not mapped":                       {want: "pod, sought"},
-		"not mapped, searched":             {again: true, want: "pod, exited"},
-		"a process hangs":                  {then: hang, again: true, want: "pod, sought"},
-		"by rank":                          {by: IdentifyBy{ByPod, ByRank}, want: ", sought"},
-		"by rank, searched":                {by: IdentifyBy{ByPod, ByRank}, again: true, want: "pod, exited"},
+		"mapped":               {since: after, want: "Known, up"},
+		"its process exits":    {then: func(h *processtest.Host) { h.Exit(11) }, since: after, want: "Sought, "},
+		"its process exited":   {then: func(h *processtest.Host) { h.Exit(11) }, since: before, want: "Left, exited"},
+		"others can't be seen": {then: func(h *processtest.Host) { h.Exit(11); hang(h) }, since: before, want: "Sought, "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, dir := processtest.New(t), t.TempDir()
@@ -290,46 +383,75 @@ func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 			defer w.Close()
 			for pid := 10; pid <= 11; pid++ {
 				p := inPod(pid, dir)
-				if pid == 11 && tc.maps {
-					p.Maps = dir + "/agent"
+				if pid == 11 {
+					p.Maps = w.Path()
 				}
 				host.Start(p)
 			}
-			by := tc.by
-			if by == nil {
-				by = DefaultIdentifyBy
-			}
-			finder := Processes{Proc: host.Proc}.Finder(by)
-			search := func() (l Location) {
-				found, err := finder.Find(time.Now())
-				must.OK(t, err)
-				for _, l = range found {
-					return l
-				}
-				t.Fatal("nothing found")
-				return l
-			}
-			l := search()
-			ring, err := ringbuf.OpenReader(w.Path(), ringbuf.Observe)
+			info, err := os.Stat(w.Path())
 			must.OK(t, err)
-			defer ring.Close()
-			since := time.Now()
+			finder := Processes{Proc: host.Proc}.Finder(DefaultIdentifyBy)
+			identified(t, finder, files.IDOf(info), before)
 			if tc.then != nil {
 				tc.then(host)
 			}
-			if tc.again {
-				l = search()
-			}
-			a, up := l.Identify(drain.Agent{Name: "agent", Unattributed: true}, ring, since)
-			part, _, _ := strings.Cut(a.ID, " ")
-			got := part + ", " + map[drain.Up]string{drain.UpYes: "up", drain.UpNo: "exited"}[up]
-			if a.Unattributed {
-				got += "sought"
-			}
+			a := identified(t, finder, files.IDOf(info), tc.since)
+			got := []string{"Known", "Partly", "Left", "Sought"}[a.Attribution] + ", " + map[drain.Up]string{drain.UpYes: "up", drain.UpNo: "exited"}[a.up]
 			if got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// It has exited between the search and now, so no search will find it again.
+func TestAgentThatHasExitedSinceTheSearchIsKnown(t *testing.T) {
+	host, dir := processtest.New(t), t.TempDir()
+	w, err := ringbuf.Create(filepath.Join(dir, "agent"), ringbuf.V4, 8)
+	must.OK(t, err)
+	defer w.Close()
+	p := inPod(11, dir)
+	p.Maps = w.Path()
+	host.Start(p)
+	info, err := os.Stat(w.Path())
+	must.OK(t, err)
+	found, err := Processes{Proc: host.Proc}.Finder(DefaultIdentifyBy).Find(time.Now())
+	must.OK(t, err)
+	host.Exit(11)
+	for _, l := range found {
+		a := l.Identify(drain.Agent{}, files.IDOf(info), time.Now())
+		if pid, _ := a.Process.Value(semconv.ProcessPID); a.Attribution != drain.Known || pid.AsInt64() != 11 || a.up != drain.UpUnknown {
+			t.Errorf("identified as %+v, up %v", a.Agent, a.up)
+		}
+	}
+}
+
+// A user whose processes can't all be examined in time doesn't delay the agents of others.
+func TestUserDelaysOnlyItsOwnAgents(t *testing.T) {
+	host := processtest.New(t)
+	for pid, user := range map[int]string{10: "user-1", 11: "user-2", 12: "user-2"} {
+		host.Start(processtest.Process{
+			PID: pid, Namespace: "mnt:[1]", Cgroup: "/user.slice/" + user + ".slice/session-1.scope",
+			Env: []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=/" + user},
+		})
+	}
+	environ := host.Path(12, "environ")
+	must.OK(t, errors.Join(os.Remove(environ), syscall.Mkfifo(environ, 0o600)))
+	t.Cleanup(func() {
+		f, err := os.OpenFile(environ, os.O_RDWR, 0)
+		must.OK(t, errors.Join(err, f.Close()))
+	})
+	finder := Processes{Proc: host.Proc}.Finder(DefaultIdentifyBy)
+	since := time.Now()
+	found, err := finder.Find(since)
+	must.OK(t, err)
+	got := make(map[string]drain.Attribution)
+	for _, l := range found {
+		a := l.Identify(drain.Agent{Name: "a"}, files.ID{Ino: 1}, since)
+		got[a.ID] = a.Attribution
+	}
+	if diff := cmp.Diff(map[string]drain.Attribution{"/user-1/a": drain.Left, "/user-2/a": drain.Sought}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -345,50 +467,53 @@ func TestHolderIsTheContainerOrTheDirectoryOfTheHost(t *testing.T) {
 	host := processtest.New(t)
 	env := func(dir string) []string { return []string{"NIXL_TELEMETRY_ENABLE=y", "NIXL_TELEMETRY_DIR=" + dir} }
 	host.Start(processtest.Process{PID: 10, Namespace: "mnt:[1]", Env: env("/host")})
-	host.Start(processtest.Process{PID: 11, Namespace: "mnt:[11]", Env: env("/sandbox")})
+	host.Start(processtest.Process{PID: 11, Namespace: "mnt:[11]", Cgroup: "/system.slice/a.service", Env: env("/sandbox")})
 	host.Start(processtest.Process{PID: 12, Namespace: "mnt:[12]", Cgroup: "/docker/" + container1, Env: env("/container")})
-	host.Start(processtest.Process{PID: 13, Namespace: "mnt:[13]", Cgroup: processtest.InPod(uid1, container2), Env: env("/pod")})
+	host.Start(processtest.Process{PID: 13, Namespace: "mnt:[13]", Cgroup: processtest.InPod(uid1, container2) + "/docker/" + container1, Env: env("/pod")})
 	found, err := Processes{Proc: host.Proc}.Finder(DefaultIdentifyBy).Find(time.Now())
 	must.OK(t, err)
 	got := make(map[string]drain.Holder)
 	for _, l := range found {
-		got[l.IdentifyStore(drain.Agent{Name: "a"}, 0).ID] = l.Holder
+		got[l.Identify(drain.Agent{Name: "a"}, files.ID{}, time.Time{}).ID] = l.Holder
 	}
 	want := map[string]drain.Holder{
-		"/host/a": {Place: "/host", Shared: true}, "pod mnt:[11] / /sandbox/a": {Place: "mnt:[11] /"},
-		"pod " + container1 + " /container/a": {Container: container1}, "pod " + uid1 + " /pod/a": {Pod: uid1, Container: container2},
+		"/host/a": {Place: "/host", Shared: true}, "pod system.slice/a.service /sandbox/a": {Place: "mnt:[11] /"},
+		"pod " + container1 + " /container/a": {Container: container1}, "pod " + uid1 + " " + container1 + " /pod/a": {Pod: uid1, Container: container2},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// The process of a store is that with the PID in its own namespace.
-func TestStoresAreIdentifiedByTheirProcess(t *testing.T) {
-	host := processtest.New(t)
-	for pid, env := range map[int][]string{10: {"LOCAL_RANK=3"}, 11: nil} {
-		p := inPod(pid, "/rings", append(env, "NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=/stores")...)
-		p.NSPID = pid - 3
-		host.Start(p)
+// A store may appear before its process is found, and isn't reported until then.
+func TestStoreBelongsToTheProcessThatHasItMapped(t *testing.T) {
+	m := newMachine(t, DefaultIdentifyBy)
+	m.watcher.cfg.Stores = &Stores{Limit: 10, StaleAfter: time.Hour}
+	w := storetest.Create(t, m.fixture.dir, storetest.Config{PID: 7})
+	env := []string{"NIXL_TELEMETRY_EXPORTER=prometheus_mp", "NIXL_TELEMETRY_MULTIPROC_DIR=" + m.fixture.dir}
+	m.host.Start(inPod(10, "/", env...))
+	reported := func() (list []string) {
+		m.watcher.Stores(func(all []drain.Snapshot) {
+			for _, s := range all {
+				rank, _ := s.Resource.Value(semconv.LocalRank)
+				pid, _ := s.Process.Value(semconv.ProcessPID)
+				list = append(list, fmt.Sprint(pid.AsInt64(), " ", rank.AsString()))
+			}
+		})
+		return list
 	}
-	finder := Processes{Proc: host.Proc, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}}.Finder(DefaultIdentifyBy)
-	found, err := finder.Find(time.Now())
-	must.OK(t, err)
-	got := make(map[int64]string)
-	for _, l := range found {
-		for _, pid := range []int64{7, 8, 99} { // 99 has exited, or is in another namespace
-			a := l.IdentifyStore(drain.Agent{Name: "decode"}, pid)
-			rank, _ := a.Resource.Value(semconv.LocalRank)
-			onHost, _ := a.Process.Value(semconv.ProcessPID)
-			got[pid] += fmt.Sprintf("%s, process %d, rank %s", a.ID, onHost.AsInt64(), rank.AsString())
-		}
-	}
-	want := map[int64]string{
-		7:  "pod " + uid1 + " /stores/decode, process 10, rank 3",
-		8:  "pod " + uid1 + " /stores/decode, process 11, rank ",
-		99: "pod " + uid1 + " /stores/decode, process 0, rank ",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("agents by PID (-want +got):\n%s", diff)
+	m.run([]string{"search"}) // twice, but the process isn't known before
+	before := reported()
+	later := storetest.Create(t, m.fixture.dir, storetest.Config{PID: 8})
+	p := inPod(11, "/", append(env, "LOCAL_RANK=3")...)
+	p.Maps = later.Path()
+	m.host.Start(p)
+	m.run([]string{"walk"})
+	sought := reported()
+	m.run([]string{"search"})
+	after := reported()
+	slices.Sort(after)
+	if diff := cmp.Diff([][]string{{"7 "}, {"7 "}, {"11 3", "7 "}}, [][]string{before, sought, after}); diff != "" {
+		t.Errorf("PIDs and ranks of %s (-want +got):\n%s", w.Name(), diff)
 	}
 }

@@ -24,8 +24,6 @@ const maxRetry = 30 * time.Second
 var (
 	// errGone means that a directory was removed with its container or pod.
 	errGone = errors.New("container was removed")
-	// errSeeking means that the ID of an agent isn't known before the next search.
-	errSeeking = errors.New("the process that has the ring mapped is being sought")
 	// errTaken means that another directory has the same store.
 	errTaken      = errors.New("store is reported from another directory")
 	errManyStores = fmt.Errorf("container or pod has more than %d stores; remove those of exited processes", maxStores)
@@ -46,7 +44,6 @@ var refusals = []struct {
 	{fs.ErrPermission, "permission", 0},
 	{ringbuf.ErrLocked, "locked", lookInterval},
 	{ringbuf.ErrNotReady, "not_ready", hangTimeout}, // an agent creates its ring within microseconds
-	{errSeeking, "not_ready", hangTimeout},
 	{ringbuf.ErrHole, "sparse", 0},
 	{ringbuf.ErrInvalid, "invalid", lookInterval}, // its agent may be about to restart
 	{ringbuf.ErrShrunk, "invalid", lookInterval},

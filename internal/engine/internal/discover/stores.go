@@ -92,6 +92,7 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 	if err != nil {
 		return err
 	}
+	r.of, r.sought = info.ID, time.Now()
 	s := &store{Store: opened, claimed: info.ID, snapshot: d.describeStore(r, &opened.Header)}
 	if err = s.read(); err == nil && (!d.cfg.selects(s.Agent) || s.snapshot.Up == drain.UpNo && d.isOld(s)) {
 		err = drain.ErrUnneeded
@@ -116,7 +117,7 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 // a restarted agent has another ID.
 func (d *Directory) describeStore(r *record, h *mpstore.Header) drain.Snapshot {
 	a := drain.Agent{ID: d.path(h.Agent), Name: h.Agent, Dir: d.at.Path, Path: r.Path, Holder: d.at.Holder}
-	a = d.cfg.Resource.describe(d.at.IdentifyStore(a, h.PID))
+	a = d.accept(r, d.attributed(&record{Agent: a, sought: r.sought}, r.of))
 	a.ID += " " + r.Name
 	a.Process = withDefault(a.Process, attribute.Int64(semconv.ProcessPID, h.PID))
 	if h.LocalRank != "" {
@@ -169,6 +170,9 @@ func (d *Directory) readAll() (list []drain.Snapshot) {
 		if s := r.store; s != nil {
 			if s.snapshot.Start.After(now) { // the clock was set back
 				s.snapshot.Start = now
+			}
+			if s.snapshot.Attribution == drain.Sought {
+				continue
 			}
 			s.exported = s.snapshot.Up == drain.UpNo
 			d.reportUnknown(r)

@@ -109,11 +109,11 @@ func TestEachProcessIsReportedByItself(t *testing.T) {
 	d := x.directory(func(c *options) {
 		withStores(c)
 		c.Stores.Stream = func(s *drain.Snapshot) attribute.Set { return attribute.NewSet(attribute.String("id", s.ID)) }
-		c.IdentifyStore = func(a drain.Agent, pid int64) drain.Agent {
-			if a.ID = "pod"; pid == 2 {
+		c.Identify = func(a drain.Agent, _ files.ID, _ time.Time) attributed {
+			if a.ID = "pod"; strings.Contains(a.Path, "nixl.2.") {
 				a.Process = attribute.NewSet(attribute.Int(semconv.ProcessPID, 1002)) // on the host
 			}
-			return a
+			return attributed{Agent: a}
 		}
 	})
 	want, got := make(map[string]string), make(map[string]string)

@@ -227,7 +227,7 @@ func (w *walk) report(truncated bool) {
 			Text: "some files in this directory are ignored; give agents their own directory",
 		})
 	}
-	if w.seen == 0 && !w.selected || w.patternsKnown.Swap(true) || w.selected {
+	if w.seen == 0 && !w.selected || w.advised.patterns.Swap(true) || w.selected {
 		return
 	}
 	include := strings.Join(w.cfg.Include, ", ")

@@ -18,11 +18,14 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// DefaultInterval is the default interval between searches.
-const DefaultInterval = 5 * time.Second
+const (
+	// DefaultInterval is the default interval between searches.
+	DefaultInterval = 5 * time.Second
+	// seekInterval is the shortest interval while a process is sought.
+	seekInterval = time.Second
+)
 
 // Finder finds directories of rings, such as those in containers.
 type Finder struct {
@@ -50,23 +53,10 @@ type Location struct {
 	// OpenDir opens a directory at or below Path. The error wraps errGone if the directory
 	// was removed with its container.
 	OpenDir func(name string) (*files.Dir, error)
-	// Identify sets the ID and the resource of a ring's agent, such as its pod, and reports whether
-	// a process has the ring mapped. It must not block. A ring is drained before the process that has
-	// it mapped is known. Its agent is exported once it is known, because the attributes of the
-	// process are part of the stream: the agent is unattributed until a search that began after since has
-	// ended. Meanwhile, the ID is empty if it depends on the process. If Identify is nil, IdentifyStore is
-	// called without a process.
-	Identify func(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, drain.Up)
-	// IdentifyStore sets the ID and the resource of an agent from one of its processes.
-	IdentifyStore func(a drain.Agent, pid int64) drain.Agent
-}
-
-// identify calls Identify.
-func (l *Location) identify(a drain.Agent, r *ringbuf.Reader, since time.Time) (drain.Agent, drain.Up) {
-	if l.Identify == nil {
-		return l.IdentifyStore(a, 0), drain.UpUnknown
-	}
-	return l.Identify(a, r, since)
+	// Identify sets the ID and the resource of the agent of a ring or a store, such as its pod. It must not block.
+	// A process that has the file mapped is sought until a search that began after since has ended. Attributes may
+	// change after each search.
+	Identify func(a drain.Agent, file files.ID, since time.Time) attributed
 }
 
 // Configured returns a Finder of configured directories, which may come and go. pod is the UID of the pod of
@@ -78,8 +68,8 @@ func Configured(dirs []string, pod string, by IdentifyBy) Finder {
 			abs, _ := filepath.Abs(dir) // CheckDirectories reports the error
 			found[abs] = Location{
 				Path: abs, Holder: drain.Holder{Place: abs, Shared: true},
-				OpenDir:       func(name string) (*files.Dir, error) { return files.OpenDir(abs, name) },
-				IdentifyStore: func(a drain.Agent, _ int64) drain.Agent { return by.identify(a, origin{pod: pod}) },
+				OpenDir:  func(name string) (*files.Dir, error) { return files.OpenDir(abs, name) },
+				Identify: func(a drain.Agent, _ files.ID, _ time.Time) attributed { return by.identify(a, origin{pod: pod}) },
 			}
 		}
 		return found, nil
@@ -93,10 +83,12 @@ type Watcher struct {
 	send     func(drain.Message)
 	notices  *notice.Reporter
 	searches chan chan struct{} // requests to search; they are closed afterwards
+	wanted   chan struct{}      // a process is sought
+	seekWait time.Duration      // between two searches then
 	cancel   context.CancelFunc
 	ended    chan struct{}
 
-	patternsKnown atomic.Bool // see Directory
+	advised advice // of all directories; see Directory
 
 	mu      sync.Mutex
 	watched map[string]*Directory // by the finder's key
@@ -144,7 +136,7 @@ func (s State) Err() error {
 func NewWatcher(cfg Config, send func(drain.Message), notices *notice.Reporter) *Watcher {
 	return &Watcher{
 		cfg: cfg, send: send, notices: notices,
-		searches: make(chan chan struct{}), ended: make(chan struct{}), watched: make(map[string]*Directory),
+		searches: make(chan chan struct{}), wanted: make(chan struct{}, 1), seekWait: seekInterval, ended: make(chan struct{}), watched: make(map[string]*Directory),
 	}
 }
 
@@ -157,7 +149,7 @@ func (w *Watcher) Start() {
 
 func (w *Watcher) run(ctx context.Context) {
 	defer close(w.ended)
-	timer, hangs := time.NewTimer(0), time.NewTicker(ProbeInterval)
+	timer, hangs, last := time.NewTimer(0), time.NewTicker(ProbeInterval), time.Time{}
 	defer timer.Stop()
 	defer hangs.Stop()
 	for {
@@ -167,9 +159,11 @@ func (w *Watcher) run(ctx context.Context) {
 		case searched := <-w.searches:
 			w.search(ctx)
 			close(searched)
+		case <-w.wanted:
+			timer.Reset(max(time.Until(last.Add(min(w.seekWait, w.cfg.Interval))), 0))
 		case <-timer.C:
-			w.search(ctx)
-			if w.cfg.Interval > 0 {
+			last = time.Now()
+			if w.search(ctx); w.cfg.Interval > 0 {
 				timer.Reset(w.cfg.Interval)
 			}
 		case <-hangs.C:
@@ -193,6 +187,17 @@ func (w *Watcher) search(ctx context.Context) {
 	w.reportSearch(err)
 	if found != nil {
 		w.update(found)
+		for _, d := range w.directories() {
+			d.calls.Put(d.attribute)
+		}
+	}
+}
+
+// seek makes a search due, because the process of an agent isn't known. It never blocks.
+func (w *Watcher) seek() {
+	select {
+	case w.wanted <- struct{}{}:
+	default:
 	}
 }
 
@@ -230,8 +235,8 @@ func (w *Watcher) admit(key string, l Location, before map[string]Refusal) {
 	}
 	if !h.Isolated() || same < maxDirectories {
 		d := newDirectory(w.cfg, l, w.send, w.notices)
-		if d.paths = paths; w.cfg.Source != "" {
-			d.patternsKnown = &w.patternsKnown
+		if d.paths, d.seek = paths, w.seek; w.cfg.Source != "" {
+			d.advised = &w.advised
 		}
 		go d.run()
 		w.watched[key] = d
@@ -268,7 +273,7 @@ func (w *Watcher) reportSearch(err error) {
 // Refresh searches, walks all directories, and searches for the processes of new rings. All messages
 // about what it finds are sent when it returns.
 func (w *Watcher) Refresh() {
-	for _, fn := range []func(*Directory){(*Directory).refresh, (*Directory).attribute} {
+	for _, fn := range []func(*Directory){(*Directory).refresh, func(*Directory) {}} { // each search attributes
 		searched := make(chan struct{})
 		select {
 		case w.searches <- searched:

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,7 @@ func newPods(t *testing.T, finder func(dir string) Finder) *pods {
 	}
 	reporter := notice.New(x.report, x.clock)
 	p := NewWatcher(cfg, x.owner.send, reporter)
+	p.seekWait = time.Hour
 	p.Start()
 	t.Cleanup(func() {
 		x.owner.stop()
@@ -149,7 +151,11 @@ func TestIdentifyBySelectsPartsOfID(t *testing.T) {
 	}{
 		{DefaultIdentifyBy, origin{pod: pod, container: box, resource: rank}, "pod uid-1 /tmp/a"},
 		{DefaultIdentifyBy, origin{container: box}, "pod 0123 /tmp/a"},
-		{DefaultIdentifyBy, origin{namespace: "mnt:[7] /"}, "pod mnt:[7] / /tmp/a"},
+		{DefaultIdentifyBy, origin{unit: "system.slice/a.service"}, "pod system.slice/a.service /tmp/a"},
+		{DefaultIdentifyBy, origin{pod: pod, container: box, containerName: "main", unit: "job_7"}, "pod uid-1 main job_7 /tmp/a"},
+		{DefaultIdentifyBy, origin{pod: pod, container: box, nested: true}, "pod uid-1 0123 /tmp/a"},
+		{DefaultIdentifyBy, origin{container: box, nested: true, unit: "a.service"}, "pod 0123 a.service /tmp/a"},
+		{IdentifyBy{ByContainer, ByAgent}, origin{unit: "a.service"}, "container a.service /tmp/a"},
 		{DefaultIdentifyBy, origin{}, "/tmp/a"},
 		{IdentifyBy{ByAgent}, origin{pod: pod, container: box, resource: rank}, "/tmp/a"},
 		{IdentifyBy{ByContainer, ByAgent}, origin{pod: pod, container: box}, "container 0123 /tmp/a"},
@@ -163,6 +169,9 @@ func TestIdentifyBySelectsPartsOfID(t *testing.T) {
 			t.Error(err)
 		}
 		a := c.by.identify(drain.Agent{Name: "a", Dir: "/tmp", Path: "/proc/1/root/tmp/a"}, c.from)
+		if replaced := !slices.Contains(c.by, ByAgent) && strings.Contains(a.ID, "/tmp/a"); replaced != (a.unknown != "") {
+			t.Errorf("%v of %+v: unknown is %q", c.by, c.from, a.unknown)
+		}
 		if a.ID != c.want {
 			t.Errorf("%v of %+v: %q, want %q", c.by, c.from, a.ID, c.want)
 		}

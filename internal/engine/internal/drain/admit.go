@@ -39,13 +39,24 @@ type Opened struct {
 }
 
 func (m Opened) apply(o *owner, now time.Time) {
-	err := ErrUnneeded
+	as, err := m.Agent, ErrUnneeded
 	if !o.stopped {
+		if stored := o.files[m.File]; stored != nil && stored.absent() {
+			m.Agent.ID = stored.ID
+		}
 		err = o.admit(&m)
 	}
-	m.From.Answer(m.Agent, m.Reader, err)
+	if as.Attribution > Partly {
+		as.ID = m.Agent.ID
+	} else if as.ID != m.Agent.ID {
+		m.Agent.Attribution = Sought
+	}
+	m.From.Answer(as, m.Reader, err)
 	if err == nil {
 		o.keep(&m, now)
+	}
+	if a := o.agents[m.Agent.ID]; err == nil && as.ID != m.Agent.ID && a != nil && a.reader == m.Reader {
+		o.identify(a, as, now)
 	}
 }
 

@@ -75,7 +75,8 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 	}
 	list := o.order[from:to]
 	if c.complete = to == len(o.order); !c.complete {
-		c.after = o.order[to-1]
+		last := o.order[to-1] // its ID may change
+		c.after = &agent{Agent: Agent{ID: last.ID}, page: last.page}
 	}
 	return list
 }
@@ -83,7 +84,7 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 // snapshot adds a copy of the agent's totals to a collection, unless the agent is stale.
 func (o *owner) snapshot(c *collect, a *agent, now time.Time) {
 	stream := a.stream
-	if a.Unattributed {
+	if a.Attribution == Sought {
 		if o.saves || !c.last {
 			return // a later collection, or the next process, exports the totals
 		}

@@ -16,14 +16,15 @@ type Source interface {
 	// Retire closes r, unless it is nil. The agent has exited, so the source opens
 	// the file again only when it changes.
 	Retire(a Agent, r *ringbuf.Reader)
-	// Answer answers an offer; see [Opened]. If refused isn't nil, the owner doesn't keep r, so the
-	// source closes it, unless it is nil, and may offer the ring again later, depending on the reason.
+	// Answer answers an offer; see [Opened]. a has the ID under which the owner keeps the ring. If refused
+	// isn't nil, the owner doesn't keep r, so the source closes it, unless it is nil, and may offer the ring
+	// again later, depending on the reason.
 	Answer(a Agent, r *ringbuf.Reader, refused error)
 }
 
-// Attributed reports what is known about an agent that was opened without attributes of its
-// process.
+// Attributed reports what a later search has found out about the agent of an open ring.
 type Attributed struct {
+	Was    string // ID of the agent so far
 	Agent  Agent
 	Reader *ringbuf.Reader
 }

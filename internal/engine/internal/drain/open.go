@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -72,8 +73,9 @@ func (o *owner) restore(id string, now time.Time) {
 	o.absent++
 	o.enter(a)
 	if o.add(a, now); o.cfg.Stream != nil && a.stream.Len() == 0 {
-		a.Unattributed, a.delivered = true, a.news
+		a.Attribution, a.delivered = Sought, a.news
 	}
+	o.own(a, files.ID{Dev: e.Mark.Dev, Ino: e.Mark.Ino})
 	o.followClock(a, now)
 }
 
@@ -88,8 +90,7 @@ func (o *owner) keep(m *Opened, now time.Time) {
 		a.tally.Opened(m.Reader.Committed() == 0)
 		a.dirty = o.saves // the start time of the totals
 	case a.absent():
-		o.absent--
-		o.rings[a.Holder]++
+		o.appear(a, m.From)
 	case a.reader != nil:
 		o.replaced(a, now)
 	case m.Agent.Path != a.Path:
@@ -98,6 +99,15 @@ func (o *owner) keep(m *Opened, now time.Time) {
 	a.source = m.From
 	o.own(a, m.File)
 	o.attach(a, m.Agent, m.Reader, now)
+}
+
+// appear notes that the agent of a checkpoint runs, unless it isn't absent.
+func (o *owner) appear(a *agent, from Source) {
+	if a.absent() {
+		o.absent--
+		o.rings[a.Holder]++
+		a.source = from
+	}
 }
 
 // add adds an agent.
@@ -182,12 +192,6 @@ func (o *owner) closed(a *agent, err error) {
 		closed(a.Agent, err)
 	}
 	a.announced = false
-}
-
-func (m Attributed) apply(o *owner, now time.Time) {
-	if a := o.agents[m.Agent.ID]; a != nil && a.reader == m.Reader && a.reader != nil {
-		o.describe(a, m.Agent, a.reader, now)
-	}
 }
 
 func (m Gone) apply(o *owner, now time.Time) {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
@@ -32,6 +33,12 @@ func (f faulty) Now() time.Time {
 		return time.Unix(0, 0)
 	}
 	return f.memory.Now()
+}
+
+func (f faulty) Stat() (ringbuf.FileState, error) {
+	state, err := f.memory.Stat()
+	state.Ino = 1
+	return state, err
 }
 
 func (f faulty) Guard(fn func()) error {
@@ -64,10 +71,12 @@ type harness struct {
 	notices      []notice.Notice
 	reopen       bool
 	retired      bool
-	busy         bool              // a step may be due at once
-	left         int               // owner's steps and calls until the process is killed; -1 for never
-	process      attribute.Set     // of the agent; it is part of the stream
-	unattributed bool              // whether nothing is known about the agent yet
+	busy         bool          // a step may be due at once
+	left         int           // owner's steps and calls until the process is killed; -1 for never
+	process      attribute.Set // of the agent; it is part of the stream
+	attribution  Attribution
+	id           string            // of the agent
+	file         files.ID          // of the ring; known only to tests that set it
 	streams      map[stream]uint64 // what a backend has received: the newest total of each stream
 }
 
@@ -79,7 +88,7 @@ func newHarnessOf(t testing.TB, capacity int) *harness {
 	t.Helper()
 	b := &harness{
 		t: t, now: time.Unix(1_700_000_000, 0), mem: make(memory, ringbuf.V4.FileSize(uint64(capacity))),
-		stored: make([][]byte, len(checkpoint.Keys())), streams: make(map[stream]uint64), left: -1,
+		stored: make([][]byte, len(checkpoint.Keys())), streams: make(map[stream]uint64), left: -1, id: agentPath,
 	}
 	b.startAgent(capacity)
 	return b
@@ -132,8 +141,8 @@ func (b *harness) open(mode ringbuf.Mode) {
 	r, err := ringbuf.NewReader(b.mem, faulty{b.mem, &b.err, &b.fresh}, mode)
 	must.OK(b.t, err)
 	b.reader, b.err = r, faults
-	a := Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: agentPath, Process: b.process, Unattributed: b.unattributed}
-	b.step(Opened{Agent: a, Reader: r, From: b})
+	a := Agent{ID: b.id, Name: "agent", Dir: "/rings", Path: agentPath, Process: b.process, Attribution: b.attribution}
+	b.step(Opened{Agent: a, Reader: r, From: b, File: b.file})
 }
 
 // step advances the time by a second.

@@ -172,20 +172,29 @@ func (o *owner) begin(now time.Time) {
 
 // put adds the checkpoint of an agent to a batch.
 func (o *owner) put(b *batch, a *agent, now time.Time) {
-	m, err := a.mark()
+	m, err := o.write(a)
 	if err != nil { // the ring has changed since it was read
 		o.interrupted(a, now, err)
-		if m, err = a.mark(); err != nil {
+		if m, err = o.write(a); err != nil {
 			return
 		}
+	}
+	b.tickets = append(b.tickets, ticket{agent: a, generation: a.generation, to: m.To})
+	a.dirty = false
+}
+
+// write replaces the checkpoint of an agent, which isn't stored before the next save.
+func (o *owner) write(a *agent) (checkpoint.Mark, error) {
+	m, err := a.mark()
+	if err != nil || !o.saves {
+		return m, err
 	}
 	e := &checkpoint.Entry{ID: a.entryID(), Mark: m, Name: a.Name, Attributes: checkpoint.AttributesOf(a.stream), Totals: a.tally.State()}
 	if !a.ended.IsZero() {
 		e.Ended, e.Mark.Layout = a.ended.UnixNano(), a.layout
 	}
 	o.pages.Put(e)
-	b.tickets = append(b.tickets, ticket{agent: a, generation: a.generation, to: m.To})
-	a.dirty = false
+	return m, nil
 }
 
 // charge records the work of a save: its agents share that of their pages.

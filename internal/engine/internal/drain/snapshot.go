@@ -32,11 +32,22 @@ type Agent struct {
 	// the agent. It changes when the agent restarts.
 	Process attribute.Set
 	Holder  Holder
-	// Unattributed is set until [Attributed] tells what is known about the agent's process.
-	// Until then, the agent is drained, but not exported, except by the last collection
-	// without storage.
-	Unattributed bool
+	// Attribution is how much of the above is known.
+	Attribution Attribution
 }
+
+// Attribution is how much is known about the process that has an agent's ring mapped.
+type Attribution uint8
+
+// The values of [Attribution].
+const (
+	Known  Attribution = iota // everything
+	Partly                    // it is known, but not its environment
+	Left                      // no process has the ring mapped; another one may have left it
+	// Sought means that discovery searches for the process, and the ID may change. Until [Attributed]
+	// reports the result, the agent is drained, but not exported, except by the last collection without storage.
+	Sought
+)
 
 // Holder is the container, the pod or the directory that holds an agent's ring, according
 // to the kernel or the kubelet. Everything in it may be under the same control, so limits

@@ -25,9 +25,15 @@ import (
 const maxEnded = 4
 
 // describe sets what is known about an agent. If it is exported under other attributes from now
-// on, its successor begins with the events in r.
+// on, its successor begins with the events in r. What is known of an agent stays if less is known now, unless
+// that is about another process.
 func (o *owner) describe(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
-	if !as.Unattributed {
+	known := a.stream.Len() > 0 || o.cfg.Stream == nil && a.Attribution <= Partly
+	another := as.Process.Len() > 0 && a.Process.Len() > 0 && as.Process != a.Process
+	switch less := as.Attribution == Left || as.Attribution == Partly && !another; {
+	case known && (less || as.Attribution == Sought):
+		as.Resource, as.Process = a.Resource, a.Process
+	case as.Attribution != Sought:
 		attributes := o.attributes(as, r.Layout())
 		if a.stream.Len() > 0 && !a.stream.Equals(&attributes) {
 			o.succeed(a, now, now)
@@ -62,7 +68,7 @@ func (o *owner) followClock(a *agent, now time.Time) {
 // succeed makes a its own successor, and adds a predecessor whose totals end at a time.
 func (o *owner) succeed(a *agent, end, now time.Time) {
 	old := &agent{Agent: a.Agent, page: a.page, tally: a.tally, layout: a.layout, start: a.start, stream: a.stream, ended: end, dirty: true}
-	old.Unattributed = false
+	old.Attribution = Known
 	for slices.ContainsFunc(o.order, func(b *agent) bool { return compare(old, b) == 0 }) {
 		old.start = old.start.Add(1) // the clock is so coarse that another one began at the same time
 	}

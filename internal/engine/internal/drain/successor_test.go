@@ -166,7 +166,7 @@ func TestSuccessorOfRestoredTotalsIsStored(t *testing.T) {
 	b.push(10)
 	b.exported()
 	b.now = b.now.Add(-8 * time.Hour)
-	b.unattributed = true
+	b.attribution = Sought
 	for _, want := range [][]string{{"1 from 0s: 10 requests, 0 bytes, ended at 2ms"}, nil} { // of two processes
 		b.start(ringbuf.Consume, true)
 		b.steps(2)
@@ -267,7 +267,7 @@ func TestAgentWithoutAttributesIsExportedOnlyIfItsTotalsWouldBeLost(t *testing.T
 		host := attribute.NewSet(attribute.String("host.name", "node"))
 		b.owner.cfg.Stream = func(*Snapshot) attribute.Set { return host }
 		b.push(3)
-		b.step(Attributed{Agent: Agent{ID: agentPath, Unattributed: true}, Reader: b.reader})
+		b.step(Attributed{Was: agentPath, Agent: Agent{ID: agentPath, Attribution: Sought}, Reader: b.reader})
 		var list []Snapshot
 		b.step(&collect{deadline: b.now.Add(hungSave), last: true, done: func(c Collection) { list = c.Snapshots }})
 		switch {
