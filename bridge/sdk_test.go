@@ -35,8 +35,8 @@ import (
 type pkg struct {
 	metrics []semconv.Metric
 	// start returns a function that records something for every metric, in series that
-	// depend on n.
-	start func(*testing.T, metric.MeterProvider) func(ctx context.Context, n int)
+	// depend on n, and one that closes what records.
+	start func(*testing.T, metric.MeterProvider) (record func(ctx context.Context, n int), stop func() error)
 	// synchronous reports whether a metric's instrument isn't observable.
 	synchronous func(name string) bool
 }
@@ -58,7 +58,7 @@ func packages() map[string]pkg {
 	}
 }
 
-func startKernels(_ *testing.T, p metric.MeterProvider) func(context.Context, int) {
+func startKernels(_ *testing.T, p metric.MeterProvider) (func(context.Context, int), func() error) {
 	rt := ringkernel.NewRuntime(ringkernel.WithMeterProvider(p))
 	return func(ctx context.Context, n int) {
 		k := rt.Register(fmt.Sprint("kernel ", n))
@@ -68,10 +68,10 @@ func startKernels(_ *testing.T, p metric.MeterProvider) func(context.Context, in
 		k.Dropped(ctx, ringkernel.InputQueue)
 		k.Processed(ctx, 3*time.Millisecond)
 		k.Error(ctx, context.Canceled)
-	}
+	}, rt.Close
 }
 
-func startAgents(t *testing.T, p metric.MeterProvider) func(context.Context, int) {
+func startAgents(t *testing.T, p metric.MeterProvider) (func(context.Context, int), func() error) {
 	agents := make(map[int]*agent.Agent)
 	return func(ctx context.Context, n int) {
 		if agents[n] == nil {
@@ -86,10 +86,10 @@ func startAgents(t *testing.T, p metric.MeterProvider) func(context.Context, int
 		a.MemoryDeregistered(ctx, 100)
 		a.Error(ctx, semconv.ErrorBackend)
 		a.EventsDropped(ctx, 3)
-	}
+	}, func() error { return agents[0].Close() }
 }
 
-func startSession(t *testing.T, p metric.MeterProvider) func(context.Context, int) {
+func startSession(t *testing.T, p metric.MeterProvider) (func(context.Context, int), func() error) {
 	s, err := session.Open(t.TempDir(), session.WithMeterProvider(p))
 	must.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
@@ -101,7 +101,7 @@ func startSession(t *testing.T, p metric.MeterProvider) func(context.Context, in
 		}
 		s.AddPromptTokens(ctx, 7)
 		s.AddGeneratedTokens(ctx, 1)
-	}
+	}, s.Close
 }
 
 // each runs a test for each package.
@@ -115,12 +115,18 @@ func each(t *testing.T, test func(*testing.T, pkg)) {
 // all fails the test unless the metrics are those of the package.
 func (p *pkg) all(t *testing.T, got []metricdata.Metrics) {
 	t.Helper()
-	var want, names []string
-	for _, m := range p.metrics {
-		want = append(want, m.Name)
-	}
+	var names []string
 	for _, m := range got {
 		names = append(names, m.Name)
+	}
+	p.named(t, names)
+}
+
+func (p *pkg) named(t *testing.T, names []string) {
+	t.Helper()
+	var want []string
+	for _, m := range p.metrics {
+		want = append(want, m.Name)
 	}
 	slices.Sort(want)
 	slices.Sort(names)
@@ -161,7 +167,8 @@ func shapeOf(t *testing.T, m metricdata.Metrics) shape {
 func TestMetricsAreThoseOfTheCatalog(t *testing.T) {
 	each(t, func(t *testing.T, p pkg) {
 		reader := sdkmetric.NewManualReader()
-		p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))(t.Context(), 0)
+		record, _ := p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+		record(t.Context(), 0)
 		ms := metrictest.Collect(t, reader)
 		p.all(t, ms)
 		for _, d := range p.metrics {
@@ -194,7 +201,8 @@ func TestSampledSpanIsTheExemplarOfSynchronousInstruments(t *testing.T) {
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
 	each(t, func(t *testing.T, p pkg) {
 		reader := sdkmetric.NewManualReader()
-		p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))(trace.ContextWithSpanContext(t.Context(), span), 0)
+		record, _ := p.start(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+		record(trace.ContextWithSpanContext(t.Context(), span), 0)
 		for _, m := range metrictest.Collect(t, reader) {
 			data, traceID := fmt.Sprintf("%+v", m.Data), span.TraceID()
 			if has := strings.Contains(data, fmt.Sprintf("TraceID:%d", traceID[:])); has != p.synchronous(m.Name) {
@@ -213,7 +221,8 @@ func TestGlobalMeterProviderIsTheDefault(t *testing.T) {
 	var all pkg
 	start := func(provider metric.MeterProvider) {
 		for _, p := range packages() {
-			records = append(records, p.start(t, provider))
+			record, _ := p.start(t, provider)
+			records = append(records, record)
 			all.metrics = append(all.metrics, p.metrics...)
 		}
 	}
@@ -254,7 +263,8 @@ func (rejectingMeter) RegisterCallback(metric.Callback, ...metric.Observable) (m
 func TestRejectedInstrumentsAreReported(t *testing.T) {
 	each(t, func(t *testing.T, p pkg) {
 		errs, reader := metrictest.Handled(t), sdkmetric.NewManualReader()
-		p.start(t, rejecting{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})(t.Context(), 0)
+		record, _ := p.start(t, rejecting{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})
+		record(t.Context(), 0)
 		var want []string
 		for _, m := range p.metrics {
 			switch {

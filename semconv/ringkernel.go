@@ -64,6 +64,16 @@ var (
 		Note:        "Absent until the first message.",
 		Attributes:  []string{KernelID},
 	}
+	KernelThroughput = Metric{
+		Name: "ringkernel.throughput", Kind: Gauge, Number: Float64, Unit: "{message}/s",
+		Description: "Messages that the kernel processed per second of its uptime.",
+		Attributes:  []string{KernelID},
+	}
+	KernelErrorRate = Metric{
+		Name: "ringkernel.error_rate", Kind: Gauge, Number: Float64, Unit: "1",
+		Description: "Errors of the kernel per processed message, since it was registered or last reset.",
+		Attributes:  []string{KernelID},
+	}
 )
 
 // RingKernel returns the metrics of ring kernels, in the order of bridge/README.md.
@@ -71,6 +81,6 @@ func RingKernel() []Metric {
 	return []Metric{
 		KernelMessagesReceived, KernelMessagesSent, KernelMessagesProcessed, KernelMessagesDropped,
 		KernelMessageDuration, KernelErrors, KernelQueueSize, KernelQueueCapacity, KernelStatus,
-		KernelUptime, KernelLastMessageTime,
+		KernelUptime, KernelLastMessageTime, KernelThroughput, KernelErrorRate,
 	}
 }

@@ -4,16 +4,10 @@
 package agent
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"go.opentelemetry.io/otel/metric"
-
-	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 )
 
 // Agent records the transfers, memory registrations and errors of a Go program
@@ -30,8 +24,6 @@ type Agent struct {
 	series *series // nil with a ring
 	buffer *buffer // nil without a ring and sinks
 	closed atomic.Bool
-
-	registration metric.Registration // nil with a ring
 
 	closing  sync.Once
 	closeErr error
@@ -51,9 +43,8 @@ func New(name string, opts ...Option) (*Agent, error) {
 	}
 	a := &Agent{name: name}
 	c, err := newConfig(opts)
-	meter := scope.NewMeter(c.provider)
 	if err == nil && !c.ring {
-		a.series = newSeries(name, meter)
+		a.series = boards.Of(c.provider).Series(name)
 	}
 	if err == nil && (c.ring || len(c.sinks) > 0) {
 		a.buffer, err = openBuffer(a, &c)
@@ -61,20 +52,10 @@ func New(name string, opts ...Option) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", name, err)
 	}
-	if s := a.series; s != nil {
-		// A collection can call back at once, so all that it reads must be set before.
-		a.registration = meter.Observe(a.observe, s.up, s.usage, s.lastSizeGauge, s.lastMemoryGauge, s.lastDurationGauge, s.lastPostGauge)
+	if a.series != nil {
+		a.series.opened()
 	}
 	return a, nil
-}
-
-// observe is the agent's callback. A closed agent observes nothing, also in a collection
-// that began before its callback was unregistered.
-func (a *Agent) observe(_ context.Context, o metric.Observer) error {
-	if a.open() {
-		a.series.observe(o)
-	}
-	return nil
 }
 
 // Flush writes the staged events to the ring and the sinks immediately, instead
@@ -91,14 +72,12 @@ func (a *Agent) Flush() error {
 // Close flushes staged events, closes the ring, and stops recording: later calls
 // do nothing. The ring file stays, as a NIXL agent's does.
 //
-// The agent can be closed before or after the MeterProvider is shut down. With Close,
-// the series of nixl.agent.up, nixl.memory.usage and the last values of transfers and
-// memory end. The counters and the histograms stay in the SDK. An agent created with the
-// same name continues them.
+// The agent can be closed before or after the MeterProvider is shut down. Its series stay with
+// their final values until then; nixl.agent.up is 0. An agent created with the same name
+// continues them, but its nixl.memory.usage begins at 0.
 //
-// Close waits for the sinks and for a running collection, so a sink and a callback of the
-// MeterProvider must not call it. Close the sinks after the agent. Further calls return the
-// result of the first one.
+// Close waits for the sinks, so a sink must not call it. Close the sinks after the agent.
+// Further calls return the result of the first one.
 func (a *Agent) Close() error {
 	if a == nil {
 		return nil
@@ -110,9 +89,7 @@ func (a *Agent) Close() error {
 			err = a.buffer.close()
 		}
 		if a.series != nil {
-			a.series.addZeros()
-			// Without a lock, because the SDK waits for a running collection.
-			err = errors.Join(err, a.registration.Unregister())
+			a.series.closed()
 		}
 		if err != nil {
 			a.closeErr = fmt.Errorf("close agent %s: %w", a.name, err)

@@ -31,8 +31,9 @@
 //	Agent.EventsDropped         nixl.telemetry.events.dropped
 //
 // The metrics are instruments of the SDK. Views, temporality, cardinality limits,
-// aggregations and exemplars of the MeterProvider apply to them. [Agent.Close] defines which
-// series end with the agent.
+// aggregations and exemplars of the MeterProvider apply to them. The series of a closed agent
+// stay until the MeterProvider is shut down. A MeterProvider has series for the first 10,000
+// names, of 6 KB each; all other agents report under otel.metric.overflow = true.
 //
 // The receiver reports each agent with its own resource. A MeterProvider has only
 // one resource, so each data point carries the agent's name as the attribute
@@ -57,7 +58,7 @@
 //
 // A transfer through a MeterProvider costs what the SDK's two counters and four histograms
 // cost; to a ring, less than one of these histograms. No call allocates, except in a sampled
-// span. An agent takes 6 KB, in addition to the SDK's series. A ring or sinks add two buffers
+// span. A name takes 6 KB, in addition to the SDK's series. A ring or sinks add two buffers
 // for staged events: 0.5 MB with NIXL's default of 4096 slots. bridge/README.md in the
 // repository has the figures, and shows how to install this package.
 package agent

@@ -30,9 +30,4 @@ func TestEventsAfterTheLastFlushAreCountedAsDropped(t *testing.T) {
 	if n := a.RingTelemetry().DroppedStaging; n != 1 {
 		t.Errorf("RingTelemetry has %d dropped events, want 1", n)
 	}
-	a.closed.Store(true) // a collection may have begun before the callback is unregistered
-	if n, ok := metrictest.Values(metrictest.Collect(t, reader))["nixl.agent.up{nixl.agent.name=a}"]; ok {
-		t.Errorf("a closed agent has the value %v of nixl.agent.up", n)
-	}
-	must.OK(t, a.registration.Unregister())
 }

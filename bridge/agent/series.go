@@ -13,27 +13,44 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
-	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// series are the series of an agent that reports through a MeterProvider: the SDK's
-// instruments, the attribute sets of its points, and the values that its callback observes.
-// Agents with the same name and MeterProvider share their series in the SDK.
-type series struct {
-	// Counters and histograms are synchronous, because the SDK keeps their values when an
-	// agent is closed and created again.
+// boards hold the series of the agents of each MeterProvider.
+var boards = scope.Boards[instruments, series]{Key: semconv.AgentName, Instruments: newInstruments, Create: newSeries, Observe: (*series).observe}
+
+// instruments are the SDK's instruments. Counters and histograms are synchronous. Gauges and
+// up-down counters are observable, because storing a last value is cheaper than recording it.
+type instruments struct {
 	io, requests, errors, dropped    metric.Int64Counter
 	memoryBytes                      [memoryOperations]metric.Int64Counter
 	size, duration, post, throughput metric.Float64Histogram
 
-	// Gauges and up-down counters are observable, because their series must end, and
-	// because storing a last value is cheaper than recording it.
-	up, usage                        metric.Int64ObservableUpDownCounter
+	up, usageCounter                 metric.Int64ObservableUpDownCounter
 	lastSizeGauge, lastMemoryGauge   metric.Int64ObservableGauge
 	lastDurationGauge, lastPostGauge metric.Float64ObservableGauge
+}
+
+func newInstruments(m scope.Meter) (instruments, []metric.Observable) {
+	in := instruments{
+		io: m.Counter(semconv.TransferIO), requests: m.Counter(semconv.TransferRequests),
+		errors: m.Counter(semconv.Errors), dropped: m.Counter(semconv.TelemetryEventsDropped),
+		memoryBytes: [...]metric.Int64Counter{m.Counter(semconv.MemoryRegistered), m.Counter(semconv.MemoryDeregistered)},
+		size:        m.Histogram(semconv.TransferSize), duration: m.Histogram(semconv.TransferDuration),
+		post: m.Histogram(semconv.TransferPostDuration), throughput: m.Histogram(semconv.TransferThroughput),
+		up: m.ObservableUpDownCounter(semconv.AgentUp), usageCounter: m.ObservableUpDownCounter(semconv.MemoryUsage),
+		lastSizeGauge: m.ObservableGauge(semconv.TransferLastSize), lastMemoryGauge: m.ObservableGauge(semconv.MemoryLastSize),
+		lastDurationGauge: m.ObservableFloatGauge(semconv.TransferLastDuration), lastPostGauge: m.ObservableFloatGauge(semconv.TransferLastPostDuration),
+	}
+	return in, []metric.Observable{in.up, in.usageCounter, in.lastSizeGauge, in.lastMemoryGauge, in.lastDurationGauge, in.lastPostGauge}
+}
+
+// series are the series of the agents with one name at a MeterProvider: the attribute sets of
+// their points, and the values that the callback observes.
+type series struct {
+	*instruments
 
 	agent      scope.Point // without further attributes
 	direction  [directions]scope.Point
@@ -46,40 +63,55 @@ type series struct {
 	lastPost, lastTime atomic.Int64 // µs
 	lastMemory         [memoryOperations]atomic.Int64
 
-	balance     atomic.Int64 // bytes registered minus bytes deregistered
-	usageBroken atomic.Bool  // more memory was deregistered than registered
+	mu    sync.Mutex
+	open  int64 // number of agents
+	usage memoryUsage
+}
+
+// memoryUsage is what the agents that are open have registered or, if all are closed, what
+// the last ones had.
+type memoryUsage struct {
+	bytes   int64
+	known   bool // an event was recorded
+	unknown bool // more memory was deregistered than registered
 }
 
 // statuses is the number of NIXL's error statuses (nixl_status_t, NIXL_ERR_…).
 const statuses = ringbuf.TypeErrNoTelemetry - ringbuf.TypeErrNotPosted + 1
 
-func newSeries(agent string, m scope.Meter) *series {
-	s := &series{
-		io: m.Counter(semconv.TransferIO), requests: m.Counter(semconv.TransferRequests),
-		errors: m.Counter(semconv.Errors), dropped: m.Counter(semconv.TelemetryEventsDropped),
-		memoryBytes: [...]metric.Int64Counter{m.Counter(semconv.MemoryRegistered), m.Counter(semconv.MemoryDeregistered)},
-		size:        m.Histogram(semconv.TransferSize), duration: m.Histogram(semconv.TransferDuration),
-		post: m.Histogram(semconv.TransferPostDuration), throughput: m.Histogram(semconv.TransferThroughput),
-		up: m.ObservableUpDownCounter(semconv.AgentUp), usage: m.ObservableUpDownCounter(semconv.MemoryUsage),
-		lastSizeGauge: m.ObservableGauge(semconv.TransferLastSize), lastMemoryGauge: m.ObservableGauge(semconv.MemoryLastSize),
-		lastDurationGauge: m.ObservableFloatGauge(semconv.TransferLastDuration), lastPostGauge: m.ObservableFloatGauge(semconv.TransferLastPostDuration),
-	}
-	name := attribute.String(semconv.AgentName, text.Valid(agent))
-	s.agent = scope.NewPoint(name)
+func newSeries(in *instruments, agent attribute.KeyValue) *series {
+	s := &series{instruments: in, agent: scope.NewPoint(agent)}
 	s.lastTime.Store(-1)
 	for d, direction := range [directions]string{semconv.Transmit, semconv.Receive} {
-		s.direction[d] = scope.NewPoint(name, attribute.String(semconv.Direction, direction))
+		s.direction[d] = scope.NewPoint(agent, attribute.String(semconv.Direction, direction))
 		s.lastSize[d].Store(-1)
 	}
 	for op, operation := range [memoryOperations]string{semconv.Register, semconv.Deregister} {
-		s.operation[op] = scope.NewPoint(name, attribute.String(semconv.MemoryOperation, operation))
+		s.operation[op] = scope.NewPoint(agent, attribute.String(semconv.MemoryOperation, operation))
 		s.lastMemory[op].Store(-1)
 	}
 	for i := range s.errorTypes {
 		kind := ringbuf.TypeErrNotPosted + ringbuf.Type(i)
-		s.errorTypes[i] = scope.NewPoint(name, attribute.String(semconv.ErrorType, tally.ErrorName(kind)))
+		s.errorTypes[i] = scope.NewPoint(agent, attribute.String(semconv.ErrorType, tally.ErrorName(kind)))
 	}
 	return s
+}
+
+// opened adds an agent. The first one has registered no memory.
+func (s *series) opened() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open++; s.open == 1 {
+		s.usage = memoryUsage{}
+	}
+}
+
+// closed removes an agent. The last values stay.
+func (s *series) closed() {
+	s.addZeros()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
 }
 
 // addZeros starts the errors and the drops at 0, so that an alert can fire on the first
@@ -120,14 +152,18 @@ func (s *series) memory(ctx context.Context, op memoryOperation, bytes int64) {
 	if op == deregister {
 		bytes = -bytes
 	}
-	if s.balance.Add(bytes) < 0 {
-		s.usageBroken.Store(true)
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usage.bytes += bytes
+	s.usage.known, s.usage.unknown = true, s.usage.unknown || s.usage.bytes < 0
 }
 
 func (s *series) observe(o metric.Observer) {
 	s.addZeros()
-	o.ObserveInt64(s.up, 1, s.agent.Observe...)
+	s.mu.Lock()
+	open, usage := s.open, s.usage
+	s.mu.Unlock()
+	o.ObserveInt64(s.up, open, s.agent.Observe...)
 	for d := range s.lastSize {
 		if v := s.lastSize[d].Load(); v >= 0 {
 			o.ObserveInt64(s.lastSizeGauge, v, s.direction[d].Observe...)
@@ -137,15 +173,13 @@ func (s *series) observe(o metric.Observer) {
 		o.ObserveFloat64(s.lastDurationGauge, seconds(v), s.agent.Observe...)
 		o.ObserveFloat64(s.lastPostGauge, seconds(s.lastPost.Load()), s.agent.Observe...)
 	}
-	used := false
 	for op := range s.lastMemory {
 		if v := s.lastMemory[op].Load(); v >= 0 {
 			o.ObserveInt64(s.lastMemoryGauge, v, s.operation[op].Observe...)
-			used = true
 		}
 	}
-	if usage := s.balance.Load(); used && usage >= 0 && !s.usageBroken.Load() {
-		o.ObserveInt64(s.usage, usage, s.agent.Observe...)
+	if usage.known && !usage.unknown {
+		o.ObserveInt64(s.usageCounter, usage.bytes, s.agent.Observe...)
 	}
 }
 

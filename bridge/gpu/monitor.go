@@ -5,8 +5,11 @@ package gpu
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -29,10 +32,16 @@ func WithMeterProvider(provider metric.MeterProvider) Option {
 // Monitor reports metrics of the machine's GPUs. It is safe for concurrent use. A nil
 // *Monitor has no GPUs.
 type Monitor struct {
-	registration metric.Registration
+	mu      sync.Mutex // guards what follows; not held while NVML runs
+	source  source     // nil without NVML, and after Close
+	reading *reading   // the newest one
+}
 
-	mu     sync.Mutex // guards source; held while it is read
-	source source     // nil without NVML, and after Close
+// reading is a call of NVML.
+type reading struct {
+	done    chan struct{} // closed when samples are set
+	samples []Sample
+	late    bool // reported
 }
 
 // Sample holds the current values of one GPU. Values that NVML doesn't provide are nil.
@@ -79,8 +88,8 @@ func newMonitor(s source, opts ...Option) *Monitor {
 	temperature := gauge("hw.temperature", "Cel", "Temperature in degrees Celsius.")
 	power := gauge("hw.power", "W", "Instantaneous power consumed by the component.")
 	energy := meter.ObservableFloatCounter(semconv.Metric{Name: "hw.energy", Unit: "J", Description: "Energy consumed by the component."})
-	m.registration = meter.Observe(func(_ context.Context, o metric.Observer) error {
-		for _, s := range m.Samples() {
+	meter.Observe(func(ctx context.Context, o metric.Observer) error {
+		for _, s := range m.samples(ctx) {
 			id := metric.WithAttributes(
 				attribute.String("hw.id", text.Valid(s.UUID)), attribute.String("hw.name", text.Valid(s.Name)),
 				attribute.String("hw.vendor", "NVIDIA"), attribute.String("hw.type", "gpu"))
@@ -104,18 +113,67 @@ func newMonitor(s source, opts ...Option) *Monitor {
 	return m
 }
 
-// Samples returns the current values of all GPUs. It returns nil without a GPU or a
-// driver, and after Close. NVML can take long to answer if a GPU hangs.
+// Samples returns the current values of all GPUs and, after Close, the last ones. It returns
+// nil without a GPU or a driver, and if NVML doesn't answer within a second.
 func (m *Monitor) Samples() []Sample {
 	if m == nil {
 		return nil
 	}
+	return m.samples(context.Background())
+}
+
+// patience is how long a collection waits for NVML. It holds a lock of the SDK meanwhile.
+const patience = time.Second
+
+// samples reads the GPUs on a goroutine of its own, because a call of NVML can't be
+// canceled. While NVML hangs, there is one such goroutine.
+func (m *Monitor) samples(ctx context.Context) []Sample {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.source == nil {
+	r := m.reading
+	if m.source != nil && (r == nil || r.finished()) {
+		r = &reading{done: make(chan struct{})}
+		m.reading = r
+		go r.read(m.source)
+	}
+	hangs := r != nil && r.late
+	m.mu.Unlock()
+	if r == nil {
 		return nil
 	}
-	return m.source.samples()
+	if !hangs { // nobody has waited in vain yet
+		timeout := time.NewTimer(patience)
+		defer timeout.Stop()
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+		case <-timeout.C:
+		}
+	}
+	if r.finished() {
+		return r.samples
+	}
+	m.mu.Lock()
+	first := !r.late
+	r.late = true
+	m.mu.Unlock()
+	if first {
+		otel.Handle(errors.New("read GPUs: NVML doesn't answer; metrics of GPUs are missing until it does, check the driver with nvidia-smi"))
+	}
+	return nil
+}
+
+func (r *reading) read(s source) {
+	r.samples = s.samples()
+	close(r.done)
+}
+
+func (r *reading) finished() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Utilization returns the mean utilization of the GPUs, from 0 to 1. It returns ok =
@@ -134,20 +192,24 @@ func (m *Monitor) Utilization() (ratio float64, ok bool) {
 	return ratio / float64(n), true
 }
 
-// Close ends the metrics and releases NVML. Call it after the MeterProvider's last
-// export. It waits for a running collection, so a callback of the MeterProvider must not
-// call it. Further calls do nothing.
+// Close reads the GPUs once more and releases NVML, before or after the MeterProvider is shut
+// down. The metrics stay with their last values until then. If NVML doesn't answer, Close
+// doesn't release it, and returns an error. Further calls do nothing.
 func (m *Monitor) Close() error {
 	if m == nil {
 		return nil
 	}
-	// Without the lock, because Unregister waits for a callback.
-	err := m.registration.Unregister()
+	m.samples(context.Background())
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.source != nil {
-		m.source.close()
-		m.source = nil
+	s, last := m.source, m.reading
+	m.source = nil
+	m.mu.Unlock()
+	switch {
+	case s == nil:
+		return nil
+	case last.finished():
+		s.close()
+		return nil
 	}
-	return err
+	return errors.New("close the monitor of GPUs: NVML doesn't answer, and isn't released")
 }

@@ -4,12 +4,15 @@
 package gpu
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.uber.org/goleak"
 
@@ -89,20 +92,65 @@ func TestEachGPUHasItsMetrics(t *testing.T) {
 	}
 }
 
-func TestNothingIsReportedWithoutGPUsAndAfterClose(t *testing.T) {
-	s := &cards{}
+func TestNothingIsReportedWithoutGPUs(t *testing.T) {
+	m, reader := monitor(t, &cards{})
+	if got := collect(t, reader); len(got) > 0 {
+		t.Errorf("series %v", got)
+	}
+	if u, ok := m.Utilization(); ok || m.Samples() != nil {
+		t.Errorf("Utilization: %v", u)
+	}
+}
+
+func TestLastValuesAreReportedAfterClose(t *testing.T) {
+	s := &cards{all: []Sample{card("GPU-0", 1, 1)}}
 	m, reader := monitor(t, s)
-	for _, state := range []string{"without GPUs", "after Close"} {
-		if got := collect(t, reader); len(got) > 0 {
-			t.Errorf("%s: series %v", state, got)
-		}
-		if u, ok := m.Utilization(); ok || m.Samples() != nil {
-			t.Errorf("%s: Utilization: %v", state, u)
-		}
-		s.all = []Sample{card("GPU-0", 1, 1)}
+	want := collect(t, reader)
+	for range 2 {
 		if err := m.Close(); err != nil || s.closed != 1 {
 			t.Errorf("closed %d times: %v", s.closed, err)
 		}
+		if d := cmp.Diff(want, collect(t, reader)); d != "" {
+			t.Errorf("series after Close (-want +got):\n%s", d)
+		}
+	}
+}
+
+// hanging is an NVML whose calls don't return until it is closed.
+type hanging chan struct{}
+
+func (h hanging) samples() []Sample {
+	<-h
+	return []Sample{card("GPU-0", 1, 1)}
+}
+
+func (hanging) close() {}
+
+// The SDK holds a lock during a callback, so one that hung would stop all metrics of the program.
+func TestHangingNVMLDoesNotHoldCollections(t *testing.T) {
+	errs, nvml := metrictest.Handled(t), make(hanging)
+	m, reader := monitor(t, nvml)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := m.samples(canceled); got != nil {
+		t.Errorf("samples %v", got)
+	}
+	for range 3 {
+		if got := collect(t, reader); len(got) > 0 {
+			t.Errorf("series %v", got)
+		}
+	}
+	if got := errs(); len(got) != 1 || !strings.Contains(got[0], "NVML doesn't answer") {
+		t.Errorf("errors %q, want one", got)
+	}
+	close(nvml)
+	must.EventuallyTrue(t, "metric after NVML has answered", func() bool { return len(collect(t, reader)) > 0 })
+	must.OK(t, m.Close())
+
+	stuck := make(hanging)
+	defer close(stuck)
+	if err := newMonitor(stuck, WithMeterProvider(noop.NewMeterProvider())).Close(); err == nil || !strings.Contains(err.Error(), "NVML doesn't answer") {
+		t.Errorf("Close: %v", err)
 	}
 }
 

@@ -44,6 +44,8 @@
 //	Kernel.ObserveQueue      once, if a function can return the size  ringkernel.queue.size, .capacity        …Size, …Capacity
 //	Runtime.Register         the kernel was created                   ringkernel.uptime                       StartTime, Uptime
 //
+// ringkernel.throughput and ringkernel.error_rate are derived from these calls.
+//
 // The time of the last message can be up to 10 ms too early, because reading the clock takes
 // longer than counting the message. Package
 // semconv lists all names, units and attributes.
@@ -61,6 +63,12 @@
 // kernel, [Runtime.Summary] a snapshot of all kernels, which fmt.Print prints as text.
 // [Runtime.Reset] restarts snapshots at 0, but not counters, because they never decrease.
 //
+// # Closing
+//
+// Unregister a kernel, and close a Runtime, before or after the MeterProvider is shut down: the
+// metrics stay with their final values until then. A kernel that is registered again under its
+// ID continues them.
+//
 // # Exemplars
 //
 // If the context of [Kernel.Processed] or [Kernel.Error] has a sampled span, the
@@ -77,8 +85,8 @@
 //     it to the span instead.
 //   - Kernels with the same ID in several Runtimes of one MeterProvider share series:
 //     their counts add up.
-//   - With delta temporality, an ID that is registered again must have been collected without
-//     its kernel in between. Otherwise, a delta is negative.
+//   - A MeterProvider has series for the first 10,000 IDs, which take up to 10 MB. All other
+//     kernels count under otel.metric.overflow = true, without gauges.
 //
 // # Cost
 //

@@ -5,7 +5,6 @@ package ringkernel
 
 import (
 	"context"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/errtype"
-	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -24,8 +22,9 @@ import (
 // Recording never blocks and ignores cancellation.
 type Kernel struct {
 	// Goroutines that receive, process and send messages don't share cache lines.
-	received  arrivals
-	_         [56]byte
+	received  atomic.Int64
+	stale     atomic.Bool // lastMessage is old
+	_         [52]byte
 	sent      atomic.Int64
 	dropped   [queues]atomic.Int64
 	_         [40]byte
@@ -35,16 +34,14 @@ type Kernel struct {
 	latency, shortest, longest atomic.Int64
 	_                          [32]byte
 
-	runtime *Runtime
-	id      string
-
-	// Created once, because that takes longer than the rest of the work for a point.
-	point  metric.MeasurementOption
-	record []metric.RecordOption // contains only point; such a slice isn't allocated for each call
+	id     string
+	series *series
 
 	lastMessage atomic.Int64 // when the last message was received, in ns since the epoch; 0 if unknown
-	expiry      *time.Timer  // marks lastMessage as old
+	expiry      *time.Timer  // sets stale
 	queues      [queues]queue
+
+	unregistered bool // guarded by the series' mu
 
 	mu        sync.Mutex // guards what follows; not held while other code runs
 	state     State
@@ -58,20 +55,9 @@ type Kernel struct {
 // as long as counting a message.
 const clockInterval = 10 * time.Millisecond
 
-// arrivals is a number of messages. While it is negative, the time of the last message is
-// old. With a flag of its own, Received would take half as long again, because the compiler
-// couldn't inline it.
-type arrivals struct{ atomic.Int64 }
-
-func (a *arrivals) count() int64 { return a.Load() & math.MaxInt64 }
-
-// expire makes the next message read the clock.
-func (a *arrivals) expire() { a.Or(math.MinInt64) }
-
-func newKernel(r *Runtime, id string) *Kernel {
-	point := metric.WithAttributeSet(attribute.NewSet(attribute.String(semconv.KernelID, text.Valid(id))))
-	k := &Kernel{runtime: r, id: id, point: point, record: []metric.RecordOption{point}}
-	k.expiry = time.AfterFunc(clockInterval, k.received.expire)
+func newKernel(s *series, id string) *Kernel {
+	k := &Kernel{id: id, series: s}
+	k.expiry = time.AfterFunc(clockInterval, func() { k.stale.Store(true) })
 	k.reset(time.Now())
 	return k
 }
@@ -79,14 +65,18 @@ func newKernel(r *Runtime, id string) *Kernel {
 // Received counts a message that entered the kernel's input queue, and sets the
 // time of the last message. Call it where the message is put into the queue.
 func (k *Kernel) Received(context.Context) {
-	if k != nil && k.received.Add(1) < 0 {
+	if k == nil {
+		return
+	}
+	k.received.Add(1)
+	if k.stale.Load() {
 		k.readClock()
 	}
 }
 
 // readClock sets the time of the last message.
 func (k *Kernel) readClock() {
-	if k.received.And(math.MaxInt64) < 0 { // no other goroutine was first
+	if k.stale.CompareAndSwap(true, false) { // no other goroutine was first
 		k.lastMessage.Store(time.Now().UnixNano())
 		k.expiry.Reset(clockInterval)
 	}
@@ -122,7 +112,7 @@ func (k *Kernel) Processed(ctx context.Context, latency time.Duration) {
 		k.longest.Store(max(k.longest.Load(), int64(latency)))
 		k.mu.Unlock()
 	}
-	k.runtime.instruments.duration.Record(ctx, latency.Seconds(), k.record...)
+	k.series.duration.Record(ctx, latency.Seconds(), k.series.record...)
 }
 
 // Error counts an error by its type. It does nothing if err is nil. Metrics never
@@ -136,5 +126,5 @@ func (k *Kernel) Error(ctx context.Context, err error) {
 	k.lastError = err
 	k.mu.Unlock()
 	name := attribute.String(semconv.ErrorType, errtype.Of(err))
-	k.runtime.instruments.errors.Add(ctx, 1, k.point, metric.WithAttributeSet(attribute.NewSet(name)))
+	k.series.errors.Add(ctx, 1, k.series.point, metric.WithAttributeSet(attribute.NewSet(name)))
 }

@@ -13,53 +13,77 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 const sent = "ringkernel.messages.sent{ringkernel.kernel.id=k}"
 
-// The series of an unregistered kernel end, except those of synchronous instruments.
-func TestSeriesEndWhenAKernelIsUnregistered(t *testing.T) {
+// The metrics stay when a kernel is unregistered, and continue when it is registered again.
+func TestMetricsOfAnUnregisteredKernelStayAndContinue(t *testing.T) {
 	w := newWorld(t)
 	use(t, w.Register("k"))
+	want := metrictest.Values(w.collect(t))
 	w.Unregister("unknown")
-	w.Unregister("k")
-	w.Unregister("k")
-	if s := w.Summary(); s.KernelCount != 0 {
-		t.Errorf("the summary has %d kernels, want none", s.KernelCount)
+	for range 2 {
+		w.Unregister("k")
+		if s := w.Summary(); s.KernelCount != 0 {
+			t.Errorf("the summary has %d kernels, want none", s.KernelCount)
+		}
+		if _, ok := w.Telemetry("k"); ok {
+			t.Error("Telemetry returned an unregistered kernel")
+		}
+		want["ringkernel.kernel.status{ringkernel.kernel.id=k,ringkernel.kernel.state=active}"] = 0
+		want["ringkernel.kernel.status{ringkernel.kernel.id=k,ringkernel.kernel.state=terminated}"] = 1
+		if d := cmp.Diff(want, metrictest.Values(w.collect(t)), sinceStart); d != "" {
+			t.Errorf("values of an unregistered kernel (-want +got):\n%s", d)
+		}
 	}
-	if _, ok := w.Telemetry("k"); ok {
-		t.Error("Telemetry returned an unregistered kernel")
+	use(t, w.Register("k"))
+	if s := w.telemetry(t, "k"); s.MessagesSent != 1 {
+		t.Errorf("the snapshot of the new kernel has %d sent messages, want 1", s.MessagesSent)
 	}
-	want := map[string]float64{
-		"ringkernel.message.duration{ringkernel.kernel.id=k}":          2,
-		"ringkernel.errors{error.type=timeout,ringkernel.kernel.id=k}": 1,
-	}
-	if d := cmp.Diff(want, metrictest.Values(w.collect(t))); d != "" {
-		t.Errorf("values (-want +got):\n%s", d)
-	}
-	k := w.Register("k")
-	k.Sent(t.Context())
-	if again := w.Register("k"); again != k {
+	if again := w.Register("k"); again != w.Kernel("k") {
 		t.Error("Register of a registered ID returned another kernel")
 	}
-	if got := metrictest.Values(w.collect(t)); got[sent] != 1 {
-		t.Errorf("the new kernel sent %v messages, want 1", got[sent])
+	must.OK(t, w.Close())
+	for key := range want {
+		if strings.Contains(key, ".messages.") || strings.Contains(key, "duration") || strings.Contains(key, ".errors") {
+			want[key] *= 2
+		}
 	}
+	if d := cmp.Diff(want, metrictest.Values(w.collect(t)), sinceStart); d != "" {
+		t.Errorf("values after Close (-want +got):\n%s", d)
+	}
+}
+
+// sinceStart ignores what depends on the clock.
+var sinceStart = cmpopts.IgnoreMapEntries(func(series string, _ float64) bool {
+	return strings.HasPrefix(series, "ringkernel.uptime") || strings.HasPrefix(series, "ringkernel.throughput") || strings.HasPrefix(series, "ringkernel.last")
+})
+
+func TestAnUnregisteredIDIsReportedOnce(t *testing.T) {
+	errs, w := metrictest.Handled(t), newWorld(t)
 	for range 2 {
-		must.OK(t, w.Close())
+		for _, id := range []string{"typo", "another"} {
+			w.Kernel(id).Sent(t.Context())
+		}
+		w.Unregister("unknown")
+		w.Telemetry("unknown")
 	}
-	k.Sent(t.Context())
-	if d := cmp.Diff(want, metrictest.Values(w.collect(t))); d != "" || w.Kernel("k") != nil {
-		t.Errorf("after Close, kernel %v (-want +got):\n%s", w.Kernel("k"), d)
+	if got := errs(); len(got) != 1 || !strings.Contains(got[0], `"typo" isn't registered`) {
+		t.Errorf("errors %q, want one of typo", got)
 	}
 }
 
@@ -86,7 +110,9 @@ func TestUnregisterWaitsForTheQueueFunction(t *testing.T) {
 	k := w.Register("k")
 	calls, running, unregistered := 0, make(chan struct{}), make(chan struct{})
 	k.ObserveQueue(ringkernel.InputQueue, func() (int, int) {
-		calls++
+		if calls++; calls > 1 {
+			return 1, 2
+		}
 		close(running)
 		select {
 		case <-unregistered:
@@ -104,8 +130,8 @@ func TestUnregisterWaitsForTheQueueFunction(t *testing.T) {
 	w.collect(t)
 	w.Register("k")
 	w.collect(t)
-	if calls != 1 {
-		t.Errorf("the function ran %d times, want once before Unregister", calls)
+	if calls != 2 {
+		t.Errorf("the function ran %d times, want once before Unregister and once in it", calls)
 	}
 }
 
@@ -179,11 +205,53 @@ func TestSeriesWithinTheCardinalityLimitStayTheSame(t *testing.T) {
 	}
 }
 
-// Kernels with ever new IDs leave nothing behind, even if nobody collects.
-func TestMemoryOfUnregisteredKernelsIsReleased(t *testing.T) {
+// However many kernels come and go between two exports, and whatever their IDs: all messages are exported once.
+func TestNoMessageOfUnregisteredKernelsIsLost(t *testing.T) {
+	for name, ids := range map[string]int{"beyond the limit of the SDK": 5_000, "beyond the limit of names": scope.Limit + 100} {
+		t.Run(name, func(t *testing.T) {
+			cumulative := sdkmetric.NewManualReader()
+			delta := sdkmetric.NewManualReader(sdkmetric.WithTemporalitySelector(func(sdkmetric.InstrumentKind) metricdata.Temporality {
+				return metricdata.DeltaTemporality
+			}))
+			limit := 0
+			if ids > scope.Limit {
+				limit = -1
+			}
+			provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(cumulative), sdkmetric.WithReader(delta), sdkmetric.WithCardinalityLimit(limit))
+			rt := ringkernel.NewRuntime(ringkernel.WithMeterProvider(provider))
+			var added float64
+			for round := range 2 {
+				for i := range ids {
+					k := rt.Register(kernelID(i * (round + 1))) // some again, some new
+					k.Sent(t.Context())
+					rt.Unregister(kernelID(i * (round + 1)))
+				}
+				for _, reader := range []*sdkmetric.ManualReader{cumulative, delta} {
+					var sum float64
+					ms := metrictest.Collect(t, reader)
+					metrictest.EachPoint(metrictest.Find(t, ms, semconv.KernelMessagesSent.Name), func(set attribute.Set, v float64) {
+						if sum += v; v < 0 {
+							t.Errorf("%v sent %v messages", set, v)
+						}
+					})
+					if reader == delta {
+						added += sum
+						sum = added
+					}
+					if want := float64(ids * (round + 1)); sum != want {
+						t.Errorf("round %d: %v messages were exported, want %v", round, sum, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Kernels with ever new IDs leave a bounded amount of memory behind, even if nobody collects.
+func TestMemoryOfUnregisteredKernelsIsBounded(t *testing.T) {
 	rt := ringkernel.NewRuntime(ringkernel.WithMeterProvider(noop.NewMeterProvider()))
-	cycle := func() float64 {
-		for i := range 20_000 {
+	cycle := func(from int) float64 {
+		for i := from; i < from+2*scope.Limit; i++ {
 			use(t, rt.Register(kernelID(i)))
 			rt.Unregister(kernelID(i))
 		}
@@ -192,7 +260,7 @@ func TestMemoryOfUnregisteredKernelsIsReleased(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return float64(m.HeapAlloc)
 	}
-	if before, after := cycle(), cycle(); after > before+1<<20 {
+	if before, after := cycle(0), cycle(2*scope.Limit); after > before+1<<20 {
 		t.Errorf("%.0f bytes before, %.0f after", before, after)
 	}
 	runtime.KeepAlive(rt)

@@ -27,8 +27,8 @@ var queueNames = [queues]string{semconv.QueueInput, semconv.QueueOutput}
 //
 //	k.ObserveQueue(ringkernel.InputQueue, func() (size, capacity int) { return len(in), cap(in) })
 //
-// Snapshots and collections call the function until the kernel is unregistered;
-// [Runtime.Unregister] and a further ObserveQueue wait for it. The function must be safe for
+// Snapshots and collections call the function until the kernel is unregistered, which calls it
+// for the last time; [Runtime.Unregister] and a further ObserveQueue wait for it. The function must be safe for
 // concurrent use, and must not call methods of the Runtime or of a Kernel. With a nil
 // function, the size is unknown.
 func (k *Kernel) ObserveQueue(q Queue, read func() (size, capacity int)) {
@@ -48,6 +48,16 @@ func (q *queue) observe(source func() (size, capacity int)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.source = source
+}
+
+// freeze reads the queue for the last time.
+func (q *queue) freeze() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.source != nil {
+		size, capacity := q.source()
+		q.source = func() (int, int) { return size, capacity }
+	}
 }
 
 // read returns ok = false without a source.

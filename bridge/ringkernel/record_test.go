@@ -106,6 +106,8 @@ func TestEachMetricHasItsValue(t *testing.T) {
 			"ringkernel.errors{error.type=timeout,ringkernel.kernel.id=k}":                     1,
 			"ringkernel.queue.size{ringkernel.kernel.id=k,ringkernel.queue.name=input}":        2,
 			"ringkernel.queue.capacity{ringkernel.kernel.id=k,ringkernel.queue.name=input}":    8,
+			"ringkernel.throughput{ringkernel.kernel.id=k}":                                    2,
+			"ringkernel.error_rate{ringkernel.kernel.id=k}":                                    0.5,
 			"ringkernel.uptime{ringkernel.kernel.id=k}":                                        1,
 			"ringkernel.last_message.time{ringkernel.kernel.id=k}":                             float64(start.Unix()),
 
@@ -114,6 +116,8 @@ func TestEachMetricHasItsValue(t *testing.T) {
 			"ringkernel.messages.processed{ringkernel.kernel.id=idle}":                            0,
 			"ringkernel.messages.dropped{ringkernel.kernel.id=idle,ringkernel.queue.name=input}":  0,
 			"ringkernel.messages.dropped{ringkernel.kernel.id=idle,ringkernel.queue.name=output}": 0,
+			"ringkernel.throughput{ringkernel.kernel.id=idle}":                                    0,
+			"ringkernel.error_rate{ringkernel.kernel.id=idle}":                                    0,
 			"ringkernel.uptime{ringkernel.kernel.id=idle}":                                        1,
 		}
 		for id, state := range map[string]string{"k": "active", "idle": "created"} {

@@ -5,6 +5,7 @@ package ringkernel
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -23,8 +24,9 @@ import (
 type Runtime struct {
 	start          time.Time
 	gpuUtilization func() (float64, bool)
-	instruments    instruments
-	registration   metric.Registration
+	board          *scope.Board[instruments, series]
+
+	unknown sync.Once // reports an ID that isn't registered
 
 	// mu guards what follows. Nobody holds it while calling the SDK, whose collections take
 	// it, or while a queue function runs.
@@ -40,27 +42,24 @@ func NewRuntime(opts ...Option) *Runtime {
 	for _, o := range opts {
 		o(&c)
 	}
-	r := &Runtime{start: time.Now(), gpuUtilization: c.gpuUtilization, kernels: make(map[string]*Kernel)}
-	r.connect(scope.NewMeter(c.provider))
-	return r
+	return &Runtime{start: time.Now(), gpuUtilization: c.gpuUtilization, board: boards.Of(c.provider), kernels: make(map[string]*Kernel)}
 }
 
-// Close unregisters all kernels and releases the Runtime, which the MeterProvider otherwise
-// keeps. Call it after the MeterProvider's ForceFlush or Shutdown, which exports the last
-// counts. A Runtime that is used until the program ends doesn't have to be closed. Close
-// waits for a running collection, so a callback of the MeterProvider must not call it.
+// Close unregisters all kernels, before or after the MeterProvider is shut down. The error is
+// always nil.
 func (r *Runtime) Close() error {
-	if r == nil {
-		return nil
+	if r != nil {
+		for _, k := range r.all() {
+			r.Unregister(k.id)
+		}
 	}
-	for _, k := range r.all() {
-		r.Unregister(k.id)
-	}
-	return r.registration.Unregister()
+	return nil
 }
 
 // Register returns the kernel with an ID and creates it if necessary. The ID should be
 // valid UTF-8; metrics have U+FFFD in place of other bytes.
+//
+// If the ID was registered before, the metrics continue; snapshots start at 0.
 //
 // On a nil Runtime, Register returns nil, which is a valid Kernel that does nothing.
 // For an empty ID, it also returns nil and passes an error to OpenTelemetry's error
@@ -77,7 +76,8 @@ func (r *Runtime) Register(id string) *Kernel {
 	defer r.mu.Unlock()
 	k := r.kernels[id]
 	if k == nil {
-		k = newKernel(r, id)
+		k = newKernel(r.board.Series(id), id)
+		k.series.join(k)
 		r.kernels[id], r.order = k, append(r.order, k)
 	}
 	return k
@@ -86,8 +86,19 @@ func (r *Runtime) Register(id string) *Kernel {
 var errNoID = errors.New("register ring kernel: the ID is empty, so nothing is recorded; give each kernel an ID")
 
 // Kernel returns the kernel with an ID, for code that can't keep a *Kernel, or nil if none is
-// registered.
+// registered. OpenTelemetry's error handler gets the first such ID, because what is recorded
+// with it is lost.
 func (r *Runtime) Kernel(id string) *Kernel {
+	k := r.kernel(id)
+	if r != nil && k == nil {
+		r.unknown.Do(func() {
+			otel.Handle(fmt.Errorf("ring kernel %q isn't registered, so nothing is recorded; call Register first. Further unknown IDs aren't reported", id))
+		})
+	}
+	return k
+}
+
+func (r *Runtime) kernel(id string) *Kernel {
 	if r == nil {
 		return nil
 	}
@@ -96,34 +107,37 @@ func (r *Runtime) Kernel(id string) *Kernel {
 	return r.kernels[id]
 }
 
-// Unregister removes a kernel and ends its series, except those of errors and latencies,
-// which the SDK keeps. Counts since the last collection aren't reported, so unregister a
-// kernel that has stopped after the next export. Don't use its *Kernel afterwards: if the ID
-// is registered again, that is a new kernel, whose counters start at 0. To restart a kernel
-// whose counters continue, set [StateCreated] instead.
+// Unregister removes a kernel from the snapshots and sets its state to [StateTerminated]. Its
+// metrics stay with their final values, which include the last sizes of its queues, until the
+// MeterProvider is shut down.
 //
-// Unregister waits for running functions of [Kernel.ObserveQueue], which are not called
-// again. So the caller must not hold a lock that such a function takes. Unregister does
-// nothing if the ID is unknown.
+// Unregister waits for running functions of [Kernel.ObserveQueue], calls each once more, and
+// then never again. So the caller must not hold a lock that such a function takes. Unregister
+// does nothing if the ID is unknown.
 func (r *Runtime) Unregister(id string) {
-	k := r.Kernel(id)
+	k := r.kernel(id)
 	if k == nil {
 		return
 	}
 	r.mu.Lock()
-	if r.kernels[id] == k {
+	first := r.kernels[id] == k
+	if first {
 		delete(r.kernels, id)
 		r.order = slices.DeleteFunc(slices.Clone(r.order), func(o *Kernel) bool { return o == k })
 	}
 	r.mu.Unlock()
-	k.expiry.Stop() // it keeps the kernel in memory
-	for q := range k.queues {
-		k.queues[q].observe(nil) // waits
+	if !first {
+		return
 	}
+	for q := range k.queues {
+		k.queues[q].freeze()
+	}
+	k.SetState(StateTerminated)
+	k.expiry.Stop() // it keeps the kernel in memory
+	k.series.part(k)
 }
 
-// all returns the kernels in the order of registration. The SDK's cardinality limit applies
-// to the series that are observed last, so the order must not change between collections.
+// all returns the kernels in the order of registration.
 func (r *Runtime) all() []*Kernel {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -31,7 +31,7 @@ type Summary struct {
 // Telemetry returns a snapshot of the kernel with an ID. It returns ok = false if no
 // such kernel is registered.
 func (r *Runtime) Telemetry(id string) (t Telemetry, ok bool) {
-	k := r.Kernel(id)
+	k := r.kernel(id)
 	if k == nil {
 		return Telemetry{}, false
 	}
@@ -91,7 +91,7 @@ func (s Summary) String() string {
 // states and queues. Unknown IDs are ignored.
 //
 // Reset doesn't affect counters and histograms, because they never decrease. It does
-// affect the gauge ringkernel.uptime.
+// affect the gauges ringkernel.uptime, .throughput and .error_rate.
 func (r *Runtime) Reset(ids ...string) {
 	if r == nil {
 		return
@@ -112,38 +112,50 @@ func (k *Kernel) reset(now time.Time) {
 	k.longest.Store(0)
 	k.lastError = nil
 	k.lastMessage.Store(0)
-	k.received.expire()
+	k.stale.Store(true)
 	k.baseline = k.totals(now)
+}
+
+// counts returns what was counted since the kernel was registered.
+func (k *Kernel) counts() Telemetry {
+	return Telemetry{
+		MessagesReceived: k.received.Load(), MessagesSent: k.sent.Load(), MessagesProcessed: k.processed.Load(),
+		InputDropped: k.dropped[InputQueue].Load(), OutputDropped: k.dropped[OutputQueue].Load(),
+		TotalLatency: time.Duration(k.latency.Load()),
+	}
+}
+
+// add adds counts.
+func (t *Telemetry) add(n *Telemetry) {
+	t.MessagesReceived += n.MessagesReceived
+	t.MessagesSent += n.MessagesSent
+	t.MessagesProcessed += n.MessagesProcessed
+	t.InputDropped += n.InputDropped
+	t.OutputDropped += n.OutputDropped
 }
 
 // totals returns a snapshot with the counts since the kernel was registered. The caller
 // holds mu.
 func (k *Kernel) totals(now time.Time) Telemetry {
-	t := Telemetry{
-		KernelID:          k.id,
-		State:             k.state,
-		MessagesReceived:  k.received.count(),
-		MessagesSent:      k.sent.Load(),
-		MessagesProcessed: k.processed.Load(),
-		Errors:            k.errors,
-		LastError:         k.lastError,
-		StartTime:         k.baseline.Time,
-		EndTime:           k.ended,
-		Time:              now,
-		InputDropped:      k.dropped[InputQueue].Load(),
-		OutputDropped:     k.dropped[OutputQueue].Load(),
-		TotalLatency:      time.Duration(k.latency.Load()),
-		MinLatency:        time.Duration(k.shortest.Load()),
-		MaxLatency:        time.Duration(k.longest.Load()),
-	}
+	t := k.counts()
+	t.KernelID, t.State, t.Errors, t.LastError = k.id, k.state, k.errors, k.lastError
+	t.StartTime, t.EndTime, t.Time = k.baseline.Time, k.ended, now
+	t.MinLatency, t.MaxLatency = time.Duration(k.shortest.Load()), time.Duration(k.longest.Load())
 	if last := k.lastMessage.Load(); last != 0 {
 		t.LastMessageTime = time.Unix(0, last)
 	}
 	return t
 }
 
-// telemetry returns the snapshot since the last reset.
+// telemetry returns the snapshot since the last reset, with the sizes of the queues.
 func (k *Kernel) telemetry(now time.Time) Telemetry {
+	t := k.sinceReset(now)
+	t.InputSize, t.InputCapacity, _ = k.queues[InputQueue].read()
+	t.OutputSize, t.OutputCapacity, _ = k.queues[OutputQueue].read()
+	return t
+}
+
+func (k *Kernel) sinceReset(now time.Time) Telemetry {
 	k.mu.Lock()
 	before, t := k.baseline, k.totals(now)
 	k.mu.Unlock()
@@ -154,8 +166,6 @@ func (k *Kernel) telemetry(now time.Time) Telemetry {
 	t.InputDropped -= before.InputDropped
 	t.OutputDropped -= before.OutputDropped
 	t.TotalLatency -= before.TotalLatency
-	t.InputSize, t.InputCapacity, _ = k.queues[InputQueue].read()
-	t.OutputSize, t.OutputCapacity, _ = k.queues[OutputQueue].read()
 	t.MessagesDropped = t.InputDropped + t.OutputDropped
 	if t.MessagesProcessed == 0 || t.MinLatency == math.MaxInt64 { // a message is counted before its latency
 		t.MinLatency, t.MaxLatency = 0, 0

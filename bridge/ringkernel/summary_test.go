@@ -41,7 +41,9 @@ func TestResetRestartsSnapshotsButNotCounters(t *testing.T) {
 			t.Errorf("after Reset of a and b (-want +got):\n%s", d)
 		}
 		for _, id := range []string{"a", "b"} {
-			metrics["ringkernel.uptime{ringkernel.kernel.id="+id+"}"] = 0
+			for _, gauge := range []string{"uptime", "throughput", "error_rate"} {
+				metrics["ringkernel."+gauge+"{ringkernel.kernel.id="+id+"}"] = 0
+			}
 			delete(metrics, "ringkernel.last_message.time{ringkernel.kernel.id="+id+"}")
 		}
 		if d := cmp.Diff(metrics, metrictest.Values(w.collect(t))); d != "" {
