@@ -125,8 +125,8 @@ func (r *ringReceiver) open(ctx context.Context, collector component.Host) error
 // the storage extension may hang.
 const shutdownStep = 5 * time.Second
 
-// shutdown collects one last time and closes the rings. It never waits past the
-// deadline of ctx. The first pipeline that is shut down ends the receiver, because
+// shutdown collects one last time and closes the rings. With storage, rings are drained and stored until then,
+// because an export can take a while. It never waits past the deadline of ctx. The first pipeline that is shut down ends the receiver, because
 // the consumers of all pipelines still work at that time. A failed export is logged, but
 // isn't an error of the shutdown: the Collector would exit instead of reloading its
 // configuration.
@@ -140,7 +140,11 @@ func (r *ringReceiver) shutdown(ctx context.Context) error {
 	}
 	end()
 	if err := r.collectLast(ctx); err != nil {
-		r.log.Error("The last collection was not exported; without storage, the events since the previous export are lost", zap.Error(err))
+		lost := "set storage to keep the events since the previous export, which are lost"
+		if r.storage != nil {
+			lost = "totals are stored, so the next start exports them"
+		}
+		r.log.Error("The last collection was not exported; "+lost, zap.Error(err))
 	}
 	if r.slow != nil {
 		if err := r.slow.stop(ctx); err != nil {

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -133,6 +134,39 @@ func TestTotalsAndStartTimesContinueOverARestartUnlessTheResourceChanges(t *test
 	}
 	if store.open != 0 {
 		t.Errorf("%d clients of the storage extension are open", store.open)
+	}
+}
+
+// The last export waits for a backend that hangs, while agents write more than their rings hold.
+func TestRingsAreDrainedUntilTheLastExportHasEnded(t *testing.T) {
+	dir, store := t.TempDir(), newMemory()
+	w := ring(t, dir, "agent", ringbuf.V4, 64)
+	h := stored(t, dir, store)
+	blocked, release := make(chan struct{}), make(chan struct{})
+	h.consume = func(context.Context, pmetric.Metrics) error {
+		close(blocked)
+		<-release
+		return errors.New("backend hangs")
+	}
+	h.start()
+	stopped := make(chan error)
+	go func() { stopped <- h.stop() }()
+	wait(t, blocked, "last export")
+	for range 20 {
+		for range 5 { // a quarter of the ring, which is stored at once
+			push(t, w, write(10, 5, 2)...)
+		}
+		drained(t, w.Path())
+	}
+	push(t, w, write(10, 5, 2)...)
+	close(release)
+	must.OK(t, wait(t, stopped, "shutdown"))
+	if n, err := w.Len(); n > 0 || err != nil {
+		t.Errorf("%d events are left in the ring (%v)", n, err)
+	}
+	h.log("error: The last collection was not exported; totals are stored", "backend hangs")
+	if got := one(t, stored(t, dir, store).start().shutdown()).int(transmitted); got != 1010 {
+		t.Errorf("%d bytes transmitted, want 1010", got)
 	}
 }
 

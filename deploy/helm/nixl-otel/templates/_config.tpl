@@ -137,6 +137,7 @@ extract:
 {{- define "nixl-otel.otlp" -}}
 endpoint: {{ .Values.otlp.endpoint | quote }}
 compression: {{ .Values.otlp.compression }}
+timeout: 5s
 {{- if or .Values.otlp.headers .Values.otlp.headersFromSecret }}
 headers:
   {{- range $name, $value := .Values.otlp.headers }}

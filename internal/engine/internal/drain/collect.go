@@ -20,7 +20,7 @@ type Collection struct {
 // collect is a request for the totals of all agents.
 type collect struct {
 	deadline time.Time
-	last     bool        // rings are no longer read after this collection
+	last     bool        // without a store, rings are no longer read after this collection
 	expired  func() bool // nobody waits for the answer; nil for never
 	done     func(Collection)
 
@@ -66,7 +66,7 @@ func (o *owner) slice(c *collect, now time.Time) []*agent {
 		for _, a := range slices.Clone(o.order) {
 			o.followClock(a, now)
 		}
-		o.ending = o.ending || c.last
+		o.ending = o.ending || c.last && !o.saves // with a store, what is read later is stored for the next process
 	}
 	from := o.after(c.after)
 	to := min(from+maxSlice, len(o.order))

@@ -110,7 +110,7 @@ func refuseLate(m Message) {
 // Collect drains all rings and returns the totals of all agents. With a saver, the
 // totals are stored before Collect returns, so that a crash can't undo them after they
 // were exported, unless the store is slower than ctx or than a grace period. Collect
-// returns an error if the loop hangs or has ended. If last is set, rings are no longer
+// returns an error if the loop hangs or has ended. If last is set, and there is no saver, rings are no longer
 // read afterwards.
 func (l *Loop) Collect(ctx context.Context, last bool) (Collection, error) {
 	ctx, cancel := context.WithTimeout(ctx, hungAfter)
@@ -152,10 +152,17 @@ var errStopped = errors.New("draining has stopped")
 // exited is reported until its last events are delivered.
 func (l *Loop) Delivered(c Collection) { l.Send(delivered{c.number}) }
 
-// Stop closes all rings and ends the loop. It returns an error if the loop doesn't end before ctx
-// does; the goroutine then keeps running.
+// stopWait limits the time in which the last events are stored.
+const stopWait = time.Second
+
+// Stop stores the last events, closes all rings and ends the loop. It returns an error if the loop doesn't end before
+// ctx does; the goroutine then keeps running.
 func (l *Loop) Stop(ctx context.Context) error {
-	l.Send(stop{})
+	wait := stopWait
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)/4)
+	}
+	l.Send(stop{l.cfg.Now().Add(wait)})
 	select {
 	case <-l.ended:
 		return nil

@@ -80,7 +80,8 @@ type owner struct {
 
 	waiting     []*collect // collections that aren't answered
 	collections uint64
-	ending      bool // the last collection has begun: rings are no longer read
+	ending      bool      // rings are no longer read
+	stopBy      time.Time // the deadline of a stop; zero before that
 	stopped     bool // all rings are closed
 
 	work   map[Holder]int // of containers since workAt; see maxWork
@@ -127,6 +128,7 @@ func (o *owner) step(now time.Time, messages []Message) (next time.Time) {
 		o.collectDue(now)
 		o.answerDue(now)
 		o.retireStale(now)
+		o.stopDue(now)
 	}
 	o.last = now
 	return o.wake(now)
@@ -153,7 +155,7 @@ func (o *owner) wake(now time.Time) time.Time {
 	if o.batch != nil && next.Sub(now) > slowSave/4 {
 		next = now.Add(slowSave / 4)
 	}
-	if len(o.waiting) > 0 && o.batch == nil {
+	if (len(o.waiting) > 0 || !o.stopBy.IsZero()) && o.batch == nil {
 		return now // for the next slice
 	}
 	waiting := o.waiting

@@ -111,10 +111,29 @@ func (o *owner) forget(a *agent) {
 	a.source.Retire(a.Agent, a.detach())
 }
 
-// stop closes all rings. Collections that aren't answered yet stay unanswered.
-type stop struct{}
+// stop closes all rings. With a store, it first reads and stores what they have, until the deadline: what isn't stored
+// stays in the rings. Collections that aren't answered by then stay unanswered.
+type stop struct{ deadline time.Time }
 
-func (stop) apply(o *owner, _ time.Time) {
+func (m stop) apply(o *owner, now time.Time) {
+	switch {
+	case !o.saves:
+		o.closeAll()
+	case o.stopBy.IsZero():
+		o.drainAll(now)
+		o.ending, o.stopBy = true, m.deadline
+	}
+}
+
+// stopDue closes all rings after a [stop], once everything is stored.
+func (o *owner) stopDue(now time.Time) {
+	late := o.failing || !now.Before(o.stopBy) || o.batch != nil && o.batch.reported
+	if !o.stopBy.IsZero() && (late || o.batch == nil && !slices.ContainsFunc(o.order, (*agent).unsaved)) {
+		o.closeAll()
+	}
+}
+
+func (o *owner) closeAll() {
 	o.stopped = true
 	for _, a := range o.order {
 		if a.reader == nil {

@@ -116,7 +116,7 @@ func (o *owner) needsSave(now time.Time) bool {
 	if o.failing && now.Before(o.retryAt) {
 		return false
 	}
-	if len(o.waiting) > 0 || o.pages.Changed() {
+	if len(o.waiting) > 0 || o.pages.Changed() || !o.stopBy.IsZero() {
 		return true
 	}
 	for _, a := range o.order {

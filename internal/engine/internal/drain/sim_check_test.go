@@ -90,10 +90,11 @@ func (p *process) checkClosed(r *ringbuf.Reader) {
 	if p.refuses[f] && p.reports(f, notice.RingReplaced) {
 		w.fail("%s: the ring of a running agent was replaced by one of another container", f.location())
 	}
-	if n := r.Uncommitted(); n > 0 && !p.reports(f, notice.RingReplaced) {
+	stops := p.owner.stopped && (!p.owner.saves || p.owner.failing || p.saving != nil || !w.now.Before(p.stopBy))
+	if n := r.Uncommitted(); n > 0 && !p.reports(f, notice.RingReplaced) && !stops {
 		w.fail("%s: closed with %d events that aren't stored", f.location(), n)
 	}
-	if p.reading[f.path] != f || w.files[f.path] == f || w.taken[f.path] || !f.readable() {
+	if p.reading[f.path] != f || w.files[f.path] == f || w.taken[f.path] || !f.readable() || p.owner.stopped {
 		return
 	}
 	if w.begun[f.path] > p.opened[f]+1 { // an agent restarted in the file before another one replaced it

@@ -22,6 +22,7 @@ type process struct {
 	owner  *owner
 	inbox  []Message
 	next   time.Time // when the owner wants to run
+	stopBy time.Time // the deadline of its stop; zero before that
 	open   map[*simFile]*ringbuf.Reader
 	tryAt  map[string]time.Time   // when to try to open the ring of a path
 	gone   map[*simFile]time.Time // when to send Gone
@@ -209,8 +210,21 @@ func (p *process) step() {
 		}
 	}
 	p.runCalls()
+	if p.owner.stopped {
+		p.end()
+		return
+	}
 	p.checkReported()
 	p.checkDelays()
+}
+
+// end ends the process, whose rings are closed. It completes the save in progress.
+func (p *process) end() {
+	if s := p.saver; s.current != nil && !s.hung && s.err == nil {
+		s.apply()
+	}
+	p.saver.current = nil
+	p.world.crash()
 }
 
 // crowd reports that there is no room for some rings. Another run of an agent may have written events
@@ -364,10 +378,13 @@ func (p *process) call(fn func()) { p.calls = append(p.calls, fn) }
 
 func (p *process) close(r *ringbuf.Reader) {
 	p.checkClosed(r)
-	p.lose(r, "gone", true)
+	p.lose(r, "gone", !p.owner.stopped)
 	for f, open := range p.open {
 		if open == r {
 			p.world.note("%s: closed", f.location())
+			if p.owner.stopped && !p.world.plan.saves && f.load(offReadPos) == 0 {
+				delete(p.world.usage, f.path) // the ring looks like a new one
+			}
 			f.locked = false
 			delete(p.open, f)
 			delete(p.unreported, f)
@@ -453,6 +470,9 @@ func (p *process) reported(n notice.Notice) {
 }
 
 func (p *process) collect() {
+	if !p.stopBy.IsZero() {
+		return // its last collection has ended
+	}
 	c := &collect{deadline: p.world.now.Add(hungSave)}
 	p.waiting[c] = true
 	pushed := p.pushed()

@@ -649,6 +649,10 @@ func (w *world) step() {
 		w.rush(a)
 	case n < 158 && w.process != nil && p.staleAfter < time.Hour:
 		w.process.crowd(a)
+	case n < 161 && p.crashes && w.process != nil && w.process.stopBy.IsZero():
+		w.note("the Collector stops")
+		w.process.stopBy = w.now.Add(stopWait)
+		w.process.inbox = append(w.process.inbox, stop{w.process.stopBy})
 	}
 	for range w.IntN(max(8, len(w.agents)/2)) {
 		w.agents[w.IntN(len(w.agents))].step()
@@ -959,7 +963,7 @@ func (w *world) settle() {
 	if w.process == nil {
 		w.boot()
 	}
-	if w.process.saver.hung {
+	if w.process.saver.hung || !w.process.stopBy.IsZero() {
 		w.crash()
 		w.boot()
 	}
