@@ -9,10 +9,10 @@ import (
 	"math/bits"
 )
 
-// MaxCapacity is the largest number of slots that a ring may have. It limits the
-// address space that a ring takes. 4 million events are a thousand times the default
-// size of an agent's queue, and take 235 MB in the layout with the largest slots.
-const MaxCapacity = 1 << 22
+// MaxCapacity is the largest number of slots that a ring may have. NIXL has no limit, but its default is 4,096, and an
+// agent writes at most as many events per run interval as its queue has. The limit bounds what one file can make a reader do: a
+// quarter of a million events take 15 MB in the layout with the largest slots.
+const MaxCapacity = 1 << 18
 
 // Header is a copy of a ring's header at the time it was read.
 type Header struct {

@@ -5,65 +5,55 @@ package ringbuf
 
 import "fmt"
 
-// A ring's file has holes until its agent has written every slot once. On tmpfs, reading a
-// hole through a mapping allocates a page. The kernel charges it to the reader, and it stays
-// allocated as long as the file exists. So a Reader accesses slots only after the file
-// system has confirmed that they were written. Agents write slots in order, so one position
-// in the file is enough to remember.
+// A ring's file has holes until its agent has written every slot once. On tmpfs, reading a hole through a mapping
+// allocates a page. The kernel charges it to the reader, and it stays allocated as long as the file exists. Agents write
+// slots in order, so a Reader accesses a slot only if the file has allocated as many bytes as there are up to it.
+// A process that allocates other parts of the file makes a reader allocate at most as much as it has allocated itself.
+//
+// The Reader must not look for the holes: lseek waits for the lock of the file, which any process that can write to the
+// file holds for as long as it likes, for example with fallocate. fstat never blocks on it.
 
-// extent is the part of a ring's file that was written.
+// extent is what a ring's file has allocated.
 type extent struct {
-	end       int64 // offset of the first hole, as far as this reader knows
-	allocated int64 // what the file had allocated when end was last set to 0
-	left      int   // bytes to read before allocated is compared again
+	allocated int64 // bytes, as far as this reader knows
+	left      int   // bytes to read before it is determined again
 }
 
 // recheckBytes is the number of bytes that are read between two checks of what a file has
-// allocated. A process can make holes in a file at any time, which changes that.
+// allocated. A process can make holes in a file at any time.
 const recheckBytes = 256 << 10
+
+// hugePage is the largest unit in which a file system allocates memory. More space beyond the end of a file only serves
+// to make the kernel work while it has locked the file or a page of it.
+const hugePage = 2 << 20
 
 // checkWritten returns an [ErrHole] if any of n slots, starting at from, was never written.
 // Call it before accessing slots that weren't accessed before in this lap.
 func (r *Reader) checkWritten(from uint64, n int) error {
 	file, ok := r.backing.(fileBacking)
-	if !ok || n == 0 {
-		return nil // memory has no holes
+	if !ok || n == 0 || !file.charges() {
+		return nil
 	}
-	end := int64(len(r.mem))
+	size := int64(len(r.mem))
+	end := size
 	if last := int(from) + n; last <= r.Capacity() {
 		end = r.offset(last)
 	}
-	if r.extent.left -= n * r.layout.EventSize(); r.extent.left < 0 {
-		if err := r.recheck(file); err != nil {
-			return err
-		}
-	}
-	if end <= r.extent.end {
+	e := &r.extent
+	if e.left -= n * r.layout.EventSize(); e.left >= 0 && end <= e.allocated {
 		return nil
 	}
-	hole, err := file.nextHole(r.extent.end)
-	if err != nil {
-		return err
-	}
-	if r.extent.end = hole; end <= hole {
-		return nil
-	}
-	if state, err := file.Stat(); err == nil && state.Size < int64(len(r.mem)) {
-		return ErrShrunk
-	}
-	return fmt.Errorf("%w at byte %d of the file; remove the file, and restart its agent if there is one", ErrHole, hole)
-}
-
-// recheck discards what is known about a file that has changed.
-func (r *Reader) recheck(file fileBacking) error {
 	now, err := file.Stat()
 	if err != nil {
 		return err
 	}
-	e := &r.extent
-	e.left = recheckBytes
-	if now.Allocated != e.allocated {
-		e.end, e.allocated = 0, now.Allocated
+	switch e.left, e.allocated = recheckBytes, now.Allocated; {
+	case now.Size < size:
+		return ErrShrunk
+	case now.Allocated > (size+hugePage-1)/hugePage*hugePage:
+		return fmt.Errorf("%w: the file has %d bytes, but has allocated %d; remove the file, and restart its agent", ErrInvalid, size, now.Allocated)
+	case now.Allocated < end:
+		return fmt.Errorf("%w: it has allocated %d of %d bytes; remove the file, and restart its agent if there is one", ErrHole, now.Allocated, end)
 	}
 	return nil
 }

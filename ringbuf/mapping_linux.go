@@ -25,30 +25,17 @@ type mapping struct {
 	path string
 	mem  []byte
 
-	seeks bool // whether the file system finds holes quickly
+	inMemory bool // whether the file system is in memory
 }
 
-// nextHole implements fileBacking. It returns the offset of the first part of the file, at
-// or after an offset, that was never written; the file's size if there is none.
-func (m *mapping) nextHole(at int64) (int64, error) {
-	if !m.seeks {
-		return int64(len(m.mem)), nil
-	}
-	hole, err := unix.Seek(int(m.f.Fd()), at, unix.SEEK_HOLE)
-	switch {
-	case errors.Is(err, unix.ENXIO):
-		return 0, ErrShrunk
-	case err != nil:
-		return 0, fmt.Errorf("find the part of the file that was written: %w", err)
-	}
-	return hole, nil
-}
+// charges implements fileBacking.
+func (m *mapping) charges() bool { return m.inMemory }
 
 // file implements fileBacking.
 func (m *mapping) file() *os.File { return m.f }
 
 // mapFile maps a file. Its memory is valid until the Backing is closed.
-func mapFile(f *os.File, size int64, write, seeks bool) ([]byte, fileBacking, error) {
+func mapFile(f *os.File, size int64, write, inMemory bool) ([]byte, fileBacking, error) {
 	prot := unix.PROT_READ
 	if write {
 		prot |= unix.PROT_WRITE
@@ -57,7 +44,7 @@ func mapFile(f *os.File, size int64, write, seeks bool) ([]byte, fileBacking, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("map %d bytes: %w", size, err)
 	}
-	return mem, &mapping{f: f, path: f.Name(), mem: mem, seeks: seeks}, nil
+	return mem, &mapping{f: f, path: f.Name(), mem: mem, inMemory: inMemory}, nil
 }
 
 // closeFile implements fileBacking.

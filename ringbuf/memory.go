@@ -37,7 +37,7 @@ type FileState struct {
 type fileBacking interface {
 	Backing
 	file() *os.File
-	nextHole(at int64) (int64, error)
+	charges() bool    // whether reading a hole allocates memory
 	closeFile() error // leaves the file mapped
 	Close() error
 }

@@ -92,7 +92,7 @@ func (r *Reader) wroteToTheEnd() bool {
 func (r *Reader) peek(slot, n int) ([]byte, error) {
 	at, end := r.offset(slot), r.offset(slot+n)
 	file, ok := r.backing.(fileBacking)
-	if !ok || end <= r.extent.end {
+	if !ok || !file.charges() || end <= r.extent.allocated {
 		return r.mem[at:end], nil
 	}
 	return readAt(file.file(), at, end-at) // read(2) doesn't allocate pages

@@ -45,7 +45,7 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 			err = errors.Join(err, closer())
 		}
 	}()
-	seeks, err := files.CheckLocal(f)
+	inMemory, err := files.CheckLocal(f, mode == Consume)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func openReader(path string, mode Mode, open func(flag int) (*os.File, error)) (
 	if err != nil {
 		return nil, err
 	}
-	mem, m, err := mapFile(f, state.Size, mode == Consume, seeks)
+	mem, m, err := mapFile(f, state.Size, mode == Consume, inMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +79,11 @@ func openRing(mode Mode, open func(flag int) (*os.File, error)) (*os.File, error
 	if err != nil {
 		return nil, err
 	}
-	if _, _, _, err := identifyFile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
 	if mode == Observe {
 		return f, nil
+	}
+	if _, _, _, err := identifyFile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	if err := f.Close(); err != nil {
 		return nil, err

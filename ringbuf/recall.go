@@ -10,13 +10,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
-// maxRecall limits the memory for the events of one ring.
-const maxRecall = 16 << 20
-
 // Recall returns the events in a ring that were consumed and that its agent hasn't overwritten, oldest first. An
 // observer that begins to watch learns from them what the agent did before. They may be from before a
 // restart of the agent. Recall reads the file once, without mapping it. It returns nothing if the agent has started
-// but written no event, or if the ring is larger than 16 MiB.
+// but written no event.
 func Recall(path string) (Batch, error) {
 	f, err := files.Open(path, os.O_RDONLY)
 	if err != nil {
@@ -33,7 +30,7 @@ func Recall(path string) (Batch, error) {
 func recall(f *os.File) (Batch, error) {
 	_, before, state, err := identifyFile(f)
 	b := Batch{layout: Layout(before.Version)}
-	if err != nil || before.WritePos == 0 && before.ReadPos == 0 || state.Size > maxRecall {
+	if err != nil || before.WritePos == 0 && before.ReadPos == 0 {
 		return b, err
 	}
 	file, err := readAt(f, 0, state.Size)

@@ -44,11 +44,6 @@ func TestRecallReturnsConsumedEventsThatWereNotOverwritten(t *testing.T) {
 		equal(t, "in a later lap", recalled(w.Path()), samples(l, 25, 37))
 		equal(t, "after a restart", recalled(create(t, w.Path(), l, 16).Path()), []Event{})
 	})
-	large := newRing(t, V4, maxRecall/V4.EventSize())
-	advance(t, large, open(t, large.Path(), Consume), 3)
-	if b, err := Recall(large.Path()); err != nil || b.Len() > 0 {
-		t.Errorf("%d events of a ring of more than 16 MiB, error %v", b.Len(), err)
-	}
 	before, path := openFiles(t), newRing(t, V4, 16).Path()
 	for range 10 {
 		_, err := Recall(path)

@@ -172,7 +172,7 @@ func TestInvalidRingIsRejected(t *testing.T) {
 	}{
 		"no directory":     {"a", filepath.Join(dir, "none"), nil, "", "create ring " + filepath.Join(dir, "none", "a")},
 		"another file":     {"file", dir, nil, "", "not a NIXL telemetry ring"},
-		"capacity":         {"a", dir, agent.WithCapacity(1 << 30), "", "capacity is 1073741824: it must be a power of two from 2 to 4194304"},
+		"capacity":         {"a", dir, agent.WithCapacity(1 << 30), "", "capacity is 1073741824: it must be a power of two from 2 to 262144"},
 		"capacity below 0": {"a", dir, agent.WithCapacity(-1), "", "capacity is -1: "},
 		"run interval":     {"a", dir, agent.WithRunInterval(-1), "", "run interval is -1ns"},
 		"nil sink":         {"a", dir, agent.WithSinks(nil), "", "a sink is nil"},

@@ -72,7 +72,7 @@ func IsLocked(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 func Lock(f *os.File) error { return unsupported("lock", f.Name()) }
 
 // CheckLocal returns [errors.ErrUnsupported].
-func CheckLocal(f *os.File) (bool, error) { return false, unsupported("open", f.Name()) }
+func CheckLocal(f *os.File, _ bool) (bool, error) { return false, unsupported("open", f.Name()) }
 
 // Uptime returns [errors.ErrUnsupported].
 func Uptime() (time.Duration, error) { return 0, errors.ErrUnsupported }

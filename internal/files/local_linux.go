@@ -27,18 +27,23 @@ var remoteNames = map[uint32]string{
 // would wait for it forever. It also returns one for ramfs: users of containers can
 // mount it, and the kernel doesn't report which pages of a file on ramfs exist.
 //
-// seeks reports whether the file system finds holes quickly. ZFS, which has large blocks,
-// writes the file to the disk first. The pages of its holes can be reclaimed.
-func CheckLocal(f *os.File) (seeks bool, err error) {
+// On overlayfs, the file belongs to the file system of a layer, which may be any. A file that is open for writing is in the upper
+// layer, whose file system is local.
+//
+// inMemory reports whether the file system is in memory: there, reading a hole through a mapping allocates memory.
+func CheckLocal(f *os.File, writable bool) (inMemory bool, err error) {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
 		return false, fmt.Errorf("determine the file system: %w", err)
 	}
 	risk := "can block this process forever"
 	switch kind := uint32(fs.Type); kind {
-	case unix.TMPFS_MAGIC, unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC,
-		unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, zfsMagic:
-		return fs.Bsize <= int64(os.Getpagesize()), nil
+	case unix.TMPFS_MAGIC:
+		return true, nil
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, zfsMagic:
+		return false, nil
+	case unix.OVERLAYFS_SUPER_MAGIC:
+		return checkLayer(f, writable)
 	case unix.RAMFS_MAGIC:
 		risk = "allocates memory without limit"
 		fallthrough
@@ -49,4 +54,18 @@ func CheckLocal(f *os.File) (seeks bool, err error) {
 		}
 		return false, fmt.Errorf("%w: %s %s; set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm, or to a local disk", ErrFileSystem, name, risk)
 	}
+}
+
+// checkLayer is CheckLocal for a file on overlayfs. The attributes that the layer's file system supports tell local file
+// systems from others: all have the attribute nodump, and those on a disk, except for XFS, also that of compressed files.
+// tmpfs has nodump since Linux 6.0. On XFS, treating the file like one on tmpfs does no harm.
+func checkLayer(f *os.File, writable bool) (inMemory bool, err error) {
+	var st unix.Statx_t
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, 0, &st); err != nil {
+		return false, fmt.Errorf("determine the file system below overlayfs: %w", err)
+	}
+	if st.Attributes_mask&unix.STATX_ATTR_NODUMP == 0 && !writable {
+		return false, fmt.Errorf("%w: what is below overlayfs may not be local; set NIXL_TELEMETRY_DIR to tmpfs, such as /dev/shm, or to a local disk", ErrFileSystem)
+	}
+	return st.Attributes_mask&unix.STATX_ATTR_COMPRESSED == 0, nil
 }

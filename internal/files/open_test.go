@@ -186,6 +186,36 @@ func TestFileIsLockedByOne(t *testing.T) {
 	}
 }
 
+// A file of an image is in a lower layer, whose file system may be any. On ramfs, files have no attributes either.
+func TestFileInALowerLayerThatMayNotBeLocalIsNotObserved(t *testing.T) {
+	for kind, local := range map[string]bool{"tmpfs": true, "ramfs": false} {
+		lower, upper, merged := t.TempDir(), t.TempDir(), t.TempDir()
+		mount := func(kind, at, options string) {
+			t.Helper()
+			if err := syscall.Mount("none", at, kind, 0, options); err != nil {
+				t.Skipf("%s can't be mounted: %v", kind, err)
+			}
+			t.Cleanup(func() { _ = syscall.Unmount(at, syscall.MNT_DETACH) })
+		}
+		mount(kind, lower, "")
+		mount("tmpfs", upper, "")
+		must.OK(t, os.WriteFile(lower+"/ring", nil, 0o600))
+		for _, dir := range []string{"/upper", "/work"} {
+			must.OK(t, os.Mkdir(upper+dir, 0o700))
+		}
+		mount("overlay", merged, "lowerdir="+lower+",upperdir="+upper+"/upper,workdir="+upper+"/work")
+		for _, copied := range []bool{false, true} { // opening it for writing copies it to the upper layer
+			f, err := os.OpenFile(merged+"/ring", map[bool]int{false: os.O_RDONLY, true: os.O_RDWR}[copied], 0)
+			must.OK(t, err)
+			inMemory, err := CheckLocal(f, copied)
+			if refused := errors.Is(err, ErrFileSystem); refused == (local || copied) || !refused && !inMemory {
+				t.Errorf("%s, copied %t: in memory %t, error %v", kind, copied, inMemory, err)
+			}
+			must.OK(t, f.Close())
+		}
+	}
+}
+
 // Pages of files that another machine or process serves may never arrive.
 func TestFileSystemsThatCanHangAreRefused(t *testing.T) {
 	memory, _ := os.MkdirTemp("/dev/shm", "files-test-") //nolint:usetesting // on tmpfs
@@ -198,21 +228,21 @@ func TestFileSystemsThatCanHangAreRefused(t *testing.T) {
 		defer func() { _ = syscall.Unmount(ram, syscall.MNT_DETACH) }()
 	}
 	for dir, want := range map[string]string{
-		memory: "seeks true, <nil>", t.TempDir(): "seeks true, <nil>",
-		ram:          "seeks false, unsupported file system: ramfs allocates memory without limit; set NIXL_TELEMETRY_DIR",
-		"/proc/self": "seeks false, unsupported file system: 0x9fa0 can block this process forever",
+		memory: "in memory true, <nil>", t.TempDir(): "in memory false, <nil>",
+		ram:          "in memory false, unsupported file system: ramfs allocates memory without limit; set NIXL_TELEMETRY_DIR",
+		"/proc/self": "in memory false, unsupported file system: 0x9fa0 can block this process forever",
 	} {
 		if dir == "" {
 			continue
 		}
 		f, err := os.OpenFile(filepath.Join(dir, "stat"), os.O_RDONLY|os.O_CREATE, 0o600)
 		must.OK(t, err)
-		seeks, err := CheckLocal(f)
-		if got := fmt.Sprintf("seeks %v, %v", seeks, err); !strings.HasPrefix(got, want) || err != nil && !errors.Is(err, ErrFileSystem) {
+		inMemory, err := CheckLocal(f, false)
+		if got := fmt.Sprintf("in memory %v, %v", inMemory, err); !strings.HasPrefix(got, want) || err != nil && !errors.Is(err, ErrFileSystem) {
 			t.Errorf("%s: %s, want %s", dir, got, want)
 		}
 		must.OK(t, f.Close())
-		if _, err := CheckLocal(f); err == nil {
+		if _, err := CheckLocal(f, false); err == nil {
 			t.Error("the file system of a closed file is known")
 		}
 	}

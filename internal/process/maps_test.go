@@ -29,7 +29,7 @@ func TestMappingsRelatedToNIXLAreFound(t *testing.T) {
 		"other library": {maps: "7f1e4a228000-7f1e4a3bd000 r-xp 00028000 fe:00 5678                       /usr/libnixl.so/libnixl.txt\n"},
 		"ring":          {maps: ringMap + "    /dev/shm/agent\n", want: mappings{files: []string{"/dev/shm/agent"}}},
 		"largest ring": {
-			maps: "7f0a40000000-7f0a4e001000 rw-s 00000000 00:1a 9 /a\n", want: mappings{files: []string{"/a"}},
+			maps: "7f0a40000000-7f0a40e01000 rw-s 00000000 00:1a 9 /a\n", want: mappings{files: []string{"/a"}},
 		},
 		"in the root":          {maps: ringMap + "/a/b\n", root: "/a", want: mappings{files: []string{"/b"}}},
 		"outside of the root":  {maps: ringMap + "/ab/c\n", root: "/a"},
