@@ -57,7 +57,7 @@ func known() map[string]bool {
 }
 
 var (
-	word   = regexp.MustCompile(`\b((nixl|ringkernel|splitinfer)_|(host\w*|agent|lane|band|job\w*|namespace):)[\w:]+`)
+	word   = regexp.MustCompile(`\b((nixl|ringkernel|splitinfer)_|(host\w*|agent|lane|band|job\w*|namespace|alert):)[\w:]+`)
 	legend = regexp.MustCompile(`{{(\w+)}}`)
 )
 

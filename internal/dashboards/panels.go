@@ -104,6 +104,7 @@ const (
 	agentErrors   = "agent:nixl_errors:ratio4m"
 	agentFinding  = "agent:nixl_finding:value" // of each agent that is wrong; the label finding says what
 
+	hostFinding  = "host:nixl_finding:value" // of each host that is wrong
 	hostAgents   = "host:nixl_agents:count"
 	hostBytes    = "host_direction:nixl_transfer_io_bytes:rate2m"
 	hostRequests = "host_direction:nixl_transfer_requests:rate2m"

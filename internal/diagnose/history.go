@@ -191,8 +191,13 @@ func (m Moved) pace(w way) (pace, bool) {
 	if m.Transfers < MinTransfers || m.Bytes == 0 || m.Seconds <= 0 {
 		return pace{}, false
 	}
+	return m.mean(w), true
+}
+
+// mean returns the pace of any number of transfers.
+func (m Moved) mean(w way) pace {
 	bytes, n := float64(m.Bytes), float64(m.Transfers)
-	return pace{way: w, size: bytes / n, time: m.Seconds / n, speed: bytes / m.Seconds, count: n}, true
+	return pace{way: w, size: bytes / n, time: m.Seconds / n, speed: bytes / m.Seconds, count: n}
 }
 
 // pace returns an agent's pace at frame i, if it completed enough transfers.

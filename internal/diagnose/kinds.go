@@ -72,7 +72,7 @@ var kinds = []about{
 		checkNIC + "compare them with those of a peer. If only some of its transfers are slow, look for what they share. " + seeSlow,
 	},
 	{
-		Slower, Warning, "It isn't a change of the size of its transfers, and it doesn't move more bytes per second than before.",
+		Slower, Warning, "It isn't a change of the size of its transfers, nor the price of a higher load.",
 		checkNIC + "and what changed when it became slower. " + seeSlow,
 	},
 	{SomeFail, Warning, "Canceled operations don't count.", "backend: see the transport's log; other types: see docs/alerts.md#nixlagenterrors. " + seeErrors},

@@ -19,6 +19,7 @@ const (
 	FarSlower      = 0.22   // of the median of the peers: too slow for an older NIC
 	SlowerSpeed    = 0.6    // of the agent's own past
 	PastSpeed      = 0.9    // quantile of past speeds
+	FarLonger      = 10     // of the past: a transfer that takes so much longer is evidence by itself
 	MoreLoad       = 1.5    // of the past's bytes per second: a shared link slows down under load
 	SimilarSize    = 2      // a factor, compared with one past window: other sizes have other speeds
 	LongerTime     = 1.25   // of the median of the peers, or of the past: slow transfers take longer
@@ -32,25 +33,27 @@ const (
 	// MostSlower is the share of a job's agents above which the job is slow, not single agents.
 	MostSlower = 0.5
 
-	PostShare   = 0.5                   // of the transfer time
-	PostTime    = 20 * time.Microsecond // a shorter mean isn't worth improving
-	SomeErrors  = 0.01                  // of an agent's operations, again and again
-	FewErrors   = 5                     // in both of its windows
-	ErrorShare  = 0.1                   // of all operations, in the short window
-	ErrorLong   = 0.05                  // of all operations, in the long window
-	MinErrors   = 10                    // in the long window
-	FullShare   = 0.8                   // of a ring
-	CrashWindow = 10 * time.Minute      // in which an agent restarts again and again
-	Restarts    = 3                     // in this time
-	JobSilent   = time.Minute           // a job may pause for less
-	NotTaken    = 0.9                   // of the load; less than a falling load explains within ten minutes
-	EvenLoad    = 0.35                  // standard deviations per mean, up to which the load of agents is even
-	Heartbeat   = 1.0 / 16              // of the mean size; smaller transfers aren't work
-	StillBusy   = 0.5                   // of the median rate of the past: an agent that was slower before it stopped ran out of work
-	MixedSizes  = 0.1                   // of the mean size, which most transfers are below if sizes are mixed
-	MixedTimes  = 1.0 / 3               // of the mean time, which most transfers are below if small ones don't wait
-	WaitingTime = time.Millisecond      // shorter waits aren't worth improving
-	WaitingFast = 0.25                  // of this time, which a tenth of the transfers take if the others wait
+	PostShare     = 0.5                   // of the transfer time
+	PostTime      = 20 * time.Microsecond // a shorter mean isn't worth improving
+	SomeErrors    = 0.01                  // of an agent's operations, again and again
+	FewErrors     = 5                     // in both of its windows
+	ErrorShare    = 0.1                   // of all operations, in the short window
+	ErrorLong     = 0.05                  // of all operations, in the long window
+	CanceledShare = 0.25                  // of all operations, for long: a time-out cancels them
+	UsualCanceled = 2                     // a factor; some applications always cancel some
+	MinErrors     = 10                    // in the long window
+	FullShare     = 0.8                   // of a ring
+	CrashWindow   = 10 * time.Minute      // in which an agent restarts again and again
+	Restarts      = 3                     // in this time
+	JobSilent     = time.Minute           // a job may pause for less
+	NotTaken      = 0.9                   // of the load; less than a falling load explains within ten minutes
+	EvenLoad      = 0.35                  // standard deviations per mean, up to which the load of agents is even
+	Heartbeat     = 1.0 / 16              // of the mean size; smaller transfers aren't work
+	StillBusy     = 0.5                   // of the median rate of the past: an agent that was slower before it stopped ran out of work
+	MixedSizes    = 0.1                   // of the mean size, which most transfers are below if sizes are mixed
+	MixedTimes    = 1.0 / 3               // of the mean time, which most transfers are below if small ones don't wait
+	WaitingTime   = time.Millisecond      // shorter waits aren't worth improving
+	WaitingFast   = 0.25                  // of this time, which a tenth of the transfers take if the others wait
 )
 
 // Quantiles that show whether small transfers wait behind large ones.

@@ -144,7 +144,7 @@ func TestThinnedHistorySaysTheSameAsTheCompleteOne(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(uint64(i), 1))
-			for _, after := range []time.Duration{24 * time.Second, 90 * time.Second, 4 * time.Minute} {
+			for _, after := range []time.Duration{24 * time.Second, 105 * time.Second, 4 * time.Minute} {
 				said := func(frames []*diagnose.Frame) (all []string) {
 					for _, f := range diagnose.Now(frames, diagnose.Live(10*time.Second, before+after)).Findings {
 						all = append(all, fmt.Sprint(f.Severity, f.Kind, f.Agents[0].Name, len(f.Agents)))

@@ -5,7 +5,6 @@ package diagnose
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -14,8 +13,9 @@ import (
 // agents. The stragglers are known already.
 //
 // An agent is slower if its speed is below SlowerSpeed of its usual one, and its mean time is above LongerTime of the
-// usual one. Other sizes have other speeds, and a shared link slows down under load, so only paces with a
-// similar size and no less load are compared.
+// usual one. Other sizes have other speeds, so only paces with a similar size are compared. A shared link slows down under
+// load, but not more than the load has grown. Of an agent with few transfers, one that takes ten times as long as usual is
+// evidence by itself.
 func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 	known := make(map[string]bool)
 	for _, f := range stragglers {
@@ -33,6 +33,9 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 				if ok && now.slow(past, SlowerSpeed) {
 					ways, remembered[t.ID] = append(ways, slowness{now, past, past.source()}), past.remembered
 				}
+			}
+			if now, past, ok := h.fewSlower(t, i); ok {
+				ways = append(ways, slowness{now, past, past.source()})
 			}
 			judged += boolean(compared > 0)
 			if len(ways) > 0 {
@@ -52,9 +55,24 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 	return list
 }
 
-// like reports whether a pace can be compared with a past one: the size is similar, and the load isn't higher.
+// fewSlower reports whether the transfers of an agent that completes too few for a pace take far longer than before.
+func (h *history) fewSlower(t *track, i int) (now, past pace, slower bool) {
+	const longer, few = 5, 10
+	window := longer * h.windows.Longer
+	if t.states[i] == nil || !h.full(t, i, 2*window) {
+		return now, past, false
+	}
+	n, before := h.during(t, i, window).moved[both], h.during(t, h.index(i, window), h.windows.Recent).moved[both]
+	if n.Transfers == 0 || n.Transfers >= MinTransfers || before.Transfers < few {
+		return now, past, false
+	}
+	now, past = n.mean(both), before.mean(both)
+	return now, past, now.like(past) && now.time > FarLonger*past.time
+}
+
+// like reports whether a pace has about the size of another.
 func (p pace) like(past pace) bool {
-	return p.size < SimilarSize*past.size && p.size > past.size/SimilarSize && p.load <= MoreLoad*past.load
+	return p.size < SimilarSize*past.size && p.size > past.size/SimilarSize
 }
 
 func jobSlower(slower []Finding, judged int, remembered bool) Finding {
@@ -72,7 +90,7 @@ func jobSlower(slower []Finding, judged int, remembered bool) Finding {
 	return f
 }
 
-// past returns the usual pace of an agent at the size and load of a pace now: near the best, because a watch may have begun
+// past returns the usual pace of an agent at the size of a pace now: near the best, because a watch may have begun
 // shortly before the agent became slower. A watch that is too short for a past compares with what the ring
 // remembered when it was opened, whose load is unknown.
 func (h *history) past(t *track, i int, now pace) (past pace, ok bool) {
@@ -85,13 +103,13 @@ func (h *history) past(t *track, i int, now pace) (past pace, ok bool) {
 	for ago := w.Gap; ago <= w.Gap+w.Past && h.at[i].Sub(h.at[t.first]) >= ago; ago += w.Step {
 		if p, ok := h.pace(t, h.index(i, ago), now.way); ok {
 			if known++; now.like(p) {
-				speeds, sizes = append(speeds, p.speed), append(sizes, p.size)
+				speeds, sizes = append(speeds, p.speed/max(1, now.load/(MoreLoad*p.load))), append(sizes, p.size)
 			}
 		}
 	}
 	if known < w.Steps {
 		past, ok = t.remembered(now.way).pace(now.way)
-		past.load, past.remembered = math.Inf(1), true
+		past.remembered = true
 		return past, ok && now.like(past)
 	}
 	past = pace{way: now.way, size: median(sizes), speed: quantile(speeds, PastSpeed)}
@@ -114,5 +132,5 @@ func (p *pace) source() string {
 	if p.remembered {
 		return "mean of " + units.Count(uint64(p.count)) + " earlier transfers that its ring remembered"
 	}
-	return "before, at a similar size and load"
+	return "expected from before, at this size and load"
 }

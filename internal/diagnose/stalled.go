@@ -108,7 +108,7 @@ func (h *history) weigh(hung, active []*track, list []Finding, i int, w way) []F
 		case len(hung) == 1:
 			return nil
 		}
-		return []Finding{stoppedDirection(hung, list, w)}
+		return []Finding{h.stoppedDirection(hung, list, i, w)}
 	}
 	share, grown := lost/(lost+then), now/then
 	for n := range list {
@@ -134,10 +134,13 @@ func even(rates []float64) bool {
 }
 
 // stoppedDirection returns the finding about a job that stopped reading or writing.
-func stoppedDirection(hung []*track, list []Finding, w way) Finding {
-	f := newFinding(JobStalled, identities(hung), fmt.Sprintf("no %s, like its peers", w.noun()),
-		fmt.Sprintf("%d agents of %s completed no %s since then, although they did before and complete %ss.", len(hung), hung[0].Job, w.noun(), (reads-w).noun()), list[0].Evidence...)
-	f.Severity, f.Since = Warning, list[0].Since
+func (h *history) stoppedDirection(hung []*track, list []Finding, i int, w way) Finding {
+	since := slices.MaxFunc(list, func(a, b Finding) int { return a.Since.Compare(b.Since) }).Since
+	quiet := units.Age(h.at[i].Sub(since))
+	f := newFinding(JobStalled, identities(hung), fmt.Sprintf("no %s for %s, like its peers", w.noun(), quiet),
+		fmt.Sprintf("No agent of %s completed a %s for %s, although %d did before, and complete %ss.", hung[0].Job, w.noun(), quiet, len(hung), (reads-w).noun()), list[0].Evidence...)
+	f.Severity, f.Since = Warning, since
+	f.Not = "It needn't be a problem: the job may have another role now."
 	return f
 }
 
@@ -146,6 +149,9 @@ func stoppedDirection(hung []*track, list []Finding, w way) Finding {
 func (h *history) stoppedBefore(t *track, i, last int, w way) (f Finding, ok bool) {
 	const some = 5 // by chance, an agent completes none of so many in one of 150 cases
 	remembered := "its ring still has " + units.Count(t.before()) + " transfers from before"
+	if w != both { // only the older half is known by direction
+		remembered = "its ring still has " + units.Count(t.remembered(w).Transfers) + " or more " + w.noun() + "s from before"
+	}
 	if last < 0 {
 		if t.before() < Regularly || w != both && !h.missing(t, i, w) {
 			return f, false

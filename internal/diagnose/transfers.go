@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -54,7 +55,7 @@ func (h *history) smallBehindLarge(i int) (list []Finding) {
 }
 
 // failing returns the jobs with agents whose operations fail, and the agents with a few that fail again and
-// again. Operations that were canceled don't count.
+// again. Operations that were canceled count if they are a large share for long, and more than usual: then a time-out cancels them.
 //
 // A job fails if more than a tenth of an agent's operations fail in the short window, which ends soon after
 // the last failure, and a twentieth in the long window. Statuses like not_found may be expected, so
@@ -78,6 +79,12 @@ func (h *history) failing(i int) (list []Finding) {
 					fmt.Sprintf("%s of the operations of %s fail, again and again.", percent(share), t.Identity), h.errorTypes(i, t))
 				f.Ratio = share
 				list = append(list, f)
+			case h.canceled(t, i):
+				n := now.operations() + now.canceled
+				f := newFinding(SomeFail, []Identity{t.Identity}, percent(now.canceled/n)+" canceled",
+					fmt.Sprintf("%s of the operations of %s are canceled, more than usual.", percent(now.canceled/n), t.Identity), "canceled: "+units.Count(uint64(now.canceled)))
+				f.Ratio, f.Not = now.canceled/n, "If clients cancel their requests, this is normal. If a time-out does, a peer or the fabric hangs."
+				list = append(list, f)
 			}
 		}
 		if len(failing) == 0 {
@@ -93,6 +100,20 @@ func (h *history) failing(i int) (list []Finding) {
 		list = append(list, f)
 	}
 	return list
+}
+
+// canceled reports whether far more of an agent's operations are canceled than usual, for long.
+func (h *history) canceled(t *track, i int) bool {
+	share := func(i int, ago time.Duration) float64 {
+		d := h.during(t, i, ago)
+		return d.canceled / max(FewErrors, d.operations()+d.canceled)
+	}
+	w, usual := h.windows, CanceledShare
+	if n := h.index(i, w.Apart+w.Again); h.full(t, n, w.Again) {
+		usual = share(n, w.Recent)
+	}
+	before := share(h.index(i, w.Apart), w.Again)
+	return min(before, share(i, w.Again)) > max(CanceledShare, UsualCanceled*usual)
 }
 
 // errorTypes lists the errors of agents in the long window by type, the most frequent first.

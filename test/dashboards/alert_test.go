@@ -83,6 +83,12 @@ func TestAlertsAboutTransfersNameTheLogTheCommandAndTheDashboard(t *testing.T) {
 				t.Errorf("%s: the link doesn't select the %s: %s", name, label, dashboard)
 			}
 		}
+		if about := a.Annotations["summary"]; strings.Contains(about, "host_name") || strings.Contains(about, "service_name") {
+			command, then, _ := strings.Cut(a.Annotations["command"], "; ")
+			if !strings.HasPrefix(command, "kubectl -n nixl get pods -o wide --field-selector spec.nodeName=") || then != "kubectl -n nixl exec POD -- nixlring why" {
+				t.Errorf("%s: the command doesn't find the Collector's pod of the host: %s; %s", name, command, then)
+			}
+		}
 		for _, part := range []string{"nixlring", "slow-transfer log"} {
 			if ofTransfers.MatchString(name) && !strings.Contains(description, part) {
 				t.Errorf("%s doesn't name %s: %s", name, part, description)

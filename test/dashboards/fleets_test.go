@@ -8,6 +8,7 @@ package dashboards
 import (
 	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -48,17 +49,19 @@ type exprTestWant struct {
 	Value  float64 `json:"value"`
 }
 
+var only = flag.String("fleets", "", "test only the fleets whose names match this regular expression")
+
 // Each incident must raise at least a warning in time, and name whom it is about, but nobody else. Healthy
-// fleets must not raise a critical alert, and few may raise a warning. Each fleet is a cluster of its own, so
+// fleets must not raise a critical alert; those that a person may want to know about may raise a warning. Each fleet is a cluster of its own, so
 // promtool can evaluate the rules for several at once, which takes a third of the time.
 func TestAlertsNameEachIncidentAndNoHealthyFleet(t *testing.T) {
-	rules, warns := filepath.Join(t.TempDir(), "rules.yaml"), 0
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
 	must.OK(t, os.WriteFile(rules, alertsOnly(t), 0o600))
 	var tests []*unitTest
 	open, native := make(map[string]*unitTest), make(map[string]bool) // by what the fleets must share, and by alert
 	for i, f := range slices.Concat(fleets.Incidents(), fleets.Healthy()) {
-		if f.Warns {
-			warns++
+		if !regexp.MustCompile(*only).MatchString(f.Name) {
+			continue
 		}
 		// Only the tools say it; or promtool would need a minute, for the same rules.
 		if len(f.Want) > 0 && len(f.Alerts) == 0 || len(f.Members) > 100 {
@@ -104,15 +107,12 @@ func TestAlertsNameEachIncidentAndNoHealthyFleet(t *testing.T) {
 			}
 		})
 	}
-	if warns > 2 {
-		t.Errorf("%d healthy fleets raise warnings", warns)
-	}
 }
 
 // aboutSpeed returns the first alert that is about the speed or the size of transfers.
 func aboutSpeed(alerts []fleets.Alert) string {
 	for _, a := range alerts {
-		if slices.Contains([]string{"NIXLStraggler", "NIXLAgentSlower", "NIXLJobSlower", "NIXLSmallerTransfers"}, a.Name) {
+		if slices.Contains([]string{"NIXLStraggler", "NIXLSlower", "NIXLSmallerTransfers"}, a.Name) {
 			return a.Name
 		}
 	}
@@ -186,6 +186,9 @@ func (u *unitTest) add(f *fleets.Fleet, kind string) {
 	}
 	if f.Critical {
 		some(`,severity="critical"`)
+	}
+	if f.Lasts {
+		u.Exprs = append(u.Exprs, exprTest{fmt.Sprintf(`group(ALERTS{alertstate="firing",alertname=%q,k8s_cluster_name=%q})`, f.Alerts[0].Name, f.Name), f.Length.String(), []exprTestWant{{"{}", 1}}})
 	}
 	for label, list := range names {
 		if names["host_name"] == nil { // no Collector is to blame

@@ -9,11 +9,19 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
 // key identifies a series.
@@ -40,6 +48,9 @@ func newSeries(f *fleets.Fleet, kind string) map[key][]string {
 			addCounters(r, add)
 			sum := r.Both()
 			for n, d := range r.Moved {
+				if d.Transfers == 0 { // series are absent until the first transfer
+					continue
+				}
 				add("nixl_transfer_io_bytes_total", directions[n], d.Bytes)
 				add("nixl_transfer_requests_total", directions[n], d.Transfers)
 				if kind == exponential {
@@ -47,6 +58,9 @@ func newSeries(f *fleets.Fleet, kind string) map[key][]string {
 				} else {
 					used[n].add("nixl_transfer_throughput_bytes_per_second", directions[n], r.Speeds[n], add)
 				}
+			}
+			if sum.Transfers == 0 {
+				continue
 			}
 			if kind == exponential {
 				add("nixl_transfer_duration_seconds", "", native(r.Times, sum.Seconds))
@@ -91,7 +105,9 @@ func addCounters(r *fleets.Reading, add func(name, more string, v any)) {
 	add("nixl_telemetry_ring_torn_groups_total", "", r.Ring.Torn)
 	add("nixl_telemetry_ring_foreign_reads_total", "", r.Ring.Foreign)
 	add("nixl_telemetry_ring_restarts_total", "", r.Ring.Restarts)
-	add("nixl_memory_usage_bytes", "", *r.Memory)
+	if *r.Memory > 0 { // absent until the first registration
+		add("nixl_memory_usage_bytes", "", *r.Memory)
+	}
 	// Every status is reported from 0 on.
 	for _, kind := range []string{"backend", diagnose.NotFound, diagnose.Canceled} {
 		add("nixl_errors_total", fmt.Sprintf(", error_type=%q", kind), r.Errors[kind])
@@ -155,4 +171,67 @@ func native(h diagnose.Histogram, sum float64) string {
 		buckets = append(buckets, fmt.Sprint(counts[i]))
 	}
 	return fmt.Sprintf("{{schema:2 sum:%g count:%d offset:%d buckets:[%s]}}", sum, total, first, strings.Join(buckets, " "))
+}
+
+// namesOf returns the names of the series of an agent without Collector, with the direction or the type of errors.
+func namesOf(list []map[string]string) []string {
+	names := make(map[string]bool)
+	for _, labels := range list {
+		name, direction := labels["__name__"], labels["nixl_transfer_direction"]
+		if strings.HasPrefix(name, "nixl_transfer_size_bytes") { // the rules add the directions
+			direction = ""
+		}
+		names[name+" "+direction+labels["error_type"]] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// The rules are only as good as the series that they are tested with.
+func TestFleetsHaveTheSeriesThatTheCollectorExports(t *testing.T) {
+	b, dir := startVictoriaMetrics(t), t.TempDir()
+	idle, err := ringbuf.Create(filepath.Join(dir, "idle"), ringbuf.V4, 1024)
+	must.OK(t, err)
+	defer idle.Close()
+	writer, err := ringbuf.Create(filepath.Join(dir, "writer"), ringbuf.V4, 1024)
+	must.OK(t, err)
+	defer writer.Close()
+	for _, e := range []struct {
+		kind  ringbuf.Type
+		value uint64
+	}{{ringbuf.TypeXferPostTime, 10}, {ringbuf.TypeXferTime, 100}, {ringbuf.TypeTxBytes, 4096}, {ringbuf.TypeTxRequests, 1}} {
+		must.OK(t, writer.Push(ringbuf.NewEvent(e.kind, e.value)))
+	}
+	startCollector(t, dir, host, fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t)), explicit, []backend{b})
+	f := fleets.Fleet{Length: fleets.Every, Members: []fleets.Member{
+		{Identity: diagnose.Identity{Name: "idle"}, Do: func(time.Duration) fleets.State { return fleets.State{} }},
+		{Identity: diagnose.Identity{Name: "writer"}, Do: func(time.Duration) fleets.State {
+			return fleets.State{Loads: []fleets.Load{{Size: 4096, Time: time.Millisecond, Rate: 1}}}
+		}},
+	}}
+	generated := map[string][]map[string]string{}
+	for k := range newSeries(&f, explicit) {
+		labels := map[string]string{"__name__": k.name}
+		for _, pair := range strings.Split(k.labels, ", ") {
+			name, value, _ := strings.Cut(pair, "=")
+			labels[name] = strings.Trim(value, `"`)
+		}
+		generated[labels["nixl_agent_name"]] = append(generated[labels["nixl_agent_name"]], labels)
+	}
+	known := make(map[string]bool) // what the rules need of agents
+	for _, name := range namesOf(slices.Concat(generated["idle"], generated["writer"])) {
+		known[name] = true
+	}
+	for agent, list := range generated {
+		must.Eventually(t, func() string {
+			exported, err := b.query(t, fmt.Sprintf(`{__name__=~"nixl_.+",nixl_agent_name=%q}`, agent))
+			if err != nil {
+				return err.Error()
+			}
+			var labels []map[string]string
+			for _, s := range exported {
+				labels = append(labels, s.labels)
+			}
+			return cmp.Diff(namesOf(list), slices.DeleteFunc(namesOf(labels), func(name string) bool { return !known[name] }))
+		})
+	}
 }

@@ -74,6 +74,7 @@ type Fleet struct {
 	Alerts   []Alert       // about an incident; none if only the tools say it
 	Long     bool          // only the long windows of the alerts show it
 	Critical bool          // one of the alerts is critical
+	Lasts    bool          // the alerts must still fire at the end
 	Within   time.Duration // after Begin, in which the alerts must fire; default: ten minutes
 
 	Warns bool // a healthy fleet that may raise warnings, but no critical alert
@@ -84,6 +85,9 @@ const (
 	Begin = 40 * time.Minute
 	Found = Begin + 10*time.Minute
 )
+
+// staleAfter is how long an agent is reported that has exited, as the receiver's default is.
+const staleAfter = 5 * time.Minute
 
 // epoch is when each fleet begins.
 var epoch = time.Unix(0, 0).UTC()
@@ -117,7 +121,7 @@ func (f *Fleet) readings(from, to, every time.Duration) (all [][]Reading) {
 	runs := make([]*run, len(f.Members))
 	for i := range f.Members {
 		runs[i] = newRun(fmt.Sprintf("%03d", i), f.Members[i].Identity)
-		runs[i].every = every
+		runs[i].every, runs[i].left = every, from
 	}
 	for at := from; at <= to; at += every {
 		var readings []Reading
@@ -134,6 +138,7 @@ func (f *Fleet) readings(from, to, every time.Duration) (all [][]Reading) {
 // run is the totals of an agent so far.
 type run struct {
 	agent diagnose.Identity
+	left  time.Duration // since when it has exited
 	every time.Duration // between two steps
 	rng   *rand.Rand
 	due   []float64 // fractions of transfers that aren't complete
@@ -208,12 +213,15 @@ func (r *run) step(at time.Duration, s State) *Reading {
 			add(r.sums.Speeds[boolean(l.Read)], float64(l.Size)/took.Seconds(), share)
 		}
 	}
+	if s.Up != diagnose.No {
+		r.left = at
+	}
 	for kind, rate := range s.Errors {
 		r.sums.Errors[kind] += r.whole(kind, rate)
 	}
 	ring.Saturations += r.whole("/full", s.Full)
 	ring.Foreign += r.whole("/foreign", s.Foreign)
-	if s.Absent {
+	if s.Absent || at-r.left >= staleAfter {
 		return nil
 	}
 	reading := r.sums

@@ -14,7 +14,7 @@ import (
 
 // Healthy returns fleets without a problem.
 func Healthy() []Fleet {
-	list := slices.Concat(mixed(), changing(), loaded(), everyday(), everydaySecond(), everydayThird())
+	list := slices.Concat(mixed(), changing(), loaded(), everyday(), everydaySecond(), everydayThird(), scaledDown(), operated(), unremarkable())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found + 5*time.Minute

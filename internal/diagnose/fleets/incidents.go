@@ -13,7 +13,7 @@ import (
 
 // Incidents returns fleets with a problem that begins at Begin and must be found by Found.
 func Incidents() []Fleet {
-	list := slices.Concat(slow(), stalled(), failing(), changed(), telemetry(), untuned(), untunedSecond(), untunedThird())
+	list := slices.Concat(slow(), stalled(), failing(), changed(), telemetry(), untuned(), untunedSecond(), untunedThird(), partial(), lasting(), reported())
 	for i := range list {
 		if list[i].Length == 0 {
 			list[i].Length = Found
@@ -114,15 +114,15 @@ func slow() []Fleet {
 			Members: some(16, []int{0, 4, 8, 12}, fine, later(slowed(usual(), 1/0.6))),
 		},
 		{
-			Name: "the fleet falls back to TCP", Want: []Want{{diagnose.JobSlower, ""}}, Alerts: decode("NIXLJobSlower"),
+			Name: "the fleet falls back to TCP", Want: []Want{{diagnose.JobSlower, ""}}, Alerts: decode("NIXLSlower"),
 			Members: some(6, nil, later(slowed(usual(), 20)), nil),
 		},
 		{
-			Name: "one of two agents becomes slow", Want: wants(diagnose.Slower, "decode-1"), Alerts: agents("NIXLAgentSlower", 1),
+			Name: "one of two agents becomes slow", Want: wants(diagnose.Slower, "decode-1"), Alerts: agents("NIXLSlower", 1),
 			Members: some(2, []int{1}, fine, later(slowed(usual(), 4))),
 		},
 		{
-			Name: "new pods are slow", Alerts: []Alert{{"NIXLAgentSlower", "k8s_pod_name", "decode-1-0"}, {"NIXLAgentSlower", "k8s_pod_name", "decode-1-1"}},
+			Name: "new pods are slow", Alerts: []Alert{{"NIXLSlower", "k8s_pod_name", "decode-1-0"}, {"NIXLSlower", "k8s_pod_name", "decode-1-1"}},
 			Members: rollout(3, Begin, func() Load { return slowed(usual(), 4) }),
 		},
 		{

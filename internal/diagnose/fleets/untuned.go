@@ -23,7 +23,7 @@ func untuned() []Fleet {
 	storage := Load{Size: 512 * mib, Time: 800 * time.Millisecond, Post: 100 * time.Microsecond, Rate: 1}
 	return []Fleet{
 		{
-			Name: "a slow rollout to half the speed", Alerts: []Alert{{"NIXLAgentSlower", "k8s_pod_name", "decode-1-0"}, {"NIXLAgentSlower", "k8s_pod_name", "decode-1-1"}, {"NIXLAgentSlower", "k8s_pod_name", "decode-1-2"}},
+			Name: "a slow rollout to half the speed", Alerts: []Alert{{"NIXLSlower", "k8s_pod_name", "decode-1-0"}, {"NIXLSlower", "k8s_pod_name", "decode-1-1"}, {"NIXLSlower", "k8s_pod_name", "decode-1-2"}},
 			Members: rollout(6, Begin, func() Load { return slowed(usual(), 2) }),
 		},
 		{
@@ -35,7 +35,7 @@ func untuned() []Fleet {
 			Members: some(8, []int{3}, always(usual(), reads(usual())), then(always(usual(), reads(usual())), always(slowed(usual(), 2), slowed(reads(usual()), 2)))),
 		},
 		{
-			Name: "half of the agents lose half of their speed", Want: wants(diagnose.Slower, "decode-0", "decode-2", "decode-4", "decode-6"), Alerts: agents("NIXLAgentSlower", 0, 2, 4, 6),
+			Name: "half of the agents lose half of their speed", Want: wants(diagnose.Slower, "decode-0", "decode-2", "decode-4", "decode-6"), Alerts: agents("NIXLSlower", 0, 2, 4, 6),
 			Members: some(8, []int{0, 2, 4, 6}, fine, later(slowed(usual(), 2))),
 		},
 		{
@@ -111,7 +111,7 @@ func untunedSecond() []Fleet {
 			Members: onHosts(some(6, []int{5}, always(small, large), then(always(small, large), always(small, slowed(large, 3)))), 1),
 		},
 		{
-			Name: "one of ten peers is overloaded", Want: []Want{{diagnose.JobSlower, ""}}, Alerts: decode("NIXLJobSlower"),
+			Name: "one of ten peers is overloaded", Want: []Want{{diagnose.JobSlower, ""}}, Alerts: decode("NIXLSlower"),
 			Members: some(6, nil, then(fine, always(others, overloaded)), nil),
 		},
 		{
@@ -167,7 +167,7 @@ func untunedThird() []Fleet {
 			}),
 		},
 		{
-			Name: "one of two models in a job becomes slow", Want: wants(diagnose.Slower, "decode-0", "decode-2", "decode-4", "decode-6"), Alerts: agents("NIXLAgentSlower", 0, 2, 4, 6),
+			Name: "one of two models in a job becomes slow", Want: wants(diagnose.Slower, "decode-0", "decode-2", "decode-4", "decode-6"), Alerts: agents("NIXLSlower", 0, 2, 4, 6),
 			Members: some(8, []int{0, 2, 4, 6}, always(small), then(always(large), always(slowed(large, 3)))),
 		},
 		{
