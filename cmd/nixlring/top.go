@@ -105,7 +105,7 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	if f.once {
 		interval = f.window
 	}
-	source, err := f.open(w, interval, !f.once, nil)
+	source, err := f.open(w, interval, !f.once, 0)
 	if err != nil {
 		return err
 	}
