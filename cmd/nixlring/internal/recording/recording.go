@@ -89,12 +89,13 @@ type Reader struct {
 // NewReader returns a reader. The caller must close it.
 func NewReader(in io.Reader) (*Reader, error) {
 	r := &Reader{lines: bufio.NewReader(in)}
-	switch head, err := r.lines.Peek(len(plain)); {
+	switch head, _ := r.lines.Peek(len(plain)); { // an empty file isn't a recording, either
 	case bytes.HasPrefix(head, []byte(magic)):
-		if r.zip, err = zstd.NewReader(r.lines, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow)); err != nil {
+		zip, err := zstd.NewReader(r.lines, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
 			return nil, err
 		}
-		r.lines = bufio.NewReader(r.zip)
+		r.zip, r.lines = zip, bufio.NewReader(zip)
 	case string(head) != plain:
 		return nil, ErrFormat
 	}
