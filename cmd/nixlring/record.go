@@ -44,7 +44,7 @@ The file has one JSON object per line, as nixlring top -o json prints them,
 compressed with zstd. If record crashes, the file is readable up to the last second.`, "record"),
 		Example: `  nixlring record bug.jsonl.zst
   nixlring record busy.jsonl.zst /run/nixl --duration 1m
-  kubectl exec POD -- /nixlring record -d 1m - >bug.jsonl.zst
+  kubectl exec POD -- nixlring record -d 1m - >bug.jsonl.zst
   ssh HOST nixlring record - | nixlring web -`,
 		Args: takes,
 		RunE: watching(&f, w),
