@@ -22,9 +22,9 @@ kubectl get --raw /readyz >/dev/null || { echo "kube-test: set KUBECONFIG to a c
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CGO_ENABLED=0
-go -C test build -trimpath -buildvcs=false -ldflags='-s -w' -o "$work/agent" ./kube/agent
+go -C test build -trimpath -buildvcs=false -ldflags='-s -w' -o "$work/" ./agent ./kube/sink
 go -C cmd/nixlring build -trimpath -buildvcs=false -ldflags='-s -w' -o "$work/nixlring" .
-go -C test run ./kube/image -o "$work/agent.tar" -name localhost/nixl-kube-agent:test -entrypoint /agent "$work/agent:/agent"
+go -C test run ./kube/image -o "$work/agent.tar" -name localhost/nixl-kube-agent:test -entrypoint /agent "$work/agent:/agent" "$work/sink:/sink"
 # The same image as in the Dockerfile.
 go -C test run ./kube/image -o "$work/otelcol-nixl.tar" -name localhost/otelcol-nixl:test -entrypoint /usr/bin/otelcol-nixl \
   -user 65532:65532 -cmd --config=/etc/otelcol-nixl/config.yaml \

@@ -57,7 +57,7 @@ func locate(ctx context.Context, w world, name string) string {
 	if f.complete(nil, w, nil) != nil {
 		return name
 	}
-	source, err := f.open(w, 0, false, 0)
+	source, err := f.open(w, 0, false, nil)
 	if err != nil {
 		return name
 	}

@@ -6,9 +6,13 @@
 package containers
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,9 +31,12 @@ import (
 type collector struct {
 	*container
 
+	options    []string // of podman run
 	file       *otlpfile.File
-	sums       map[string]*otlpfile.Sums    // of nixl.events, by pod
-	attributes map[string]map[string]string // newest of the resource, by pod
+	agent      []string                     // attributes that distinguish agents in this test
+	sums       map[string]*otlpfile.Sums    // of nixl.events, by agent
+	attributes map[string]map[string]string // newest of the resource, by agent
+	series     map[string]map[string]bool   // service.instance.id, by agent
 }
 
 const configuration = `
@@ -41,7 +48,7 @@ receivers:
     initial_delay: 0s
     collection_interval: 100ms
 exporters:
-  file: {path: /out/metrics.json, flush_interval: 20ms}
+  file: {path: /out/metrics.json, flush_interval: 20ms, append: true}
 service:
   telemetry: {metrics: {level: none}}
   pipelines: {metrics: {receivers: [nixl_shm], exporters: [file]}}
@@ -63,13 +70,15 @@ func configured(t *testing.T, configuration string, options ...string) *collecto
 	dir := t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(configuration), 0o600))
 	c := &collector{
-		container: launch(t, collectorImage, append([]string{
+		options: append([]string{
 			"--pid=host", "--user=0", "--cap-drop=all", "--cap-add=SYS_PTRACE,DAC_OVERRIDE,LEASE",
 			"--security-opt=no-new-privileges", "--read-only", "--volume=" + dir + ":/out",
 			"--cgroup-parent=" + shared.cgroup(),
-		}, options...), []string{"--config=/out/config.yaml"}),
-		file: otlpfile.NewFile(filepath.Join(dir, "metrics.json")), sums: make(map[string]*otlpfile.Sums), attributes: make(map[string]map[string]string),
+		}, options...),
+		file: otlpfile.NewFile(filepath.Join(dir, "metrics.json")), agent: []string{"k8s.pod.uid"},
+		sums: make(map[string]*otlpfile.Sums), attributes: make(map[string]map[string]string), series: make(map[string]map[string]bool),
 	}
+	c.start(t)
 	must.Eventually(t, func() string {
 		_, err := os.Stat(c.file.Path())
 		if err != nil {
@@ -78,6 +87,20 @@ func configured(t *testing.T, configuration string, options ...string) *collecto
 		return ""
 	})
 	return c
+}
+
+func (c *collector) start(t *testing.T) {
+	t.Helper()
+	c.container = launch(t, collectorImage, c.options, []string{"--config=/out/config.yaml"})
+}
+
+// stop stops the Collector, which exports its last totals.
+func (c *collector) stop() {
+	c.t.Helper()
+	must.OK(c.t, syscall.Kill(c.pid(), syscall.SIGTERM))
+	if err := c.cmd.Wait(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		c.t.Fatal(err)
+	}
 }
 
 // read adds new output of the Collector.
@@ -91,28 +114,33 @@ func (c *collector) read() {
 			for name, value := range rm.Resource().Attributes().All() {
 				attributes[name] = value.AsString()
 			}
-			pod := attributes["k8s.pod.uid"]
-			c.attributes[pod] = attributes
+			var parts []string
+			for _, name := range c.agent {
+				parts = append(parts, attributes[name])
+			}
+			agent := strings.Join(parts, " ")
+			c.attributes[agent] = attributes
 			for _, sm := range rm.ScopeMetrics().All() {
 				sm.Metrics().RemoveIf(func(m pmetric.Metric) bool { return m.Name() != "nixl.events" })
 			}
-			if c.sums[pod] == nil {
-				c.sums[pod] = otlpfile.NewSums()
+			if c.sums[agent] == nil {
+				c.sums[agent], c.series[agent] = otlpfile.NewSums(), make(map[string]bool)
 			}
+			c.series[agent][attributes["service.instance.id"]] = true
 			alone := pmetric.NewMetrics()
 			rm.MoveTo(alone.ResourceMetrics().AppendEmpty())
-			c.sums[pod].Add(alone)
+			c.sums[agent].Add(alone)
 		}
 	}
 }
 
-// await waits until a backend would show a number of events of a pod. It returns the attributes.
-func (c *collector) await(pod string, events int) map[string]string {
+// await waits until a backend would show a number of events of an agent. It returns the attributes.
+func (c *collector) await(agent string, events int) map[string]string {
 	c.t.Helper()
 	must.Eventually(c.t, func() string {
 		c.read()
 		got := 0
-		if sums := c.sums[pod]; sums != nil {
+		if sums := c.sums[agent]; sums != nil {
 			totals, err := sums.Totals()
 			must.OK(c.t, err)
 			for _, series := range totals {
@@ -122,11 +150,11 @@ func (c *collector) await(pod string, events int) map[string]string {
 			}
 		}
 		if got != events {
-			return fmt.Sprintf("%d events of pod %s are exported, want %d", got, pod, events)
+			return fmt.Sprintf("%d events of %q are exported, want %d; there are %q", got, agent, events, slices.Sorted(maps.Keys(c.sums)))
 		}
 		return ""
 	})
-	return c.attributes[pod]
+	return c.attributes[agent]
 }
 
 // pod returns the UID of a pod.
@@ -206,7 +234,7 @@ func TestCollectorCountsAllEventsAcrossRestartsOfAContainer(t *testing.T) {
 	before := c.holds()
 	total := 0
 	for i := range lives {
-		a := start(t, spec{pod(1), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil})
+		a := start(t, spec{pod(1), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001", "--env=NIXL_TELEMETRY_BUFFER_SIZE=16384"}, nil})
 		a.interval()
 		c.await(pod(1), total+a.written) // now the Collector has opened the ring
 		for range 20 {

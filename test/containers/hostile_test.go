@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
@@ -88,6 +89,12 @@ func attackers() []attacker {
 		{name: "stores of exited processes", attack: "stores", n: 4000, short: 2000},
 		{name: "many mappings", attack: "mappings", n: 10, short: 4},
 		{name: "slow transfers of many agents", attack: "slow", n: 250, short: 250},
+		{name: "files with space beyond their end", attack: "beyond", n: 2, short: 2},
+		{name: "files with holes", attack: "holes", n: 2, short: 2},
+		{name: "truncated files", attack: "truncated", n: 2, short: 2},
+		{name: "files that are written back", attack: "written", n: 2, short: 2},
+		{name: "renamed files", attack: "renamed", n: 2, short: 2},
+		{name: "restarts", attack: "restarted", n: 2, short: 2},
 	}
 }
 
@@ -125,13 +132,17 @@ func (a attacker) start(t *testing.T, n int, full bool) {
 }
 
 // Four agents run next to hostile containers. HOSTILE=10m makes the attacks larger, and
-// sets how long they last.
+// sets how long they last. Then, no ring of these agents may ever be full.
 func TestHostileContainersHarmNoOtherAgent(t *testing.T) {
 	duration, full := hostileDuration(t)
 	c := configured(t, hostileConfiguration, "--memory="+memoryLimit)
+	var args []string
+	if !full {
+		args = []string{"-drop"} // other programs may need the machine
+	}
 	var agents []*agent
 	for i := range 4 {
-		agents = append(agents, start(t, spec{pod(i), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, nil}))
+		agents = append(agents, start(t, spec{pod(i), []string{enable, "--env=NIXL_TELEMETRY_DIR=/dev/shm", "--user=1001"}, args}))
 	}
 	interval := time.NewTicker(100 * time.Millisecond)
 	defer interval.Stop()
@@ -144,6 +155,11 @@ func TestHostileContainersHarmNoOtherAgent(t *testing.T) {
 				other.interval()
 			}
 		}
+	}
+	for _, a := range agents {
+		a.interval()
+		ring := fmt.Sprintf("/proc/%d/root/dev/shm/agent", a.pid())
+		must.EventuallyTrue(t, "drained ring", func() bool { return ringtest.ReadHeader(t, ring).Drained() })
 	}
 	run(time.Second)
 	list := attackers()

@@ -127,7 +127,7 @@ func (p *podman) agentProgram() string { return filepath.Join(p.dir, "agent") }
 // buildAgent builds the image of an agent. It has a world-writable directory.
 func (p *podman) buildAgent() error {
 	program := p.agentProgram()
-	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./agent")
+	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "../agent")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the agent: %w: %s", err, out)
@@ -286,7 +286,8 @@ func startAll(t *testing.T, list ...spec) (agents []*agent) {
 	}
 	for _, s := range list {
 		parent := shared.cgroup() + "/kubepods/burstable/pod" + s.pod
-		agents = append(agents, &agent{container: launch(t, agentImage, append(s.options, "--cgroup-parent="+parent), s.args)})
+		options := append([]string{"--cgroup-parent=" + parent}, s.options...) // an option may replace it
+		agents = append(agents, &agent{container: launch(t, agentImage, options, s.args)})
 	}
 	for _, a := range agents {
 		a.count()
@@ -304,10 +305,13 @@ func (a *agent) count() {
 	must.OK(a.t, err)
 }
 
+// transfers is how many transfers an agent writes per interval.
+const transfers = 100
+
 // interval makes the agent run one interval.
 func (a *agent) interval() {
 	a.t.Helper()
-	if _, err := fmt.Fprintln(a.in); err != nil {
+	if _, err := fmt.Fprintln(a.in, transfers); err != nil {
 		a.t.Fatal(err)
 	}
 	a.count()

@@ -81,7 +81,7 @@ func (l *life) count(t *testing.T) {
 // write writes the events of one interval.
 func (l *life) write(t *testing.T) {
 	t.Helper()
-	if _, err := fmt.Fprintln(l.in); err != nil {
+	if _, err := fmt.Fprintln(l.in, 100); err != nil {
 		t.Fatal(err)
 	}
 	l.count(t)
@@ -109,7 +109,7 @@ func TestBackendsAddUpWhatDiscoveredAgentsWrote(t *testing.T) {
 		return
 	}
 	agent := filepath.Join(t.TempDir(), "agent")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", agent, "../containers/agent").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", agent, "../agent").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	backends := []backend{startVictoriaMetrics(t), startPrometheus(t, "process.pid")}

@@ -39,7 +39,7 @@ func TestProcessesModeCountsAllEventsOnce(t *testing.T) {
 	startSink(t)
 	c := install(t, "processes", system, "state.hostPath=/var/lib/nixl-test-processes", "clusterName=test")
 	t.Cleanup(func() { logOnFailure(t, c) })
-	a, b := startWorkload(t, teamA, "team-a-decode", shm), startWorkload(t, teamB, "", "")
+	a, b := startWorkload(t, teamA, "team-a-decode", launched, shm), startWorkload(t, teamB, "team-b-prefill", titled, "")
 
 	a.write(t, 100)
 	b.write(t, 70)
@@ -105,7 +105,7 @@ func TestKubeletModeCountsAllEventsOnce(t *testing.T) {
 	startSink(t)
 	c := install(t, "kubelet", system, "mode=kubelet", "state.hostPath=/var/lib/nixl-test-kubelet", "clusterName=test")
 	t.Cleanup(func() { logOnFailure(t, c) })
-	a, b := startWorkload(t, teamA, "", shm), startWorkload(t, teamB, "", shm)
+	a, b := startWorkload(t, teamA, "", launched, shm), startWorkload(t, teamB, "", launched, shm)
 
 	a.write(t, 100)
 	b.write(t, 70)
@@ -131,7 +131,7 @@ func TestSidecarModeCountsAllEventsOnce(t *testing.T) {
 	createNamespaces(t, system, teamA)
 	startSink(t)
 	c := install(t, "sidecar", teamA, "mode=sidecar", "securityContext.runAsUser=0", "clusterName=test") // the user of the agents' image
-	a := startWorkload(t, teamA, "", "")
+	a := startWorkload(t, teamA, "", launched, "")
 	patch := kubectl(t, "-n", teamA, "get", "configmap", c.fullName(), "-o", `jsonpath={.data.patch\.yaml}`)
 	file := filepath.Join(t.TempDir(), "patch.yaml")
 	must.OK(t, os.WriteFile(file, []byte(patch), 0o600))

@@ -32,8 +32,14 @@ type workload struct {
 	now    uint64   // transfers of this container, per rank
 }
 
+// Arguments of the agents: how an engine starts its ranks.
+const (
+	launched = "-name=decode-%d"                      // with LOCAL_RANK in the environment, as by torchrun
+	titled   = "-name=,-title=sglang::scheduler_TP%d" // without a readable environment, and with random names
+)
+
 // startWorkload creates a StatefulSet. Its rings are in the pod's own /dev/shm.
-func startWorkload(t *testing.T, namespace, service, volumes string) *workload {
+func startWorkload(t *testing.T, namespace, service, engine, volumes string) *workload {
 	t.Helper()
 	w := &workload{namespace: namespace, service: service}
 	env := ""
@@ -59,17 +65,17 @@ spec:
         - name: inference
           image: %s
           imagePullPolicy: Never
+          args: [-listen, -wait=3s, -ranks=%d, %s] # the API server knows the container's ID by then
           env:
-            - {name: RANKS, value: "%d"}
             - {name: NIXL_TELEMETRY_ENABLE, value: "y"}
             - {name: NIXL_TELEMETRY_EXPORTER, value: BUFFER}
             - {name: NIXL_TELEMETRY_DIR, value: /dev/shm}%s
           readinessProbe:
-            exec: {command: [/agent, ready]}
+            exec: {command: [/agent, send, "0"]}
             periodSeconds: 1
           %s
       volumes: [%s]
-`, namespace, agentImage, ranks, env, mounts, volumes))
+`, namespace, agentImage, ranks, engine, env, mounts, volumes))
 	w.awaitReady(t)
 	return w
 }
@@ -109,7 +115,7 @@ func (w *workload) sum() uint64 {
 // write makes each rank write n transfers.
 func (w *workload) write(t *testing.T, n uint64) {
 	t.Helper()
-	kubectl(t, "-n", w.namespace, "exec", "inference-0", "-c", "inference", "--", "/agent", "write", fmt.Sprint(n))
+	kubectl(t, "-n", w.namespace, "exec", "inference-0", "-c", "inference", "--", "/agent", "send", fmt.Sprint(n))
 	w.now += n
 }
 
@@ -118,7 +124,7 @@ func (w *workload) crash(t *testing.T, n uint64) {
 	t.Helper()
 	w.write(t, n)
 	// The command may be killed with its container.
-	_, _ = try(t, "", "kubectl", "-n", w.namespace, "exec", "inference-0", "-c", "inference", "--", "/agent", "die")
+	_, _ = try(t, "", "kubectl", "-n", w.namespace, "exec", "inference-0", "-c", "inference", "--", "/agent", "send", "die")
 	w.awaitReady(t)
 }
 
@@ -142,7 +148,7 @@ spec:
     - name: sink
       image: %[2]s
       imagePullPolicy: Never
-      args: [sink]
+      command: [/sink]
       readinessProbe: {tcpSocket: {port: 4317}, periodSeconds: 1}
 ---
 apiVersion: v1
@@ -185,7 +191,7 @@ func awaitTotals(t *testing.T, workloads ...*workload) {
 				for metric, want := range map[string]uint64{
 					"nixl.transfer.requests": w.transfers(), "nixl.transfer.duration": w.transfers(), "nixl.transfer.io": w.sum(),
 				} {
-					if got := total(resources, metric, w.namespace, agentName(rank)); got != want {
+					if got := total(resources, metric, w.namespace, fmt.Sprint("decode-", rank)); got != want {
 						return fmt.Sprintf("%s of rank %d in %s: %d, want %d; %d resources in all", metric, rank, w.namespace, got, want, len(resources))
 					}
 				}
@@ -198,7 +204,7 @@ func awaitTotals(t *testing.T, workloads ...*workload) {
 // total adds up the series of a metric of an agent. The value of a histogram is its count.
 func total(resources []otlpfile.Resource, metric, namespace, agent string) (sum uint64) {
 	for _, r := range resources {
-		if r.Attributes["k8s.namespace.name"] != namespace || r.Attributes["nixl.agent.name"] != agent {
+		if r.Attributes["k8s.namespace.name"] != namespace || agentName(r) != agent {
 			continue
 		}
 		for name, v := range r.Series {
@@ -210,7 +216,13 @@ func total(resources []otlpfile.Resource, metric, namespace, agent string) (sum 
 	return sum
 }
 
-func agentName(rank int) string { return fmt.Sprintf("decode-%d", rank) }
+// agentName returns the name of an agent. A random one is replaced with its rank.
+func agentName(r otlpfile.Resource) string {
+	if name := r.Attributes["nixl.agent.name"]; strings.HasPrefix(name, "decode-") {
+		return name
+	}
+	return "decode-" + r.Attributes["nixl.local_rank"]
+}
 
 // checkAttributes fails the test if a resource doesn't have the UID of a pod of the
 // workloads or a right value for each of the known attributes.
@@ -234,7 +246,7 @@ func checkAttributes(t *testing.T, known []string, workloads ...*workload) {
 		want := map[string]string{
 			"k8s.pod.name": "inference-0", "k8s.node.name": w.pod.node, "host.name": w.pod.node,
 			"k8s.container.name": "inference", "k8s.statefulset.name": "inference",
-			"nixl.local_rank": strings.TrimPrefix(r.Attributes["nixl.agent.name"], "decode-"), "service.name": service,
+			"nixl.local_rank": strings.TrimPrefix(agentName(r), "decode-"), "service.name": service,
 		}
 		for key, value := range want {
 			if slices.Contains(known, key) && r.Attributes[key] != value {

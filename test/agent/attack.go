@@ -35,6 +35,9 @@ var attacks = map[string]func(dir string, n int) error{
 
 func attack(what, dir string, n int) error {
 	fn := attacks[what]
+	if changes[what] != nil {
+		fn = func(dir string, n int) error { return change(what, dir, n) }
+	}
 	if fn == nil {
 		return fmt.Errorf("unknown attack %s", what)
 	}

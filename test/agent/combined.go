@@ -59,6 +59,53 @@ func full(dir string, n int) error {
 	return nil
 }
 
+// changes are what a container can do to the files of its rings while they are read. Each change holds a lock of the
+// file, or of its pages, for as long as it can.
+var changes = map[string]func(f *os.File, size int64){
+	"beyond": func(f *os.File, size int64) { // the end of the file
+		_ = syscall.Fallocate(int(f.Fd()), keepSize, size, 1<<30)
+		_ = syscall.Fallocate(int(f.Fd()), keepSize|punchHole, size, 1<<30)
+	},
+	"holes":     func(f *os.File, size int64) { _ = syscall.Fallocate(int(f.Fd()), keepSize|punchHole, 4096, size) },
+	"truncated": func(f *os.File, size int64) { _ = errors.Join(f.Truncate(4096), f.Truncate(size)) },
+	"written":   func(f *os.File, _ int64) { _ = f.Sync() },
+	"renamed": func(f *os.File, _ int64) {
+		_ = errors.Join(os.Rename(f.Name(), f.Name()+".old"), os.Rename(f.Name()+".old", f.Name()))
+	},
+	"restarted": func(f *os.File, _ int64) { _, _ = f.WriteAt(make([]byte, 16), 0) }, // both positions
+}
+
+const keepSize, punchHole = 1, 2 // from linux/falloc.h
+
+// change applies a change to n rings in memory, and to n on a disk. It fills them so seldom that the container may write
+// as many events, and through a mapping, which needs no lock.
+func change(what, dir string, n int) error {
+	const disk, slots = "/rings", 4096 // a directory of the image
+	events := slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)}, slots)
+	for i := range 2 * n {
+		path := filepath.Join([]string{dir, disk}[i%2], fmt.Sprint(what, "-", i))
+		w, err := ringbuf.Create(path, ringbuf.V4, slots)
+		if err != nil {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		go every(20*time.Millisecond, func() {
+			if what != "truncated" { // a mapping would fault
+				_, _ = w.PushBatch(events)
+			}
+		})
+		go every(time.Millisecond, func() { changes[what](f, info.Size()) })
+	}
+	return spawn(process.EnvDir + "=" + disk)
+}
+
 // streams restarts n agents again and again. Each time, they belong to another service.
 func streams(dir string, n int) error {
 	if os.Getenv("NIXL_ATTACK_CHILD") != "" {

@@ -3,11 +3,13 @@
 
 //go:build linux
 
+// Sink receives OTLP over gRPC on :4317, and serves what a backend would show as JSON on :8080.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"log"
 	"net"
 	"net/http"
 	"time"
@@ -25,10 +27,10 @@ func pageOf(s *otlpfile.Sink) (p page.Page) {
 	return p
 }
 
-func sink() error {
+func main() {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", ":4317")
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
 	s := otlpfile.Serve(l)
 	defer s.Close()
@@ -40,5 +42,5 @@ func sink() error {
 			_ = json.NewEncoder(w).Encode(pageOf(s)) // the client may have disconnected
 		}),
 	}
-	return page.ListenAndServe()
+	log.Fatal(page.ListenAndServe())
 }
