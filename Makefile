@@ -91,6 +91,12 @@ test-arm64:
 test-race/%:
 	@m=$*; echo "test-race $$m"; go -C $$m test -race -shuffle=on -skip '$(PURE)' $(call packages,|/($(SERIAL))$$)
 
+# Package time itself is replaced, so this compiles everything once more.
+.PHONY: clock-test
+clock-test: ## Run the tests with a clock that is 40 days ahead: make clock-test [DAYS=40] [IN="cmd/nixlring bridge/gpu"]
+	@overlay=$$(scripts/clock-overlay.sh $(or $(DAYS),40)); \
+	$(call each,$(or $(IN),$(CODE)),go -C $$m test -count=1 -overlay "$$overlay" $(call packages))
+
 .PHONY: e2e
 e2e: build ## Run only the tests of the built Collector
 	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 -p 1 -parallel 4 ./e2e/... ./chaos/...
@@ -201,7 +207,7 @@ lint: ## Lint the code, the language of all files, the workflows and releases, a
 # The last targets wait more than they compute, and building a release takes the CPU time that they leave.
 .PHONY: ci
 ci: ## Run all checks that a change must pass
-	@for step in "generate CHECK=1" lint test-race "mutate SEEDS=1000 EVERY=25" "bench ARGS=-short" \
+	@for step in "generate CHECK=1" lint test-race "clock-test IN=cmd/nixlring" "mutate SEEDS=1000 EVERY=25" "bench ARGS=-short" \
 	    "--jobs=2 --output-sync=target release-test dashboards-test validate e2e"; do \
 	  echo "=== $$step"; start=$$SECONDS; \
 	  $(MAKE) --no-print-directory $$step; \

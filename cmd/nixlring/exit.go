@@ -34,7 +34,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // required explains the arguments that a command can require.
 var required = map[string]string{
 	"DIR":        "to create rings in; it doesn't default to " + process.EnvDir + ", because real agents may use that directory",
-	"FILE":       "of a recording, such as bug.jsonl.zst",
+	"FILE":       "to create, such as bug.jsonl.zst, or - for standard output",
 	"PATH":       "of a ring; nixlring ls lists rings",
 	"PATH|AGENT": "of a ring, or the name of an agent; nixlring ls lists rings, and nixlring top agents",
 }

@@ -57,7 +57,7 @@ func locate(ctx context.Context, w world, name string) string {
 	if f.complete(nil, w, nil) != nil {
 		return name
 	}
-	source, err := f.open(w, 0, false, nil)
+	source, err := f.open(w, 0, false, 0)
 	if err != nil {
 		return name
 	}

@@ -134,7 +134,7 @@ func notRing(e *ringfile.Entry) error {
 }
 
 func isRecording(path string) error {
-	return fmt.Errorf("%s: is a recording; use nixlring why or nixlring replay", units.Printable(path))
+	return fmt.Errorf("%s: is a recording; use nixlring why", units.Printable(path))
 }
 
 func writeList(w io.Writer, list []*ringfile.Entry, now time.Time) error {

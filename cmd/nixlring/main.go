@@ -21,13 +21,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	code := run(ctx, world{out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, proc: "/proc"}, os.Args[1:])
+	code := run(ctx, world{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, now: time.Now, proc: "/proc"}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
 // world is the environment of the commands.
 type world struct {
+	in   io.Reader
 	out  io.Writer
 	err  io.Writer // safe for concurrent use
 	env  process.Env

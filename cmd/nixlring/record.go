@@ -4,142 +4,142 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
-	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/units"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 )
 
 // recordFlags is the command line of nixlring record.
 type recordFlags struct {
+	watchFlags
+	file     string
 	duration time.Duration
-	interval time.Duration
-	include  []string
 }
 
 func newRecord(w world) *cobra.Command {
 	var f recordFlags
 	cmd := &cobra.Command{
 		Use:   "record FILE [DIR]",
-		Short: "Record the rings of a directory to a file",
-		Long: `Record observes all rings in a directory until interrupted, and writes the
-rings, the starts of their agents, and all events with the time when they were
-read to one compressed file. Nixlring top, why, web and slow show it, and
-nixlring replay writes the rings again: for a bug report, or a demonstration
-without a GPU.
+		Short: "Record what agents do to a file",
+		Long: fmt.Sprintf(`Record watches agents as nixlring why does until interrupted, and writes what it
+sees to a file, once per second, for a bug report or to look at it elsewhere: the
+names and attributes of the agents, their totals, the slowest transfers, and all
+that took longer than a second. It contains no transferred data. Nixlring why, top,
+web and slow read it. FILE is - for standard output.
 
-The file has one JSON object per line, compressed with zstd, for other programs:
+`+sourceHelp+`
 
-  zstdcat FILE | jq '.events[]? | select(.category == "error")'
-
-It contains the names and attributes of agents and their events, but no
-transferred data. If record crashes, the file is readable up to the last second.
-
-Record doesn't consume events, so it can run beside a Collector. It misses
-events that a consumer took before the recording started or within a moment
-after a restart of the agent, and those that the agent overwrote between two
-polls, which doesn't occur if --interval is well below the agents' run interval.
-It can't always detect that. A full ring without a consumer stops changing.
-Empty rings of agents that have exited aren't recorded.`,
+The file has one JSON object per line, as nixlring top -o json prints them,
+compressed with zstd. If record crashes, the file is readable up to the last second.`, "record"),
 		Example: `  nixlring record bug.jsonl.zst
-  nixlring record busy.jsonl.zst /run/nixl --duration 1m`,
+  nixlring record busy.jsonl.zst /run/nixl --duration 1m
+  kubectl exec POD -- nixlring record -d 1m - >bug.jsonl.zst
+  ssh HOST nixlring record - | nixlring web -`,
 		Args: takes,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := cmp.Or(w.ringDir(), w.env.Dir())
-			if len(args) > 1 {
-				dir = args[1]
-			}
-			switch {
-			case f.duration < 0:
-				return usagef("--duration %v: must be 0 or more", f.duration)
-			case f.interval <= 0:
-				return usagef("--interval %v: must be positive", f.interval)
-			}
-			return f.run(cmd.Context(), w, args[0], dir)
-		},
+		RunE: watching(&f, w),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to record; 0 for no limit")
-	flags.DurationVar(&f.interval, "interval", 10*time.Millisecond, "maximum time between two polls of a ring")
-	addInclude(flags, &f.include, "record")
+	f.watchFlags.register(cmd, "record")
 	return cmd
 }
 
-func (f *recordFlags) run(ctx context.Context, w world, file, dir string) error {
-	if err := patherr.Directory(patherr.Rings, dir); err != nil {
+func (f *recordFlags) complete(cmd *cobra.Command, w world, args []string) error {
+	if f.duration < 0 {
+		return usagef("--duration %v: must be 0 or more", f.duration)
+	}
+	f.file = args[0]
+	if err := f.watchFlags.complete(cmd, w, args[1:]); err != nil {
 		return err
 	}
-	if err := checkInclude(f.include); err != nil {
-		return err
+	if f.recorded {
+		return usagef("%s is a recording; specify the directory of the rings", f.dir)
 	}
-	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	switch {
-	case errors.Is(err, os.ErrExist):
-		return fmt.Errorf("record to %s: the file exists; specify another file", file)
-	case errors.Is(err, os.ErrNotExist):
-		return patherr.Explain(patherr.Parent, filepath.Dir(file), err)
-	case err != nil:
-		return patherr.Explain(patherr.Parent, file, err)
-	}
-	return errors.Join(f.record(ctx, w, dir, out), out.Close())
+	return nil
 }
 
-func (f *recordFlags) record(ctx context.Context, w world, dir string, out *os.File) error {
-	fmt.Fprintf(w.err, "Recording the rings of %s to %s; press Ctrl-C to stop\n", dir, out.Name())
-	r, err := recording.NewRecorder(recording.RecorderConfig{
-		Dir: dir, Tool: "nixlring " + programVersion(), Include: f.include, Interval: f.interval, Out: out, Now: w.now,
-		Report: func(n notice.Notice) {
-			if n.Kind != notice.RingLapped { // reported at the end
-				sayWarning(w.err, n)
-			}
-		},
-	})
+func (f *recordFlags) run(ctx context.Context, w world) (err error) {
+	const interval = time.Second
+	source, err := f.open(w, interval, false, slowTransfer)
 	if err != nil {
 		return err
 	}
-	start := w.now()
-	if f.duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		defer time.AfterFunc(f.duration, cancel).Stop() // with a deadline, the engine would say that reading hangs
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if f.file == fleet.Stdin {
+		if isTerminal(w.out) {
+			return usagef("standard output is a terminal; redirect it to a file or a command")
+		}
+		return f.record(ctx, w, source, w.out)
 	}
-	err = errors.Join(r.Run(ctx), r.Close())
-	s := r.Stats()
-	fmt.Fprintf(w.err, "Recorded %s events of %s (%s) in %v\n", units.Count(s.Events), plural(s.Rings, "ring", "rings"),
-		plural(int(s.Opened), "start of an agent", "starts of agents"), w.now().Sub(start).Round(100*time.Millisecond))
-	if s.Omitted > 0 {
-		fmt.Fprintf(w.err, "Not recorded: %s, because a recording has at most %d rings; record a subdirectory\n",
-			plural(int(s.Omitted), "start of another agent", "starts of other agents"), recording.MaxAgents)
+	out, err := os.OpenFile(f.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return fmt.Errorf("record to %s: the file exists; specify another file", f.file)
+	case errors.Is(err, os.ErrNotExist):
+		return patherr.Explain(patherr.Parent, filepath.Dir(f.file), err)
+	case err != nil:
+		return patherr.Explain(patherr.Parent, f.file, err)
 	}
-	if s.Missed > 0 {
-		fmt.Fprintf(w.err, "Events are missing: %s, an agent overwrote events between two polls; use a shorter --interval\n",
-			plural(int(s.Missed), "time", "times"))
-	}
-	return err
+	return errors.Join(f.record(ctx, w, source, out), out.Close())
 }
 
-// sayWarning prints a warning, which may explain missing events.
-func sayWarning(say io.Writer, n notice.Notice) {
-	if n.Level < slog.LevelWarn || n.Kind == notice.DirectoryOnDisk { // a concern of consumers
-		return
+// record writes frames until the end of the duration, or of ctx.
+func (f *recordFlags) record(ctx context.Context, w world, source fleet.Source, out io.Writer) error {
+	fmt.Fprintf(w.err, "Recording the agents in %s to %s; press Ctrl-C to stop\n", source.Name(), f.file)
+	file, err := recording.NewWriter(out)
+	if err != nil {
+		return err
 	}
-	text := n.String()
-	if n.Kind == notice.RingFull {
-		text = units.Printable(n.Path) + ": ring is full; its agent drops events until a consumer takes some"
+	var begin time.Time
+	var agents int
+	var searched []diagnose.Process
+	var said string
+	frames := 0
+	for frames == 0 || f.duration == 0 || time.Since(begin) < f.duration {
+		frame, errFrame := source.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case errFrame != nil && frames == 0:
+			return errors.Join(errFrame, file.Close())
+		case errFrame != nil:
+			if text := errFrame.Error(); text != said { // it is temporary
+				said = text
+				fmt.Fprintln(w.err, text)
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		if frames%processesEvery == 0 {
+			searched = processes(w)
+		}
+		if frames++; frames == 1 {
+			begin = time.Now()
+		}
+		frame.Processes, agents = searched, len(frame.Agents)
+		if err := file.Write(frame); err != nil {
+			return fmt.Errorf("record to %s: %w", f.file, err)
+		}
 	}
-	fmt.Fprintln(say, text)
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("record to %s: %w", f.file, err)
+	}
+	fmt.Fprintf(w.err, "Recorded %s and %s\n", plural(agents, "agent", "agents"), plural(frames, "frame", "frames"))
+	return nil
 }
+
+// processesEvery is the number of frames between two searches for processes without telemetry, which examine all processes.
+const processesEvery = 30

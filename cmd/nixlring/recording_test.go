@@ -6,146 +6,116 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
-	"github.com/nixl-otel/nixl-otel/internal/golden"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// recordingOf writes a recording of six agents.
-func recordingOf(t *testing.T, write func(w *recording.Writer, start time.Time)) string {
+// recordingOf returns a recording of six agents, with a frame every interval for some time. Transfers of agent-3 take ten
+// times as long.
+func recordingOf(t *testing.T, interval, length time.Duration) []byte {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "agents.jsonl.zst")
-	out, err := os.Create(file)
+	var out bytes.Buffer
+	w, err := recording.NewWriter(&out)
 	must.OK(t, err)
 	start := time.UnixMicro(1_736_951_425_000_000)
-	w, err := recording.NewWriter(out, recording.Header{Tool: "test", Host: "gpu-7", Start: start})
-	must.OK(t, err)
-	for n := range 6 {
-		name := fmt.Sprintf("agent-%d", n)
-		must.OK(t, w.Open(start, n, recording.About{
-			Name: name, Path: "/run/nixl/" + name, Attributes: map[string]string{"k8s.pod.name": fmt.Sprintf("pod-%d", n)},
-		}, ringbuf.V4, 64))
-	}
-	write(w, start)
-	must.OK(t, errors.Join(w.Close(start), out.Close()))
-	return file
-}
-
-// stragglerFile writes a recording of six agents with 20 transfers per second for 20 seconds. The
-// transfers of one of them take ten times as long. Then change may write more.
-func stragglerFile(t *testing.T, change func(w *recording.Writer, end time.Time)) string {
-	t.Helper()
-	return recordingOf(t, func(w *recording.Writer, at time.Time) {
-		for range 400 {
-			at = at.Add(50 * time.Millisecond)
-			for n := range 6 {
-				took := 100 * time.Microsecond
-				if n == 3 {
-					took *= 10
-				}
-				b, err := ringbuf.MakeBatch(ringbuf.V4, transferred(1<<20, took, 10*time.Microsecond, at))
-				must.OK(t, err)
-				must.OK(t, w.Events(at, n, b))
-			}
-		}
-		if change != nil {
-			change(w, at)
-		}
-	})
-}
-
-func TestWhyOfARecordingMatchesTheGoldenFile(t *testing.T) {
-	unread := recordingOf(t, func(w *recording.Writer, start time.Time) {
+	for past := time.Duration(0); past <= length; past += interval {
+		f := &diagnose.Frame{Time: start.Add(past)}
 		for n := range 6 {
-			must.OK(t, w.State(start, n, recording.Full))
+			took := 1e-4
+			if n == 3 {
+				took = 1e-3
+			}
+			transfers := uint64(past / (50 * time.Millisecond))
+			f.Agents = append(f.Agents, diagnose.Agent{
+				Identity: diagnose.Identity{ID: fmt.Sprintf("agent-%d", n), Name: fmt.Sprintf("pod-%d/agent-%[1]d", n), Job: diagnose.Job{Service: "decode"}},
+				Up:       diagnose.Yes, Events: 4 * transfers, Ring: &diagnose.Ring{Capacity: 64, ConsumerUnknown: true},
+				Moved:     [2]diagnose.Moved{{Bytes: transfers << 20, Transfers: transfers, Seconds: float64(transfers) * took}},
+				Transfers: []diagnose.Transfer{{Time: f.Time, Bytes: 1 << 20, Took: took}},
+			})
 		}
-	})
-	slow, full, idle := stragglerFile(t, nil), stragglerFile(t, func(w *recording.Writer, end time.Time) {
-		must.OK(t, w.State(end, 2, recording.Full))
-		must.OK(t, w.State(end, 4, recording.Full))
-		must.OK(t, w.State(end, 5, recording.Closed))
-	}), recordingOf(t, func(w *recording.Writer, start time.Time) {
-		must.OK(t, w.Tick(start.Add(20*time.Second)))
-	})
-	var got messages // both streams
-	for _, args := range [][]string{
-		{full},
-		{slow, "--include", "agent-[0145]"},
-		{slow, "--include", "agent-[03]"}, // too few to say which of them is normal
-		{idle},
-		{unread},
-		{slow, "--include", "agent-[015]", "-o", "json"},
-	} {
-		fmt.Fprintf(&got, "$ nixlring why %s\n", strings.Join(args, " "))
-		code := run(t.Context(), world{out: &got, err: &got, env: lookup(nil)}, append([]string{"why"}, args...))
-		fmt.Fprintf(&got, "[exit code %d]\n\n", code)
+		must.OK(t, w.Write(f))
 	}
-	golden.Compare(t, *update, "why_recording.txt", strings.NewReplacer(slow, "slow.jsonl.zst", full, "full.jsonl.zst", unread, "unread.jsonl.zst", idle, "idle.jsonl.zst").Replace(got.String()))
+	must.OK(t, w.Close())
+	return out.Bytes()
 }
 
-// The step must grow with the length, or else this takes years.
-func TestWhyReadsARecordingOfManyYears(t *testing.T) {
-	file := stragglerFile(t, func(w *recording.Writer, end time.Time) {
-		for year := range 200 {
-			must.OK(t, w.State(end.AddDate(year, 0, 0), 0, recording.Missed))
-		}
-	})
-	if r := nixlring(t.Context(), nil, "why", file); r.code != exitOK || !strings.Contains(r.out, "6 agents") {
+func recordingFile(t *testing.T, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "agents.jsonl.zst")
+	must.OK(t, os.WriteFile(path, content, 0o600))
+	return path
+}
+
+func TestWhyReadsARecordingFromAFileAndFromStandardInput(t *testing.T) {
+	content := recordingOf(t, time.Second, 20*time.Second)
+	file := recordingFile(t, content)
+	piped := runWith(t.Context(), world{in: bytes.NewReader(content), env: lookup(nil), now: time.Now}, "why", "-")
+	r := nixlring(t.Context(), nil, "why", file)
+	if r.code != exitError || !strings.Contains(r.out, "pod-3/agent-3") || !strings.Contains(r.out, "watched for 20 s") {
+		t.Errorf("%+v", r)
+	}
+	if diff := cmp.Diff(strings.ReplaceAll(r.out, file, "standard input"), piped.out); diff != "" || piped.code != r.code {
+		t.Errorf("exit code %d, %s", piped.code, diff)
+	}
+	if r := nixlring(t.Context(), nil, "why", file, "--include", "agent-[0145]"); r.code != exitOK || !strings.Contains(r.out, "4 agents") {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestWhyExplainsATruncatedRecordingWithAWarning(t *testing.T) {
-	file := stragglerFile(t, nil)
-	info, err := os.Stat(file)
-	must.OK(t, err)
-	must.OK(t, os.Truncate(file, info.Size()-1)) // the last block ends before
-	r := nixlring(t.Context(), nil, "why", file)
-	if r.code != exitError || !strings.Contains(r.out, "Warning: truncated recording: it ends after line ") || !strings.Contains(r.out, "pod-3/agent-3") {
+// The step must grow with the length, or else this takes years.
+func TestWhyReadsARecordingOfManyYears(t *testing.T) {
+	const day = 24 * time.Hour
+	if r := nixlring(t.Context(), nil, "why", recordingFile(t, recordingOf(t, 10*day, 100*365*day))); !strings.Contains(r.out, "6 agents") {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestTopPrintsTheEndOfARecording(t *testing.T) {
-	r := nixlring(t.Context(), nil, "top", stragglerFile(t, nil), "-o", "json")
+	r := nixlring(t.Context(), nil, "top", recordingFile(t, recordingOf(t, time.Second, 20*time.Second)), "-o", "json")
 	if list := framesOf(t, r); len(list) != 2 || list[1].Agents[3].Moved[0].Transfers != 400 {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestSlowPrintsTheTransfersOfARecording(t *testing.T) {
-	r := nixlring(t.Context(), nil, "slow", stragglerFile(t, nil), "--slow-transfer", "500us")
-	if r.code != exitOK || strings.Count(r.out, " pod-3/agent-3\n") != 400 || strings.Count(r.out, "\n") != 401 {
-		t.Errorf("%+v", r)
-	}
-	begin := time.UnixMicro(1_736_951_425_000_000)
-	for i, line := range strings.Split(r.out, "\n")[1:401] { // not those of the frames
-		if want := begin.Add(time.Duration(i+1) * 50 * time.Millisecond).Format("15:04:05.000000"); !strings.Contains(line, want) {
-			t.Fatalf("line %d isn't of %s: %s", i, want, line)
-		}
+func TestSlowPrintsTheTransfersOfARecordedTime(t *testing.T) {
+	r := nixlring(t.Context(), nil, "slow", recordingFile(t, recordingOf(t, time.Second, time.Hour)), "--slow-transfer", "500us", "-d", "10m")
+	if r.code != exitOK || strings.Count(r.out, " pod-3/agent-3\n") != 601 || strings.Count(r.out, "\n") != 602 {
+		t.Errorf("code %d, %d lines, %s", r.code, strings.Count(r.out, "\n"), r.err)
 	}
 }
 
-// A signal cancels the context of the command.
-func TestReplayEndsWithASignal(t *testing.T) {
-	file, dir := stragglerFile(t, nil), t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(4010*time.Millisecond, cancel)
-		r := nixlring(ctx, nil, "replay", file, dir, "--speed", "0.5")
-		if r.code != exitOK || !strings.Contains(r.out, ", 2.0 s of the recording; ") {
-			t.Errorf("%+v", r)
+// Why on the recording finds what why finds on the rings, also about processes of the host.
+func TestARecordingHasWhatWhyWatches(t *testing.T) {
+	dir := simulating(t, "--no-consumer", "--scenario", "straggler")
+	file, proc := filepath.Join(t.TempDir(), "x.jsonl.zst"), procWith(t, "NIXL_TELEMETRY_ENABLE=n\x00")
+	w := world{now: time.Now, proc: proc, env: quick}
+	recorded := make(chan result)
+	go func() { recorded <- runWith(t.Context(), w, "record", file, dir, "-d", "4s") }()
+	live := runWith(t.Context(), w, "why", dir, "--for", "4s", "-o", "json")
+	if r := <-recorded; r.code != exitOK || !strings.Contains(r.err, "Recorded 6 agents and ") {
+		t.Fatalf("%+v", r)
+	}
+	w.proc = "none" // the recording is read elsewhere
+	for _, r := range []result{live, runWith(t.Context(), w, "why", file, "-o", "json")} {
+		var v verdict
+		must.OK(t, json.Unmarshal([]byte(r.out), &v))
+		for _, kind := range []diagnose.Kind{diagnose.Straggler, diagnose.TelemetryDisabled} {
+			if !slices.Contains(kinds(v), kind) {
+				t.Errorf("no %s in %s", kind, r.out)
+			}
 		}
-	})
+	}
 }

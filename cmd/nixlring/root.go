@@ -20,8 +20,8 @@ func newRoot(w world) *cobra.Command {
 ring file to a directory. Ls, inspect, top, why and web also read the stores of
 NIXL's prometheus_mp exporter.
 
-Without a directory, top, why, web and slow find the agents of all processes.
-For ls and record, the default is that of the agents: NIXL_TELEMETRY_DIR, else
+Without a directory, top, why, web, slow and record find the agents of all
+processes. For ls, the default is that of the agents: NIXL_TELEMETRY_DIR, else
 /tmp.
 
 Exit codes: 0 success, 1 error or, of why, problems, 2 invalid command line, 3
@@ -44,7 +44,7 @@ nothing to examine (ls --require, inspect, why).`,
 	root.SetOut(w.out)
 	root.SetErr(w.err)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
-	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newWhy(w), newWeb(w), newSlow(w), newRecord(w), newReplay(w), newSimulate(w), newSession(w))
+	root.AddCommand(newLs(w), newRead(w), newInspect(w), newTop(w), newWhy(w), newWeb(w), newSlow(w), newRecord(w), newSimulate(w), newSession(w))
 	return root
 }
 

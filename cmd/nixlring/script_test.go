@@ -83,7 +83,7 @@ func scripted() {
 func runScripted(ctx context.Context, out, errs io.Writer, env func(string) (string, bool), args []string) int {
 	// A minute ago, so that the files of a script are 0 s old, however busy the machine is.
 	now := func() time.Time { return time.Now().Add(-time.Minute) }
-	w := world{out: normalizer{out}, err: normalizer{errs}, env: env, now: now, proc: "/proc"}
+	w := world{in: os.Stdin, out: normalizer{out}, err: normalizer{errs}, env: env, now: now, proc: "/proc"}
 	if proc, ok := env("PROC"); ok {
 		w.proc = proc
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -25,12 +23,14 @@ import (
 // slowFlags is the command line of nixlring slow.
 type slowFlags struct {
 	watchFlags
-	slowTransfer  time.Duration
-	minThroughput float64
-	duration      time.Duration
-	output        *output
-	written       uint64
+	limit    time.Duration
+	duration time.Duration
+	output   *output
+	written  uint64
 }
+
+// slowTransfer is the time above which recordings contain all transfers.
+const slowTransfer = time.Second
 
 func newSlow(w world) *cobra.Command {
 	var f slowFlags
@@ -42,25 +42,25 @@ rings, it first prints those that are already in them.
 
 `+sourceHelp+`
 
-A transfer is slow if it took longer than --slow-transfer, or if it had at least
-1 MiB and a lower throughput than --min-throughput. An agent writes four events per
-transfer; if one of them is missing, the transfer isn't printed. Slow misses events
-that a consumer takes and the agent overwrites before it reads them. A full ring
-without a consumer stops changing.
+A transfer is slow if it took longer than --slow-transfer. A recording has all
+transfers that took longer than a second, and of the others only the slowest of each
+agent and second. An agent writes four events per transfer; if one of them is
+missing, the transfer isn't printed. Slow misses events that a consumer takes and
+the agent overwrites before it reads them. A full ring without a consumer stops
+changing.
 
 Only layout v1 has timestamps; for other layouts, TIME is when the events were read.
-JSON has one object per line. The receiver can log slow transfers by the same
-conditions; see its setting logs.`, "slow"),
+JSON has one object per line. The receiver can log slow transfers; see its setting
+logs.`, "slow"),
 		Example: `  nixlring slow
   nixlring slow /run/nixl --slow-transfer 50ms
-  nixlring slow --slow-transfer 0 --min-throughput 1e9 --include 'decode-*' --output json`,
+  nixlring slow bug.jsonl.zst --include 'decode-*' --output json`,
 		Args: takes,
 		RunE: watching(&f, w),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVar(&f.slowTransfer, "slow-transfer", time.Second, "print transfers that took longer than this; 0 for no limit")
-	flags.Float64Var(&f.minThroughput, "min-throughput", 0, "print transfers of 1 MiB or more with fewer `BYTES` per second; 0 for no limit")
+	flags.DurationVar(&f.limit, "slow-transfer", slowTransfer, "print transfers that took longer than this")
 	flags.DurationVarP(&f.duration, "duration", "d", 0, "how long to observe; 0 for no limit")
 	f.watchFlags.register(cmd, "observe")
 	f.output = addOutput(cmd, "text", "json")
@@ -71,25 +71,21 @@ func (f *slowFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	switch {
 	case f.duration < 0:
 		return usagef("--duration %v: must be 0 or more", f.duration)
-	case f.slowTransfer < 0:
-		return usagef("--slow-transfer %v: must be 0 or more", f.slowTransfer)
-	case !(f.minThroughput >= 0 && f.minThroughput <= math.MaxInt64):
-		return usagef("--min-throughput %v: must be 0 or more", f.minThroughput)
-	case f.slowTransfer == 0 && f.minThroughput == 0:
-		return usagef("no condition for slow transfers; set --slow-transfer or --min-throughput")
+	case f.limit <= 0:
+		return usagef("--slow-transfer %v: must be positive", f.limit)
 	}
 	return f.watchFlags.complete(cmd, w, args)
 }
 
 func (f *slowFlags) run(ctx context.Context, w world) (err error) {
 	const interval = 250 * time.Millisecond
-	source, err := f.open(w, interval, false, &tally.Slow{Duration: f.slowTransfer, MinThroughput: uint64(math.Ceil(f.minThroughput))})
+	source, err := f.open(w, interval, false, f.limit)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	if f.output.value == "text" {
-		err = f.line(w.out, "TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "WHY", "AGENT")
+		err = f.line(w.out, "TIME", "DIRECTION", "SIZE", "TOOK", "POST", "THROUGHPUT", "AGENT")
 	}
 	if err != nil {
 		return err
@@ -134,8 +130,8 @@ func (f *slowFlags) follow(ctx context.Context, w world, source fleet.Source) (e
 	return err
 }
 
-// slowTransfer is a slow transfer in the JSON output.
-type slowTransfer struct {
+// slowLine is a slow transfer in the JSON output.
+type slowLine struct {
 	Agent string `json:"agent"`
 	Path  string `json:"path"`
 	diagnose.Transfer
@@ -149,9 +145,12 @@ func (f *slowFlags) print(out io.Writer, frame *diagnose.Frame) (err error) {
 			if err != nil {
 				return err
 			}
+			if t.Took <= f.limit.Seconds() {
+				continue
+			}
 			f.written++
 			if f.output.value == "json" {
-				err = json.NewEncoder(out).Encode(slowTransfer{a.Name, a.Path, t, t.Speed()})
+				err = json.NewEncoder(out).Encode(slowLine{a.Name, a.Path, t, t.Speed()})
 				continue
 			}
 			direction := semconv.Transmit
@@ -159,14 +158,14 @@ func (f *slowFlags) print(out io.Writer, frame *diagnose.Frame) (err error) {
 				direction = semconv.Receive
 			}
 			err = f.line(out, t.Time.Format("2006-01-02 15:04:05.000000"), direction, units.Bytes(t.Bytes), units.Duration(t.Took),
-				units.Duration(t.Post), units.Throughput(t.Speed()), t.Cause, a.Name)
+				units.Duration(t.Post), units.Throughput(t.Speed()), a.Name)
 		}
 	}
 	return err
 }
 
 // line writes columns of fixed widths, because later lines aren't known yet.
-func (f *slowFlags) line(out io.Writer, at, direction, size, took, post, throughput, cause, agent string) error {
-	_, err := fmt.Fprintf(out, "%-26s  %-9s  %8s  %8s  %8s  %10s  %-14s  %s\n", at, direction, size, took, post, throughput, cause, agent)
+func (f *slowFlags) line(out io.Writer, at, direction, size, took, post, throughput, agent string) error {
+	_, err := fmt.Fprintf(out, "%-26s  %-9s  %8s  %8s  %8s  %10s  %s\n", at, direction, size, took, post, throughput, agent)
 	return err
 }

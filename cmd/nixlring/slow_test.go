@@ -147,7 +147,7 @@ type minutes struct {
 func (f *minutes) Next(context.Context) (*diagnose.Frame, error) {
 	f.taken++
 	at := time.UnixMicro(1_736_951_425_000_000).Add(time.Duration(f.taken) * time.Minute)
-	return &diagnose.Frame{Time: at, Agents: []diagnose.Agent{{Transfers: []diagnose.Transfer{{Time: at}}}}}, nil
+	return &diagnose.Frame{Time: at, Agents: []diagnose.Agent{{Transfers: []diagnose.Transfer{{Time: at, Took: 1}}}}}, nil
 }
 
 func TestSlowEndsAtARecordedTime(t *testing.T) {

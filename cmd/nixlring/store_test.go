@@ -54,7 +54,7 @@ func TestLackOfPermissionIsReportedWithTheUser(t *testing.T) {
 			{"simulate", ".", "--name", "ring"},
 			{"ls", "closed"},
 			{"top", "closed", "--once"},
-			{"replay", "closed/x", "."},
+			{"why", "closed/x"},
 			{"record", "x", "."},
 		} {
 			r := runWith(t.Context(), world{now: time.Now, proc: "none"}, args...)

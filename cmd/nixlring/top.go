@@ -61,7 +61,8 @@ To turn off colors, set NO_COLOR=1.`, "top", strings.ReplaceAll(screen.Help, "\n
 		Example: `  nixlring top
   nixlring top /run/nixl --include 'prefill-*' --sort p99
   nixlring top --once --window 1s --output json
-  kubectl exec -it ds/nixl-otel -- nixlring top`,
+  kubectl -n nixl get pods -o wide --field-selector spec.nodeName=HOST
+  kubectl -n nixl exec -it POD -- nixlring top`,
 		Args: takes,
 		RunE: watching(&f, w),
 	}
@@ -105,7 +106,7 @@ func (f *topFlags) run(ctx context.Context, w world) (err error) {
 	if f.once {
 		interval = f.window
 	}
-	source, err := f.open(w, interval, !f.once, nil)
+	source, err := f.open(w, interval, !f.once, 0)
 	if err != nil {
 		return err
 	}

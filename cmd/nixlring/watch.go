@@ -16,7 +16,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
 // watchFlags selects the agents that a command watches. The commands that watch agents have
@@ -37,7 +36,7 @@ const sourceHelp = `Without DIR, %s reads the rings in NIXL_TELEMETRY_DIR, if it
 it discovers the agents of all processes, in any container; those of other users
 require root. With --kubelet, it discovers those in the volumes of all pods. It
 doesn't consume events, so it can run beside a Collector. RECORDING is a file of
-nixlring record.`
+nixlring record, or - for standard input.`
 
 // register adds the flags to a command, whose action on the agents is verb.
 func (f *watchFlags) register(cmd *cobra.Command, verb string) {
@@ -85,7 +84,7 @@ func (f *watchFlags) complete(_ *cobra.Command, w world, args []string) (err err
 	case len(args) > 0 && f.kubelet != "":
 		return usagef("--kubelet discovers agents; omit %s", args[0])
 	case len(args) > 0:
-		f.dir, f.recorded = args[0], recording.Is(args[0])
+		f.dir, f.recorded = args[0], args[0] == fleet.Stdin || recording.Is(args[0])
 	case f.kubelet == "":
 		f.kubelet = w.variable(envKubelet)
 		f.dir = w.ringDir()
@@ -104,14 +103,15 @@ func (f *watchFlags) complete(_ *cobra.Command, w world, args []string) (err err
 	return checkInclude(f.include)
 }
 
-// open returns the source of frames: an interval apart and, of a recording, as they were recorded if live is set.
-func (f *watchFlags) open(w world, interval time.Duration, live bool, slow *tally.Slow) (fleet.Source, error) {
+// open returns the source of frames: an interval apart and, of a recording, as they were recorded if live is set. All transfers
+// that take longer than slow are in frames.
+func (f *watchFlags) open(w world, interval time.Duration, live bool, slow time.Duration) (fleet.Source, error) {
 	cfg := fleet.Config{
 		Directory: f.dir, Kubelet: f.kubelet, Include: f.include, RunInterval: f.runInterval, Proc: w.proc, Now: w.now,
 		Interval: interval, Slow: slow,
 	}
 	if f.recorded {
-		return fleet.OpenRecording(f.dir, cfg, live)
+		return fleet.OpenRecording(f.dir, w.in, cfg, live)
 	}
 	if f.dir != "" {
 		if err := patherr.Directory(patherr.Watched, f.dir); err != nil {

@@ -58,7 +58,7 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 	// Reading each ring twice per run interval would double the cost. A page shows the highest fill of five
 	// readings, and a ring is read more often if it fills faster.
 	f.runInterval *= 8
-	source, err := f.open(w, web.Interval, true, nil)
+	source, err := f.open(w, web.Interval, true, 0)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func (f *whyFlags) run(ctx context.Context, w world) error {
 
 // examine watches, and prints the verdict.
 func (f *whyFlags) examine(ctx context.Context, w world) (v *verdict, err error) {
-	source, err := f.open(w, min(f.length/frames, time.Minute), false, nil)
+	source, err := f.open(w, min(f.length/frames, time.Minute), false, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +186,9 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 	v.Still, v.Checks = r.Still, r.Checks
 	v.Findings = append(v.Findings, r.Findings...)
 	if !f.recorded {
-		v.Findings = append(v.Findings, diagnose.Processes(processes(w))...)
+		last.Processes = processes(w)
 	}
+	v.Findings = append(v.Findings, diagnose.Processes(last.Processes)...)
 	diagnose.Sort(v.Findings)
 	return v, nil
 }

@@ -117,14 +117,16 @@ func (h *history) count(i int, running []*track) (c counts) {
 
 // comparedWithPeers says how many agents have enough peers, and how far apart these are.
 func (h *history) comparedWithPeers(i int, running []*track) (what string, well bool) {
-	compared, lowest, far := make(map[*track]bool), math.Inf(1), []peer(nil)
+	compared, lanes, lowest, far := make(map[*track]bool), make(map[*track][3]bool), math.Inf(1), []peer(nil)
 	for _, peers := range h.bands(i) {
 		if len(peers) < MinPeers {
 			continue
 		}
 		usual, _ := slowPeers(peers)
 		for _, p := range peers {
-			compared[p.track] = true
+			lane := lanes[p.track]
+			lane[p.way] = true
+			compared[p.track], lanes[p.track] = true, lane
 			if r := p.speed / usual.speed; r < lowest {
 				lowest, far = r, peers
 			}
@@ -137,7 +139,17 @@ func (h *history) comparedWithPeers(i int, running []*track) (what string, well 
 	if lowest < StragglerSpeed {
 		what += ": " + groups(far)
 	}
-	return what, len(compared) == len(running) && lowest >= StragglerSpeed
+	part := 0 // agents with too few transfers in one direction
+	for t, lane := range lanes {
+		for _, w := range []way{writes, reads} {
+			used := h.rate(t, i, h.windows.Longer, w) > 0 || t.remembered(w).Transfers >= Regularly
+			part += boolean(used && !lane[w] && !lane[both])
+		}
+	}
+	if part > 0 {
+		what += fmt.Sprintf("; %s in one direction only", counted(part, "1 agent", "%d agents"))
+	}
+	return what, len(compared) == len(running) && lowest >= StragglerSpeed && part == 0
 }
 
 // groups describes peers whose speeds are far apart.

@@ -16,6 +16,8 @@ type Frame struct {
 	Time   time.Time `json:"time"`
 	Agents []Agent   `json:"agents"`          // sorted by ID
 	Notes  []string  `json:"notes,omitempty"` // what the frame may lack, and why
+	// Processes are those that use NIXL on the host, in a recording.
+	Processes []Process `json:"processes,omitempty"`
 }
 
 // Agent returns the agent with an ID, or nil.
@@ -58,7 +60,7 @@ type Agent struct {
 
 	sums *totals // see history
 
-	Transfers []Transfer `json:"transfers,omitempty"` // since the frame before: the slowest ones first, or all slow ones
+	Transfers []Transfer `json:"transfers,omitempty"` // since the frame before: the slowest, or all slow ones
 }
 
 // Moved is the completed transfers of one direction.
@@ -136,7 +138,6 @@ type Transfer struct {
 	Bytes   uint64    `json:"bytes"`
 	Took    float64   `json:"transfer_seconds"`
 	Post    float64   `json:"post_seconds"`
-	Cause   string    `json:"cause,omitempty"` // slow_transfer or min_throughput, as in the receiver's logs
 }
 
 // Speed returns the transfer's bytes per second, as in the metric: rounded down, and a time of 0 µs counts as 1 µs.

@@ -13,11 +13,11 @@ import (
 
 // Process is a process that uses NIXL.
 type Process struct {
-	PID       int
-	Command   string
-	Telemetry bool   // it has a ring or a store, or is about to create one
-	Disabled  string // the value of NIXL_TELEMETRY_ENABLE if it disables telemetry; else empty
-	Exporter  string // the value of NIXL_TELEMETRY_EXPORTER; empty if it isn't set
+	PID       int    `json:"pid"`
+	Command   string `json:"command"`
+	Telemetry bool   `json:"telemetry"` // it has a ring or a store, or is about to create one
+	Disabled  string `json:"disabled,omitempty"` // the value of NIXL_TELEMETRY_ENABLE if it disables telemetry; else empty
+	Exporter  string `json:"exporter,omitempty"` // the value of NIXL_TELEMETRY_EXPORTER; empty if it isn't set
 }
 
 // Misspelled says what is wrong with a value of NIXL_TELEMETRY_EXPORTER that is the name of NIXL's exporter of rings except

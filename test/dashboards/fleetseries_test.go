@@ -211,7 +211,7 @@ func TestFleetsHaveTheSeriesThatTheCollectorExports(t *testing.T) {
 	generated := map[string][]map[string]string{}
 	for k := range newSeries(&f, explicit) {
 		labels := map[string]string{"__name__": k.name}
-		for _, pair := range strings.Split(k.labels, ", ") {
+		for pair := range strings.SplitSeq(k.labels, ", ") {
 			name, value, _ := strings.Cut(pair, "=")
 			labels[name] = strings.Trim(value, `"`)
 		}

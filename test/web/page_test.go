@@ -31,7 +31,7 @@ var fleets = []struct {
 	args           []string
 }{
 	{"straggler", `^sim-4 (moves|reads|writes) data at \d+% of the speed of its peers`, []string{"--scenario", "straggler", "--agents", "8"}},
-	{"one", `^Nothing found`, []string{"--agents", "1"}},
+	{"one", `^No problem found in what could be compared`, []string{"--agents", "1"}},
 	{"many", `^sim-128 (moves|reads|writes) data at \d+% of the speed of its peers`, []string{"--scenario", "straggler", "--agents", "256", "--rate", "8"}},
 	{"hostile", regexp.QuoteMeta(`^` + hostile + `-2 `)[1:] + `(moves|reads|writes) data`, []string{"--scenario", "straggler", "--agents", "5", "--name", hostile}},
 }

@@ -136,10 +136,10 @@ func Where(a *diagnose.Agent) (parts []string) {
 
 // transfers collects the transfers of an agent between two frames.
 type transfers struct {
-	slow *tally.Slow
-	at   time.Time // when the events are read, or zero if that is just before the next frame
-	took [2]float64 // seconds by direction, since the frame before
-	list []diagnose.Transfer
+	limit time.Duration // above which transfers are slow; 0 for none
+	took  [2]float64    // seconds by direction, since the frame before
+	slow  []diagnose.Transfer
+	list  []diagnose.Transfer // the others
 
 	all   float64           // seconds of both directions, in the frame before
 	moved [2]diagnose.Moved // likewise, by direction
@@ -154,17 +154,18 @@ func (x *transfers) add(t *tally.Transfer) {
 	if !x.framed && len(x.lap) < mostSlow {
 		x.lap = append(x.lap, *t)
 	}
-	if x.slow != nil && (len(x.list) == mostSlow || !x.slow.Check(t)) {
-		return
-	}
 	one := diagnose.Transfer{
-		Time: x.at, Read: t.Micros == 0 || t.Micros > lastMicros, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration),
-		Post: seconds(t.Post), Cause: t.Cause,
+		Read: t.Micros == 0 || t.Micros > lastMicros, Receive: t.Direction == tally.Receive, Bytes: t.Bytes, Took: seconds(t.Duration),
+		Post: seconds(t.Post),
 	}
 	if !one.Read {
 		one.Time = time.UnixMicro(int64(t.Micros))
 	}
-	if x.list = append(x.list, one); x.slow == nil && len(x.list) > 2*mostSlowest {
+	if x.limit > 0 && one.Took > x.limit.Seconds() && len(x.slow) < mostSlow {
+		x.slow = append(x.slow, one)
+		return
+	}
+	if x.list = append(x.list, one); len(x.list) > 2*mostSlowest {
 		x.list = slowest(x.list)
 	}
 }
@@ -197,22 +198,18 @@ func slowest(list []diagnose.Transfer) []diagnose.Transfer {
 	return list[:min(len(list), mostSlowest)]
 }
 
-// take returns the transfers since the frame before. The first frame of an agent has only slow ones, because
-// those that were in its ring may be old.
+// take returns the transfers since the frame before: all slow ones, and the slowest of the others. The first frame of an
+// agent has only slow ones, because those that were in its ring may be old.
 func (x *transfers) take(now time.Time) []diagnose.Transfer {
-	list := x.list
+	list := x.slow
+	if x.framed {
+		list = append(list, slowest(x.list)...)
+	}
 	for i := range list {
 		if list[i].Time.IsZero() {
 			list[i].Time = now
 		}
 	}
-	switch x.list = nil; {
-	case x.slow != nil:
-	case x.framed:
-		list = slowest(list)
-	default:
-		list = nil
-	}
-	x.framed = true
+	x.slow, x.list, x.framed = nil, nil, true
 	return list
 }

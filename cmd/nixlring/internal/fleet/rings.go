@@ -207,7 +207,7 @@ func (s *Rings) recall(snap *engine.Snapshot) (lap []tally.Transfer) {
 func (s *Rings) agent(id string) *watched {
 	r := s.known[id]
 	if r == nil {
-		r = &watched{transfers: transfers{slow: s.cfg.Slow}}
+		r = &watched{transfers: transfers{limit: s.cfg.Slow}}
 		s.known[id] = r
 	}
 	return r

@@ -32,13 +32,13 @@ type Config struct {
 	Include     []string // valid doublestar patterns
 	RunInterval time.Duration
 	Interval    time.Duration // between two frames
-	// Slow selects the transfers in frames. If it is nil, a frame has the slowest of each agent.
-	Slow *tally.Slow
+	// Slow is the time above which all transfers are in frames. The others are only if they are the slowest of an agent.
+	Slow time.Duration
 	Now  func() time.Time // time.Now if nil
 	Proc string           // mount point of procfs; /proc if empty
 }
 
-// Frames have a few of the slowest transfers of an agent, or all slow ones up to a limit.
+// Limits of the transfers of an agent in a frame.
 const (
 	mostSlowest = 10
 	mostSlow    = 1 << 16

@@ -44,7 +44,7 @@ func (r *Report) adviseUnreadable() {
 	denied := errors.Is(r.err, fs.ErrPermission)
 	switch {
 	case recording.Is(string(r.Path)):
-		r.advice("This is a recording of rings. Explain it with: nixlring why %s", r.Path)
+		r.advice("This is a recording. Explain it with: nixlring why %s", r.Path)
 	case r.File.mode.IsDir():
 		r.advice("To list the rings in this directory, run: nixlring ls %s", r.Path)
 	case r.notRing(): // consumers ignore it

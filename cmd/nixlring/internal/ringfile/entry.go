@@ -67,8 +67,10 @@ func answer(yes bool, err error) diagnose.Up {
 func List(ctx context.Context, paths []string, recursive bool, euid int, fn func(*Entry)) error {
 	var errs []error
 	for _, root := range paths {
-		if info, err := os.Stat(root); err == nil && info.IsDir() {
-			root = filepath.Clean(root) + string(filepath.Separator) // a link to a directory is one
+		if _, err := os.Readlink(root); err == nil {
+			if info, err := os.Stat(root); err == nil && info.IsDir() { // a link to a directory is one
+				root += string(filepath.Separator)
+			}
 		}
 		// WalkDir only returns the error of a canceled context.
 		errs = append(errs, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

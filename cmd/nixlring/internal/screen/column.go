@@ -106,7 +106,7 @@ ERR/S     failed operations per second, without those that were canceled
 MEMORY    registered minus deregistered; ? if a consumer took registrations
           before top started
 RING      peak fill since the last update; when the ring is full, the agent
-          loses events; - for a store; a recording shows full rings only
+          loses events; - for a store
 LAST      time since the last event
 READER    program that takes events from the ring; foreign is one that doesn't
           lock the ring: NIXL's telemetry_reader, pmdanixl, or a Collector in

@@ -90,6 +90,9 @@ func (p *Page) Add(f *diagnose.Frame, err error) {
 	if p.begun.IsZero() {
 		p.begun = f.Time
 	}
+	if f.Processes != nil {
+		p.processes = f.Processes
+	}
 	p.board.Add(f)
 }
 

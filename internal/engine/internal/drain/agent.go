@@ -47,8 +47,6 @@ type agent struct {
 	dirty      bool      // the totals include committed changes that aren't stored
 
 	exit exit
-	// announced reports whether Handler.Opened was called since Handler.Closed.
-	announced bool
 
 	lastEvent time.Time // when events were last found, or the ring was opened, or closed to be opened again
 	news      uint64    // number of changes of lastEvent; two can have the same time

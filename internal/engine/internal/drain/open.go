@@ -4,7 +4,6 @@
 package drain
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -124,7 +123,6 @@ func (o *owner) replaced(a *agent, now time.Time) {
 	if a.reader == nil {
 		return
 	}
-	o.closed(a, errReplaced)
 	// Commit, because the file may still exist under another name and be opened again.
 	if a.commit() == nil {
 		a.reader.Release()
@@ -141,7 +139,6 @@ func (o *owner) attach(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
 	a.attach(r, now)
 	o.enter(a)
 	o.report(a, info(notice.RingOpened, fmt.Sprintf("ring opened (layout %v, %d slots)", a.layout, r.Capacity())))
-	o.opened(a, r)
 	if a.resume == nil {
 		return
 	}
@@ -170,28 +167,6 @@ func (o *owner) attach(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
 		o.report(a, warn(notice.RingForeign, "events were consumed since the last checkpoint and may be missing from the totals; "+
 			"stop other consumers, and look for earlier warnings that events were committed without a checkpoint", nil))
 	}
-}
-
-// opened tells the handler that the agent's ring was opened.
-func (o *owner) opened(a *agent, r *ringbuf.Reader) {
-	a.announced = true
-	if opened := o.cfg.Handler.Opened; opened != nil {
-		opened(a.Agent, r.Layout(), r.Capacity())
-	}
-}
-
-// errReplaced is why a ring is closed after another file has replaced it.
-var errReplaced = errors.New("another file has replaced the ring")
-
-// errExited is why a ring is closed whose agent has exited.
-var errExited = errors.New("agent exited")
-
-// closed tells the handler that the agent's ring was closed, unless it knows.
-func (o *owner) closed(a *agent, err error) {
-	if closed := o.cfg.Handler.Closed; closed != nil && a.announced {
-		closed(a.Agent, err)
-	}
-	a.announced = false
 }
 
 func (m Gone) apply(o *owner, now time.Time) {

@@ -37,20 +37,9 @@ type Config struct {
 // Handler receives what is read from rings, in order. Its functions may be nil. Draining waits
 // for them.
 type Handler struct {
-	// Opened is called when a ring is opened, also again after a restart of its agent.
-	Opened func(a Agent, l ringbuf.Layout, capacity int)
 	// Events receives every event before it is committed. The batch is valid only during the
 	// call.
 	Events func(Agent, ringbuf.Batch)
-	// Missed is called when events may have been missed, with the reason. The ring stays
-	// open.
-	Missed func(Agent, error)
-	// Full is called after Events if the ring was full, so its agent has most likely dropped
-	// events.
-	Full func(Agent)
-	// Closed is called when a ring is closed, or its agent has exited, with the reason. If the
-	// ring has events again, Opened is called first.
-	Closed func(Agent, error)
 	// Transfer is called for each transfer whose events were all read. It is valid during the call.
 	Transfer func(*Agent, *tally.Transfer)
 	// Error is called for each error event.
@@ -82,7 +71,7 @@ type owner struct {
 	collections uint64
 	ending      bool      // rings are no longer read
 	stopBy      time.Time // the deadline of a stop; zero before that
-	stopped     bool // all rings are closed
+	stopped     bool      // all rings are closed
 
 	work   map[Holder]int // of containers since workAt; see maxWork
 	workAt time.Time

@@ -82,15 +82,7 @@ func (o *owner) idle(a *agent, now time.Time) {
 	if held := a.held(); held > 0 {
 		a.tally.Found(held, a.reader.Capacity())
 	}
-	o.drained(a, true, now)
-}
-
-// drained updates what is known about the exit of an agent, and tells the handler that it has
-// exited, once its last events were read.
-func (o *owner) drained(a *agent, empty bool, now time.Time) {
-	if a.exit.drained(a.fresh, empty, now); a.exit.complete() {
-		o.closed(a, errExited)
-	}
+	a.exit.drained(a.fresh, true, now)
 }
 
 // drainAll drains every ring, even if it isn't due.
@@ -110,7 +102,7 @@ func (o *owner) drain(a *agent, now time.Time) {
 	o.worked(a.Holder, drainWork+a.fresh)
 	o.found(a, fill, now)
 	if err == nil && a.exit.up == UpNo {
-		o.drained(a, a.reader.Idle(), now)
+		a.exit.drained(a.fresh, a.reader.Idle(), now)
 	}
 	if err == nil && !o.saves {
 		err = a.commit()
@@ -124,9 +116,6 @@ func (o *owner) drain(a *agent, now time.Time) {
 
 // count counts a batch of events, in place.
 func (o *owner) count(a *agent, b ringbuf.Batch) {
-	if !a.announced {
-		o.opened(a, a.reader)
-	}
 	a.fresh += b.Len()
 	known := len(a.tally.Series())
 	a.tally.Add(b)
@@ -170,9 +159,6 @@ func (o *owner) found(a *agent, fill int, now time.Time) {
 		return
 	}
 	a.tally.Saturated()
-	if full := o.cfg.Handler.Full; full != nil {
-		full(a.Agent)
-	}
 	o.report(a, warn(notice.RingFull, o.fullText(a, fill), nil))
 }
 
@@ -205,9 +191,6 @@ func (o *owner) drainOut(a *agent, now time.Time) {
 // interrupted handles errors of an open ring.
 func (o *owner) interrupted(a *agent, now time.Time, err error) {
 	isForeign := errors.Is(err, ringbuf.ErrForeignRead)
-	if missed := o.cfg.Handler.Missed; missed != nil && (isForeign || errors.Is(err, ringbuf.ErrLapped)) {
-		missed(a.Agent, err)
-	}
 	switch {
 	case isForeign:
 		a.generation++ // the positions of the current save no longer apply
@@ -232,7 +215,6 @@ func (o *owner) restarted(a *agent, now time.Time, err error) {
 	if errors.Is(err, ringbuf.ErrShrunk) {
 		text = "ring file has shrunk, because its agent restarted or the file was truncated"
 	}
-	o.closed(a, err)
 	o.countRestart(a, notice.RingRestart, text)
 	a.source.Reopen(a.Agent, a.detach())
 	a.heard(now) // so that the agent isn't retired before its ring is open again
@@ -253,7 +235,6 @@ func (o *owner) broken(a *agent, now time.Time, err error) {
 		a.resume = &m
 	}
 	a.tally.Missed()
-	o.closed(a, err)
 	a.source.Close(a.detach())
 	a.heard(now)
 	a.reopenAt = now.Add(brokenWait)

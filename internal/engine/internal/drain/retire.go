@@ -22,9 +22,6 @@ func (m Attended) apply(o *owner, now time.Time) {
 	switch {
 	case m.Open && m.Known:
 		a.exit.set(UpYes)
-		if !a.announced {
-			o.opened(a, a.reader)
-		}
 	case m.Known:
 		a.exit.set(UpNo)
 		a.due = now // the agent's last events are in the ring now
@@ -90,7 +87,6 @@ func (o *owner) closeGone(a *agent, now time.Time) {
 	if m, err := a.mark(); err == nil && !o.cfg.Observe {
 		a.resume = &m // the agent's next run may use the same file
 	}
-	o.closed(a, errExited)
 	a.source.Close(a.detach())
 	a.exit.up = UpNo
 }
@@ -103,7 +99,6 @@ func (o *owner) retire(a *agent, text string) {
 
 // forget removes an agent and its checkpoint.
 func (o *owner) forget(a *agent) {
-	o.closed(a, errExited)
 	o.drop(a)
 	if a.reader != nil {
 		a.reader.Release()
