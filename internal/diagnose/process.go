@@ -15,7 +15,7 @@ import (
 type Process struct {
 	PID       int    `json:"pid"`
 	Command   string `json:"command"`
-	Telemetry bool   `json:"telemetry"` // it has a ring or a store, or is about to create one
+	Telemetry bool   `json:"telemetry"`          // it has a ring or a store, or is about to create one
 	Disabled  string `json:"disabled,omitempty"` // the value of NIXL_TELEMETRY_ENABLE if it disables telemetry; else empty
 	Exporter  string `json:"exporter,omitempty"` // the value of NIXL_TELEMETRY_EXPORTER; empty if it isn't set
 }
