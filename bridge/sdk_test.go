@@ -48,7 +48,8 @@ func packages() map[string]pkg {
 		}},
 		"agent": {
 			slices.DeleteFunc(semconv.NIXL(), func(m semconv.Metric) bool {
-				return strings.HasPrefix(m.Name, "nixl.telemetry.ring.") || strings.HasPrefix(m.Name, "nixl.event")
+				return strings.HasPrefix(m.Name, "nixl.telemetry.ring.") || strings.HasPrefix(m.Name, "nixl.event") ||
+					m.Name == semconv.TelemetryEventsUnknown.Name // agents know the types of their events
 			}), startAgents,
 			func(name string) bool {
 				return !strings.Contains(name, ".last.") && name != semconv.AgentUp.Name && name != semconv.MemoryUsage.Name

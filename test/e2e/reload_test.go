@@ -37,8 +37,8 @@ func reloadLosesNothing(t *testing.T, backend string, queue bool) {
 	t.Helper()
 	dir, address := t.TempDir(), fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	a := newAgent(t, dir, "agent")
-	repair := func() { otlpfile.Listen(t, address) }
 	var sink *otlpfile.Sink
+	var repair func()
 	switch backend {
 	case "hangs":
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address) // nobody accepts
@@ -65,12 +65,16 @@ service: {extensions: [file_storage], pipelines: {metrics: {receivers: [nixl_shm
 	// write writes until a condition holds.
 	write := func(what string, until func() bool) {
 		t.Helper()
-		began, end := len(a.events)/4, time.Now()
-		for deadline := end.Add(2 * time.Minute); !until(); time.Sleep(10 * time.Millisecond) {
-			if end.After(deadline) {
+		written, began := len(a.events)/4, time.Now()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for !until() {
+			<-tick.C
+			since := time.Since(began)
+			if since > 2*time.Minute {
 				t.Fatalf("no %s", what)
 			}
-			due := int(time.Since(end)*transfersPerSecond/time.Second) - (len(a.events)/4 - began)
+			due := int(since*transfersPerSecond/time.Second) - (len(a.events)/4 - written)
 			a.transfer(t, max(due, 0)) // fails if the ring is full
 		}
 	}

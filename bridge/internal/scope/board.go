@@ -110,7 +110,7 @@ func (b *Board[I, S]) Series(name string) *S {
 
 // observe is the callback of the instruments. It never returns an error, because the SDK's
 // reader would then export nothing, not even the metrics of others.
-func (b *Board[I, S]) observe(_ context.Context, o metric.Observer) error {
+func (b *Board[I, S]) observe(_ context.Context, o metric.Observer) error { //nolint:unparam // a metric.Callback
 	b.mu.Lock()
 	all := b.order // only appended to
 	b.mu.Unlock()
