@@ -28,6 +28,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -48,11 +49,10 @@ func packages() map[string]pkg {
 		}},
 		"agent": {
 			slices.DeleteFunc(semconv.NIXL(), func(m semconv.Metric) bool {
-				return strings.HasPrefix(m.Name, "nixl.telemetry.ring.") || strings.HasPrefix(m.Name, "nixl.event") ||
-					m.Name == semconv.TelemetryEventsUnknown.Name // agents know the types of their events
+				return strings.HasPrefix(m.Name, "nixl.telemetry.ring.") || m.Name == semconv.Events.Name || m.Name == semconv.TelemetryEventsUnknown.Name
 			}), startAgents,
 			func(name string) bool {
-				return !strings.Contains(name, ".last.") && name != semconv.AgentUp.Name && name != semconv.MemoryUsage.Name
+				return !strings.Contains(name, ".last") && name != semconv.AgentUp.Name && name != semconv.MemoryUsage.Name
 			},
 		},
 		"session": {semconv.SplitInference(), startSession, func(string) bool { return true }},
@@ -87,6 +87,7 @@ func startAgents(t *testing.T, p metric.MeterProvider) (func(context.Context, in
 		a.MemoryDeregistered(ctx, 100)
 		a.Error(ctx, semconv.ErrorBackend)
 		a.EventsDropped(ctx, 3)
+		a.Event(ctx, ringbuf.CategoryBackend, "retries", 2)
 	}, func() error { return agents[0].Close() }
 }
 

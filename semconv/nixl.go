@@ -95,14 +95,14 @@ var (
 	EventValue = Metric{
 		Name: "nixl.event.value", Kind: Counter, Number: Int64, Unit: "{value}",
 		Description: "Sum of the values of connection, backend, system and custom events.",
-		Note:        "Only the layouts v1 and v2 have such events. What a value means depends on the event. For stores, events of unknown types.",
+		Note:        "Only the layouts v1 and v2 have such events, and Go agents. What a value means depends on the event. For stores, events of unknown types.",
 		Attributes:  []string{EventCategory, EventName},
 		Conditional: []string{MetricOverflow},
 	}
 	EventLastValue = Metric{
 		Name: "nixl.event.last_value", Kind: Gauge, Number: Int64, Unit: "{value}",
 		Description: "Value of the newest connection, backend, system or custom event.",
-		Note:        "Only the layouts v1 and v2 have such events.",
+		Note:        "Only the layouts v1 and v2 have such events, and Go agents.",
 		Attributes:  []string{EventCategory, EventName},
 	}
 )

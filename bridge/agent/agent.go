@@ -34,7 +34,7 @@ type Agent struct {
 // variable with an invalid value.
 //
 // The name must be a valid file name, even without a ring, so that a program can switch
-// between a ring and a MeterProvider. New returns an error if an open agent of this process
+// between a ring and a MeterProvider. New returns an error if a running Go agent, of any process,
 // already writes the same ring. Agents with the same name and MeterProvider share their
 // series, so that nixl.agent.up is their number.
 func New(name string, opts ...Option) (*Agent, error) {
@@ -43,7 +43,7 @@ func New(name string, opts ...Option) (*Agent, error) {
 	}
 	a := &Agent{name: name}
 	c, err := newConfig(opts)
-	if err == nil && !c.ring {
+	if err == nil && !c.ring && !c.off {
 		a.series = boards.Of(c.provider).Series(name)
 	}
 	if err == nil && (c.ring || len(c.sinks) > 0) {

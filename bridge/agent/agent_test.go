@@ -5,12 +5,14 @@ package agent_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -83,11 +85,35 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 			a.Error(ctx, semconv.ErrorRemoteDisconnect)
 			a.Error(ctx, semconv.ErrorRemoteDisconnect)
 			a.Error(ctx, "another")
+			a.Error(ctx, "agent_err_backend")
+			a.Error(ctx, "NIXL_ERR_BACKEND")
 		}, map[string]float64{
 			"nixl.errors{error.type=not_posted}":        1,
+			"nixl.errors{error.type=backend}":           2,
 			"nixl.errors{error.type=remote_disconnect}": 2,
 			"nixl.errors{error.type=unknown}":           1,
 		}},
+		{"events of the program's own", func(a *agent.Agent) {
+			a.Event(ctx, ringbuf.CategoryConnection, "peers", 2)
+			a.Event(ctx, ringbuf.CategoryBackend, "ucx_retries", 3)
+			a.Event(ctx, ringbuf.CategoryBackend, "ucx_retries", 4)
+			a.Event(ctx, ringbuf.CategorySystem, strings.Repeat("x", 40), 1)
+			a.Event(ctx, ringbuf.CategoryMemory, "mine\xff", 5)
+		}, map[string]float64{
+			"nixl.event.value{nixl.event.category=connection,nixl.event.name=peers}":                            2,
+			"nixl.event.last_value{nixl.event.category=connection,nixl.event.name=peers}":                       2,
+			"nixl.event.value{nixl.event.category=backend,nixl.event.name=ucx_retries}":                         7,
+			"nixl.event.last_value{nixl.event.category=backend,nixl.event.name=ucx_retries}":                    4,
+			"nixl.event.value{nixl.event.category=system,nixl.event.name=" + strings.Repeat("x", 31) + "}":      1,
+			"nixl.event.last_value{nixl.event.category=system,nixl.event.name=" + strings.Repeat("x", 31) + "}": 1,
+			"nixl.event.value{nixl.event.category=custom,nixl.event.name=mine\uFFFD}":                           5,
+			"nixl.event.last_value{nixl.event.category=custom,nixl.event.name=mine\uFFFD}":                      5,
+		}},
+		{"events with ever new names", func(a *agent.Agent) {
+			for i := range 1000 {
+				a.Event(ctx, ringbuf.CategoryCustom, fmt.Sprint("event ", i), 1)
+			}
+		}, manyEvents()},
 		{"drops", func(a *agent.Agent) { a.EventsDropped(ctx, 48_380) }, map[string]float64{
 			"nixl.telemetry.events.dropped{}": 48_380,
 		}},
@@ -98,6 +124,16 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 			b.expect(t, with(c.want))
 		})
 	}
+}
+
+// manyEvents returns the values of 1,000 events, of which 200 have series.
+func manyEvents() map[string]float64 {
+	all := map[string]float64{"nixl.event.value{otel.metric.overflow=true}": 800}
+	for i := range 200 {
+		all[fmt.Sprintf("nixl.event.value{nixl.event.category=custom,nixl.event.name=event %d}", i)] = 1
+		all[fmt.Sprintf("nixl.event.last_value{nixl.event.category=custom,nixl.event.name=event %d}", i)] = 1
+	}
+	return all
 }
 
 func TestDataPointsCarryTheAgentName(t *testing.T) {

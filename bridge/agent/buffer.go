@@ -24,6 +24,8 @@ type buffer struct {
 	agent    *Agent
 	sinks    []sink.Sink
 	capacity int
+	layout   ringbuf.Layout // of the ring
+	unnamed  sync.Once      // reports an event that the layout can't carry
 
 	staging sync.Mutex // guards what follows; held only to copy events
 	events  []ringbuf.Event
@@ -43,14 +45,14 @@ type buffer struct {
 // openBuffer creates the ring, if any, and starts flushing.
 func openBuffer(a *Agent, cfg *config) (*buffer, error) {
 	b := &buffer{
-		agent: a, sinks: cfg.sinks, capacity: cfg.capacity,
+		agent: a, sinks: cfg.sinks, capacity: cfg.capacity, layout: cfg.layout,
 		events: make([]ringbuf.Event, 0, cfg.capacity),
 		spare:  make([]ringbuf.Event, 0, cfg.capacity),
 		stop:   make(chan struct{}),
 	}
 	if cfg.ring {
 		var err error
-		if b.ring, err = createRing(filepath.Join(cfg.dir, a.name), cfg.capacity); err != nil {
+		if b.ring, err = createRing(filepath.Join(cfg.dir, a.name), cfg.layout, cfg.capacity); err != nil {
 			return nil, err
 		}
 	}
@@ -63,7 +65,11 @@ func (b *buffer) stage(events ...ringbuf.Event) {
 	if b == nil {
 		return
 	}
-	if len(b.sinks) > 0 { // a ring has no times
+	if b.ring != nil && b.layout != ringbuf.V1 && events[0].Named {
+		b.reject()
+		return
+	}
+	if len(b.sinks) > 0 || b.layout == ringbuf.V1 { // newer rings have no times
 		now := uint64(time.Now().UnixMicro())
 		for i := range events {
 			events[i].TimestampMicros = now
@@ -82,6 +88,16 @@ func (b *buffer) stage(events ...ringbuf.Event) {
 		return
 	}
 	b.events = append(b.events, events...)
+}
+
+// reject drops an event that the ring can't carry.
+func (b *buffer) reject() {
+	b.staging.Lock()
+	b.totals.DroppedRing++
+	b.staging.Unlock()
+	b.unnamed.Do(func() {
+		otel.Handle(fmt.Errorf("agent %s: a ring of layout %v can't carry events with names, so they are dropped; use agent.WithLayout(ringbuf.V1)", b.agent.name, b.layout))
+	})
 }
 
 // run flushes at the end of each run interval. OpenTelemetry's error handler gets the first

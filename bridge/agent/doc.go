@@ -29,6 +29,7 @@
 //	Agent.MemoryDeregistered    nixl.memory.deregistered, .usage, .last.size
 //	Agent.Error                 nixl.errors
 //	Agent.EventsDropped         nixl.telemetry.events.dropped
+//	Agent.Event                 nixl.event.value, .last_value
 //
 // The metrics are instruments of the SDK. Views, temporality, cardinality limits,
 // aggregations and exemplars of the MeterProvider apply to them. The series of a closed agent

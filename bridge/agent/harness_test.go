@@ -17,6 +17,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -56,7 +57,7 @@ func newAgent(t *testing.T, name string, opts ...agent.Option) *agent.Agent {
 // all collects the current values by metric and attributes, without the name of agent a.
 func (b *backend) all(t *testing.T) map[string]float64 {
 	t.Helper()
-	name := strings.NewReplacer("nixl.agent.name=a,", "", ",nixl.agent.name=a}", "}", "nixl.agent.name=a}", "}")
+	name := strings.NewReplacer("nixl.agent.name=a,", "", ",nixl.agent.name=a}", "}", "nixl.agent.name=a}", "}", ",nixl.agent.name=a,", ",")
 	values := make(map[string]float64)
 	for key, v := range metrictest.Values(metrictest.Collect(t, b.reader)) {
 		values[name.Replace(key)] = v
@@ -92,4 +93,5 @@ func do(a *agent.Agent) {
 	a.MemoryDeregistered(ctx, 100)
 	a.Error(ctx, semconv.ErrorBackend)
 	a.EventsDropped(ctx, 3)
+	a.Event(ctx, ringbuf.CategoryBackend, "ucx_retries", 2)
 }

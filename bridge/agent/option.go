@@ -25,8 +25,10 @@ type config struct {
 	sinks    []sink.Sink
 
 	ring        bool
+	off         bool // the environment turns the ring off
 	dir         string
 	capacity    int // of the ring and of the staging buffer
+	layout      ringbuf.Layout
 	runInterval time.Duration
 }
 
@@ -41,9 +43,11 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // Without a reader, the ring fills up and further events are dropped.
 //
 // The ring is a file in dir that is named after the agent. The directory must exist.
-// Processes must not share a ring, so give each its own name, such as one with its rank.
-// If dir is empty, it defaults to NIXL_TELEMETRY_DIR, or else to /tmp.
-// NIXL_TELEMETRY_ENABLE isn't read: the option itself enables the ring.
+// [New] returns an error if a running Go agent writes to it, so give each process its own name,
+// such as one with its rank. If dir is empty, it defaults to NIXL_TELEMETRY_DIR, or else to /tmp.
+//
+// As in NIXL, NIXL_TELEMETRY_ENABLE=n turns the ring off: the agent then records nothing, except
+// for sinks. Without the variable, the option itself enables the ring.
 //
 // Events are staged and pushed to the ring in a batch at the end of each run
 // interval. If the staging buffer is full, events are dropped, and the ring reports them as
@@ -51,6 +55,13 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // [Agent.RingTelemetry].
 func WithRing(dir string) Option {
 	return func(c *config) { c.ring, c.dir = true, dir }
+}
+
+// WithLayout sets the layout of the ring. The default is [ringbuf.V4], that of NIXL 1.4. Only
+// [ringbuf.V1] carries the events of [Agent.Event]; its readers can't distinguish dropped
+// events from them.
+func WithLayout(l ringbuf.Layout) Option {
+	return func(c *config) { c.layout = l }
 }
 
 // WithCapacity sets the number of slots of the ring: a power of two from 2 to
@@ -75,7 +86,7 @@ func WithSinks(sinks ...sink.Sink) Option {
 }
 
 func newConfig(opts []Option) (config, error) {
-	var c config
+	c := config{layout: ringbuf.V4}
 	for _, o := range opts {
 		o(&c)
 	}
@@ -85,6 +96,9 @@ func newConfig(opts []Option) (config, error) {
 	case c.ring && c.provider != nil:
 		return c, errors.New("WithRing and WithMeterProvider can't be combined, because a backend would count every event twice; " +
 			"use WithRing if a Collector or bridge/rings reads the ring, otherwise WithMeterProvider")
+	}
+	if env := process.Env(os.LookupEnv); c.ring && os.Getenv(process.EnvEnable) != "" && !env.Enabled() {
+		c.ring, c.off = false, true
 	}
 	if c.ring || len(c.sinks) > 0 {
 		return c, c.setRingDefaults()

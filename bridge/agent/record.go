@@ -81,23 +81,51 @@ func (a *Agent) memory(ctx context.Context, op memoryOperation, bytes int64) {
 }
 
 // Error records a failed operation. errorType is the value of error.type that package
-// semconv defines for a status of NIXL, such as semconv.ErrorBackend. Any other value
+// semconv defines for a status of NIXL, such as semconv.ErrorBackend, or NIXL's own name of
+// the status or its event, such as NIXL_ERR_BACKEND and agent_err_backend. Any other value
 // counts as semconv.ErrorUnknown.
 func (a *Agent) Error(ctx context.Context, errorType string) {
 	if !a.open() {
 		return
 	}
-	kind := ringbuf.TypeErrNotPosted
-	for tally.ErrorName(kind) != errorType {
-		if kind++; !kind.IsError() {
-			kind = ringbuf.TypeErrUnknown
-			break
-		}
-	}
+	kind := errorKind(errorType)
 	if a.series != nil {
 		a.series.errors.Add(ctx, 1, a.series.errorTypes[kind-ringbuf.TypeErrNotPosted].Add...)
 	}
 	a.buffer.stage(ringbuf.NewEvent(kind, 1))
+}
+
+func errorKind(name string) ringbuf.Type {
+	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
+		if name == tally.ErrorName(kind) || name == kind.String() || name == kind.LegacyName() {
+			return kind
+		}
+	}
+	return ringbuf.TypeErrUnknown
+}
+
+// Event records an event of the program's own, as the backends of NIXL do: the sum of the
+// values of a category and name is the metric nixl.event.value, the newest value
+// nixl.event.last_value. The category is [ringbuf.CategoryConnection], CategoryBackend,
+// CategorySystem or CategoryCustom; any other counts as CategoryCustom. A name has at most 31
+// bytes; the rest is cut off. Names beyond the first 200 count under otel.metric.overflow = true.
+//
+// A ring must have the layout [ringbuf.V1] to carry the event; see [WithLayout]. Otherwise,
+// the event is dropped, and OpenTelemetry's error handler gets an error once.
+func (a *Agent) Event(ctx context.Context, c ringbuf.Category, name string, value uint64) {
+	if !a.open() {
+		return
+	}
+	switch c {
+	case ringbuf.CategoryConnection, ringbuf.CategoryBackend, ringbuf.CategorySystem:
+	default:
+		c = ringbuf.CategoryCustom
+	}
+	e := ringbuf.NewNamedEvent(c, name, value)
+	if a.series != nil {
+		a.series.event(ctx, &e)
+	}
+	a.buffer.stage(e)
 }
 
 // EventsDropped records that the program dropped events instead of passing them to

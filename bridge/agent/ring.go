@@ -6,10 +6,11 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"slices"
-	"sync"
 
+	"github.com/nixl-otel/nixl-otel/bridge/internal/flock"
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -33,44 +34,45 @@ func (a *Agent) RingTelemetry() RingTelemetry {
 	return a.buffer.totals
 }
 
-// ringWriter writes a ring as a NIXL agent does.
+// ringWriter writes a ring as a NIXL agent does. A ring must have only one writer, so a Go
+// agent locks its file. The kernel releases the lock when the process ends.
 type ringWriter struct {
 	*ringbuf.Writer
-	file os.FileInfo
+	lock *os.File
 }
 
-// writers are the rings that this process writes. A ring must have only one writer.
-var writers struct {
-	mu   sync.Mutex
-	open []*ringWriter
-}
-
-func createRing(path string, capacity int) (*ringWriter, error) {
-	writers.mu.Lock()
-	defer writers.mu.Unlock()
-	if file, err := os.Stat(path); err == nil {
-		for _, o := range writers.open {
-			if os.SameFile(file, o.file) {
-				return nil, fmt.Errorf("ring %s: an open agent of this process writes to it as %s; share that agent, or use another name", path, o.Path())
-			}
-		}
-	}
-	w, err := ringbuf.Create(path, ringbuf.V4, capacity)
-	if err != nil {
+func createRing(path string, layout ringbuf.Layout, capacity int) (*ringWriter, error) {
+	lock, err := lockRing(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	file, err := os.Stat(path)
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
+	w, err := ringbuf.Create(path, layout, capacity)
+	if err == nil && lock == nil {
+		if lock, err = lockRing(path); err != nil {
+			err = errors.Join(err, w.Close())
+		}
 	}
-	r := &ringWriter{w, file}
-	writers.open = append(writers.open, r)
-	return r, nil
+	if err != nil {
+		if lock != nil {
+			err = errors.Join(err, lock.Close())
+		}
+		return nil, err
+	}
+	return &ringWriter{w, lock}, nil
 }
 
-func (r *ringWriter) Close() error {
-	writers.mu.Lock()
-	defer writers.mu.Unlock()
-	writers.open = slices.DeleteFunc(writers.open, func(o *ringWriter) bool { return o == r })
-	return r.Writer.Close()
+// lockRing locks a ring's file if it exists.
+func lockRing(path string) (*os.File, error) {
+	f, err := files.Open(path, os.O_RDWR)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("ring %s: %w", path, err)
+	case !flock.Own(f):
+		return nil, errors.Join(fmt.Errorf("ring %s: a running agent writes to it, in this or another process; share that agent, or use another name or directory", path), f.Close())
+	}
+	return f, nil
 }
+
+func (r *ringWriter) Close() error { return errors.Join(r.Writer.Close(), r.lock.Close()) }

@@ -7,8 +7,10 @@ package agent_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -210,7 +212,7 @@ func TestOpenAgentsDoNotShareARing(t *testing.T) {
 	t.Chdir(dir)
 	for _, path := range []string{dir + "/a", "./a", other + "/link/a", other + "/b"} {
 		_, err := agent.New(filepath.Base(path), agent.WithRing(filepath.Dir(path)))
-		if want := "an open agent of this process writes to it as " + filepath.Join(dir, "a"); err == nil || !strings.Contains(err.Error(), want) {
+		if want := "a running agent writes to it"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", path, err, want)
 		}
 	}
@@ -219,6 +221,78 @@ func TestOpenAgentsDoNotShareARing(t *testing.T) {
 	}
 	must.OK(t, first.Close())
 	must.OK(t, newRingAgent(t, filepath.Join(other, "link"), "a").Close())
+}
+
+// Another process that created an agent of the same name would reset the ring.
+func TestProcessesDoNotShareARing(t *testing.T) {
+	const variable = "AGENT_TEST_RING"
+	if dir := os.Getenv(variable); dir != "" { // the other process
+		_, err := agent.New("a", agent.WithRing(dir))
+		fmt.Println("error:", err)
+		os.Exit(0) // without Close
+	}
+	dir := t.TempDir()
+	first := newRingAgent(t, dir, "a")
+	first.MemoryRegistered(ctx, 1)
+	must.OK(t, first.Flush())
+	other := func() string {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProcessesDoNotShareARing$")
+		cmd.Env = append(os.Environ(), variable+"="+dir)
+		out, err := cmd.CombinedOutput()
+		must.OK(t, err)
+		return string(out)
+	}
+	if got, want := other(), "a running agent writes to it"; !strings.Contains(got, want) {
+		t.Errorf("the other process printed %q, want %q", got, want)
+	}
+	if got := events(t, dir, "a"); len(got) != 1 {
+		t.Errorf("the ring has %d events, want 1", len(got))
+	}
+	must.OK(t, first.Close())
+	for range 2 { // the second time, after a process that ended without Close
+		if got := other(); !strings.Contains(got, "error: <nil>") {
+			t.Errorf("after Close, the other process printed %q", got)
+		}
+	}
+}
+
+// Layout V1 is the only one that has names.
+func TestRingOfLayoutV1HasEventsWithNames(t *testing.T) {
+	dir, errs := t.TempDir(), metrictest.Handled(t)
+	w := newRingAgent(t, dir, "v1", agent.WithLayout(ringbuf.V1))
+	w.Event(ctx, ringbuf.CategoryBackend, "ucx_retries", 3)
+	w.Event(ctx, ringbuf.CategoryTransfer, "mine", 1)
+	must.OK(t, w.Flush())
+	want := []ringbuf.Event{
+		ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "ucx_retries", 3), ringbuf.NewNamedEvent(ringbuf.CategoryCustom, "mine", 1),
+	}
+	if d := cmp.Diff(want, events(t, dir, "v1"), cmpopts.IgnoreFields(ringbuf.Event{}, "TimestampMicros")); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+	v4 := newRingAgent(t, dir, "v4")
+	for range 2 {
+		v4.Event(ctx, ringbuf.CategoryBackend, "ucx_retries", 3)
+	}
+	must.OK(t, v4.Flush())
+	if got := v4.RingTelemetry(); got != (agent.RingTelemetry{DroppedRing: 2}) {
+		t.Errorf("RingTelemetry: %+v", got)
+	}
+	if got := errs(); len(got) != 1 || !strings.Contains(got[0], "use agent.WithLayout(ringbuf.V1)") {
+		t.Errorf("errors %q, want one", got)
+	}
+}
+
+func TestEnvironmentTurnsTheRingOffAsInNIXL(t *testing.T) {
+	for value, on := range map[string]bool{"": true, "y": true, "ON": true, "n": false, "0": false} {
+		t.Setenv("NIXL_TELEMETRY_ENABLE", value)
+		dir := t.TempDir()
+		w := newRingAgent(t, dir, "a")
+		do(w)
+		must.OK(t, w.Close())
+		if _, err := os.Stat(filepath.Join(dir, "a")); (err == nil) != on {
+			t.Errorf("%q: ring %v, want %v", value, err, on)
+		}
+	}
 }
 
 // Events that several sinks lose count once, like those that staging drops, which no sink receives. Other sinks receive the

@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/scope"
+	"github.com/nixl-otel/nixl-otel/bridge/internal/text"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -31,6 +33,9 @@ type instruments struct {
 	up, usageCounter                 metric.Int64ObservableUpDownCounter
 	lastSizeGauge, lastMemoryGauge   metric.Int64ObservableGauge
 	lastDurationGauge, lastPostGauge metric.Float64ObservableGauge
+
+	eventValue     metric.Int64Counter
+	lastEventGauge metric.Int64ObservableGauge
 }
 
 func newInstruments(m scope.Meter) (instruments, []metric.Observable) {
@@ -43,8 +48,9 @@ func newInstruments(m scope.Meter) (instruments, []metric.Observable) {
 		up: m.ObservableUpDownCounter(semconv.AgentUp), usageCounter: m.ObservableUpDownCounter(semconv.MemoryUsage),
 		lastSizeGauge: m.ObservableGauge(semconv.TransferLastSize), lastMemoryGauge: m.ObservableGauge(semconv.MemoryLastSize),
 		lastDurationGauge: m.ObservableFloatGauge(semconv.TransferLastDuration), lastPostGauge: m.ObservableFloatGauge(semconv.TransferLastPostDuration),
+		eventValue: m.Counter(semconv.EventValue), lastEventGauge: m.ObservableGauge(semconv.EventLastValue),
 	}
-	return in, []metric.Observable{in.up, in.usageCounter, in.lastSizeGauge, in.lastMemoryGauge, in.lastDurationGauge, in.lastPostGauge}
+	return in, []metric.Observable{in.up, in.usageCounter, in.lastSizeGauge, in.lastMemoryGauge, in.lastDurationGauge, in.lastPostGauge, in.lastEventGauge}
 }
 
 // series are the series of the agents with one name at a MeterProvider: the attribute sets of
@@ -52,6 +58,7 @@ func newInstruments(m scope.Meter) (instruments, []metric.Observable) {
 type series struct {
 	*instruments
 
+	identity   attribute.KeyValue
 	agent      scope.Point // without further attributes
 	direction  [directions]scope.Point
 	operation  [memoryOperations]scope.Point
@@ -66,7 +73,24 @@ type series struct {
 	mu    sync.Mutex
 	open  int64 // number of agents
 	usage memoryUsage
+
+	events map[eventKey]*eventSeries
+	named  []*eventSeries // in the order of creation, without that of the overflow
 }
+
+// eventKey identifies events. The zero value stands for those beyond the limit.
+type eventKey struct {
+	category ringbuf.Category
+	name     ringbuf.Name
+}
+
+type eventSeries struct {
+	point scope.Point
+	last  atomic.Int64
+}
+
+// eventLimit is the number of events with series of their own; the receiver has the same.
+const eventLimit = 200
 
 // memoryUsage is what the agents that are open have registered or, if all are closed, what
 // the last ones had.
@@ -80,7 +104,7 @@ type memoryUsage struct {
 const statuses = ringbuf.TypeErrNoTelemetry - ringbuf.TypeErrNotPosted + 1
 
 func newSeries(in *instruments, agent attribute.KeyValue) *series {
-	s := &series{instruments: in, agent: scope.NewPoint(agent)}
+	s := &series{instruments: in, identity: agent, events: make(map[eventKey]*eventSeries), agent: scope.NewPoint(agent)}
 	s.lastTime.Store(-1)
 	for d, direction := range [directions]string{semconv.Transmit, semconv.Receive} {
 		s.direction[d] = scope.NewPoint(agent, attribute.String(semconv.Direction, direction))
@@ -158,12 +182,44 @@ func (s *series) memory(ctx context.Context, op memoryOperation, bytes int64) {
 	s.usage.known, s.usage.unknown = true, s.usage.unknown || s.usage.bytes < 0
 }
 
+// event counts an event that has no metric of its own.
+func (s *series) event(ctx context.Context, e *ringbuf.Event) {
+	to, value := s.eventSeries(e), int64(min(e.Value, math.MaxInt64))
+	to.last.Store(value)
+	s.eventValue.Add(ctx, value, to.point.Add...)
+}
+
+func (s *series) eventSeries(e *ringbuf.Event) *eventSeries {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := eventKey{e.Category, e.Name}
+	if s.events[key] == nil && len(s.named) == eventLimit {
+		key = eventKey{}
+	}
+	to := s.events[key]
+	switch {
+	case to != nil:
+		return to
+	case key == eventKey{}:
+		to = &eventSeries{point: scope.NewPoint(s.identity, attribute.Bool(semconv.MetricOverflow, true))}
+	default:
+		to = &eventSeries{point: scope.NewPoint(s.identity, attribute.String(semconv.EventCategory, strings.ToLower(e.Category.String())),
+			attribute.String(semconv.EventName, text.Valid(e.Name.String())))}
+		s.named = append(s.named, to)
+	}
+	s.events[key] = to
+	return to
+}
+
 func (s *series) observe(o metric.Observer) {
 	s.addZeros()
 	s.mu.Lock()
-	open, usage := s.open, s.usage
+	open, usage, events := s.open, s.usage, s.named
 	s.mu.Unlock()
 	o.ObserveInt64(s.up, open, s.agent.Observe...)
+	for _, e := range events {
+		o.ObserveInt64(s.lastEventGauge, e.last.Load(), e.point.Observe...)
+	}
 	for d := range s.lastSize {
 		if v := s.lastSize[d].Load(); v >= 0 {
 			o.ObserveInt64(s.lastSizeGauge, v, s.direction[d].Observe...)

@@ -34,6 +34,9 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
+// MarshalText returns the state's name.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // SetState sets the kernel's state, which is initially [StateCreated]. Invalid states are
 // ignored. The uptime of a terminated kernel no longer increases. If the kernel returns to
 // StateCreated, it restarts: its snapshots do as with [Runtime.Reset].

@@ -4,7 +4,9 @@
 package ringkernel_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
 	"github.com/nixl-otel/nixl-otel/bridge/ringkernel"
+	"github.com/nixl-otel/nixl-otel/internal/must"
 )
 
 // After a reset, the next message reads the clock even within 10 ms.
@@ -113,6 +116,30 @@ GPU: 25.0%
 		var disabled *ringkernel.Runtime
 		if text := disabled.Summary().String(); text != "=== Telemetry is disabled ===\n" {
 			t.Errorf("a nil Runtime: %q", text)
+		}
+	})
+}
+
+func TestSummaryAsJSONHasNamesOfStatesAndTextsOfErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		use(t, w.Register("k"))
+		w.Register("idle")
+		pass(2 * time.Second)
+		b, err := json.Marshal(w.Summary())
+		must.OK(t, err)
+		var got struct {
+			TotalMessages int
+			Kernels       []struct {
+				KernelID, State, LastError    string
+				Uptime, Throughput, ErrorRate float64
+			}
+		}
+		must.OK(t, json.Unmarshal(b, &got))
+		text := fmt.Sprintf("%+v", got)
+		if want := "{TotalMessages:2 Kernels:[{KernelID:idle State:created LastError: Uptime:2 Throughput:0 ErrorRate:0} " +
+			"{KernelID:k State:active LastError:code timeout at 0x7f3a Uptime:2 Throughput:1 ErrorRate:0.5}]}"; text != want {
+			t.Errorf("got %s, want %s", text, want)
 		}
 	})
 }

@@ -3,7 +3,10 @@
 
 package ringkernel
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Telemetry is a snapshot of a kernel. It covers the time since the kernel was
 // registered or last reset.
@@ -33,6 +36,21 @@ type Telemetry struct {
 	MaxLatency   time.Duration
 
 	LastError error // nil if there was none
+}
+
+// MarshalJSON returns the fields, with the text of LastError, and what is derived from them.
+func (t Telemetry) MarshalJSON() ([]byte, error) {
+	type fields Telemetry
+	out := struct {
+		fields
+		LastError          string `json:",omitempty"`
+		Uptime, Throughput float64
+		ErrorRate          float64
+	}{fields: fields(t), Uptime: t.Uptime().Seconds(), Throughput: t.Throughput(), ErrorRate: t.ErrorRate()}
+	if t.LastError != nil {
+		out.LastError = t.LastError.Error()
+	}
+	return json.Marshal(out)
 }
 
 // Uptime returns the time from StartTime to the snapshot, or to EndTime if the
