@@ -27,7 +27,7 @@ func NIXLEvents() []Event {
 		{
 			Name: EventTransferSlow, Severity: "WARN",
 			Description: "A transfer that was slow.",
-			Note:        "The receiver's `logs` define the limits. The body names the condition that the transfer met.",
+			Note:        "`logs::slow_transfer` of the receiver is the limit.",
 			Attributes:  []string{Direction, TransferSizeBytes, TransferSeconds, TransferPostSeconds, TransferBytesPerSecond},
 		},
 		{

@@ -55,6 +55,6 @@ type Metric struct {
 	// Bounds are the default upper bounds of the buckets of a histogram, in its unit. A value
 	// belongs to the first bucket whose bound it doesn't exceed. Callers must not change them.
 	Bounds []float64
-	// OptIn reports whether the metric is off by default.
+	// OptIn reports whether the receiver reports the metric only on request.
 	OptIn bool
 }

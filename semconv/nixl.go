@@ -50,14 +50,17 @@ var (
 		Name: "nixl.transfer.last.size", Kind: Gauge, Number: Int64, Unit: "By",
 		Description: "Size of the newest completed transfer.",
 		Attributes:  []string{Direction},
+		OptIn:       true,
 	}
 	TransferLastDuration = Metric{
 		Name: "nixl.transfer.last.duration", Kind: Gauge, Number: Float64, Unit: "s",
 		Description: "Time from the start of the newest transfer until the application saw it complete.",
+		OptIn:       true,
 	}
 	TransferLastPostDuration = Metric{
 		Name: "nixl.transfer.last.post_duration", Kind: Gauge, Number: Float64, Unit: "s",
 		Description: "Time from the start of the newest transfer until it was posted to the backend.",
+		OptIn:       true,
 	}
 	MemoryRegistered = Metric{
 		Name: "nixl.memory.registered", Kind: Counter, Number: Int64, Unit: "By",
@@ -76,6 +79,7 @@ var (
 		Name: "nixl.memory.last.size", Kind: Gauge, Number: Int64, Unit: "By",
 		Description: "Size of the newest registration or deregistration of memory.",
 		Attributes:  []string{MemoryOperation},
+		OptIn:       true,
 	}
 	Errors = Metric{
 		Name: "nixl.errors", Kind: Counter, Number: Int64, Unit: "{error}",

@@ -60,7 +60,7 @@ func (b *builder) agent(s *engine.Snapshot) {
 }
 
 func (b *builder) point(p *tally.Point) {
-	if p.Metric.OptIn && !b.allEvents {
+	if p.Metric == &semconv.Events && !b.allEvents {
 		return
 	}
 	name, set := p.Metric.Name, attribute.NewSet(slices.Concat(p.Attributes, b.attributes)...)

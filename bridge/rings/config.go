@@ -27,11 +27,9 @@ type Config struct {
 	Directories []string
 	// Include are the patterns of files to read, relative to the directory. ** matches
 	// any number of subdirectories. The default is *, which matches all files in the
-	// directory itself. Files that aren't rings are ignored.
+	// directory itself. Files that aren't rings are ignored. For stores, the patterns apply
+	// to the names of their agents.
 	Include []string
-	// Exclude are the patterns of files to skip, in the format of Include. For stores, the
-	// patterns apply to the names of their agents.
-	Exclude []string
 	// Mode is [ringbuf.Consume], the default, which removes events from the rings, or
 	// [ringbuf.Observe], which leaves them for a consumer. Without a consumer, an
 	// observed ring fills up, and its agent drops all further events.
@@ -41,9 +39,6 @@ type Config struct {
 	// each agent writes. Rings are drained at least four times per interval. The default is
 	// $NIXL_TELEMETRY_RUN_INTERVAL (in ms), or else 100 ms.
 	RunInterval time.Duration
-	// MaxRings is the maximum number of rings, and of stores. Further ones are not
-	// read, and an error is logged. The default is 4096.
-	MaxRings int
 
 	// DurationBounds (in seconds), SizeBounds (in bytes) and ThroughputBounds (in bytes
 	// per second) are the upper bounds of the histograms. The default bounds are those
@@ -69,8 +64,8 @@ func (c *Config) engine() (engine.Config, error) {
 		return tally.HistogramConfig{Bounds: slices.Clone(bounds)}
 	}
 	cfg := engine.Config{
-		Directories: c.Directories, Include: c.Include, Exclude: c.Exclude, Observe: c.Mode == ringbuf.Observe, RunInterval: c.RunInterval,
-		MaxRings: c.MaxRings, Stores: true, Now: c.clock,
+		Directories: c.Directories, Include: c.Include, Observe: c.Mode == ringbuf.Observe, RunInterval: c.RunInterval,
+		Stores: true, Now: c.clock,
 		Tally: tally.Config{Duration: bounds(c.DurationBounds), Size: bounds(c.SizeBounds), Throughput: bounds(c.ThroughputBounds)},
 	}
 	var errs []error

@@ -98,7 +98,7 @@ var kinds = []about{
 		"NIXL is newer than this version of nixl-otel: upgrade the Collector and nixlring. nixlring read RING prints these events.",
 	},
 	{CrashLoop, Warning, "It isn't a rollout: that restarts an agent once.", checkExit},
-	{NearlyFull, Warning, "Nothing is lost yet.", "Set a larger NIXL_TELEMETRY_BUFFER_SIZE for the agent, or shorten the receiver's run_interval."},
+	{NearlyFull, Warning, "Nothing is lost yet.", "Set a larger NIXL_TELEMETRY_BUFFER_SIZE, or a shorter NIXL_TELEMETRY_RUN_INTERVAL, for the agent."},
 	{NoConsumer, Warning, "Nothing is lost yet.", startCollector},
 	{
 		NoTelemetry, Info, "It needn't be a problem: the process may load NIXL without creating an agent.",

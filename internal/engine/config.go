@@ -18,11 +18,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// Defaults of a [Config].
-const (
-	DefaultMaxRings   = 4096
-	DefaultStaleAfter = 5 * time.Minute
-)
+// DefaultStaleAfter is the default of [Config.StaleAfter].
+const DefaultStaleAfter = 5 * time.Minute
 
 // LeastInterval is the shortest interval that makes sense.
 const LeastInterval = time.Millisecond
@@ -37,15 +34,13 @@ type Config struct {
 	IdentifyBy  discover.IdentifyBy // parts of the identity of agents in pods and containers
 	Resource    discover.Resource   // attributes of all agents
 	Include     []string            // doublestar patterns, relative to the directory; * if empty
-	Exclude     []string
-	Observe     bool          // leave the rings unchanged
-	RunInterval time.Duration // the agents' flush interval; a ring is drained at least four times as often, by an observer twice
-	MaxRings    int
-	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
+	Observe     bool                // leave the rings unchanged
+	RunInterval time.Duration       // the agents' flush interval; a ring is drained at least four times as often, by an observer twice
+	AllowedUIDs []uint32            // owners whose rings are opened; any if empty
 	StaleAfter  time.Duration
 	Tally       tally.Config
-	// Stores enables reading the stores of NIXL's prometheus_mp exporter. Include and
-	// Exclude apply to the names of their agents, and there are at most MaxRings stores.
+	// Stores enables reading the stores of NIXL's prometheus_mp exporter. Include
+	// applies to the names of their agents.
 	Stores bool
 
 	// Stream returns the attributes under which a backend sees an agent's totals; see
@@ -83,13 +78,10 @@ func (c *Config) Check() error {
 	if k := c.Kubelet; k != nil {
 		errs = append(errs, k.Check())
 	}
-	errs = append(errs, c.IdentifyBy.Check(), discover.CheckPatterns("include", c.Include), discover.CheckPatterns("exclude", c.Exclude), c.Resource.Check(env))
-	if c.RunInterval < LeastInterval {
-		errs = append(errs, fmt.Errorf("run_interval: %v is too short: use that of the agents, at least %v, such as %v",
+	errs = append(errs, c.IdentifyBy.Check(), discover.CheckPatterns("include", c.Include), c.Resource.Check(env))
+	if c.RunInterval != 0 && c.RunInterval < LeastInterval {
+		errs = append(errs, fmt.Errorf("run interval: %v is too short: use that of the agents, at least %v, such as %v",
 			c.RunInterval, LeastInterval, process.DefaultRunInterval))
-	}
-	if c.MaxRings < 1 {
-		errs = append(errs, fmt.Errorf("max_rings: %d must be 1 or more", c.MaxRings))
 	}
 	if c.StaleAfter < discover.ProbeInterval {
 		errs = append(errs, fmt.Errorf("stale_after: %v is too short: use at least %v, the interval between two checks of the files; "+
@@ -119,7 +111,6 @@ func (c Config) withDefaults() Config {
 		c.IdentifyBy = DefaultIdentifyBy
 	}
 	c.RunInterval = cmp.Or(c.RunInterval, process.DefaultRunInterval)
-	c.MaxRings = cmp.Or(c.MaxRings, DefaultMaxRings)
 	c.StaleAfter = cmp.Or(c.StaleAfter, DefaultStaleAfter)
 	if c.Report == nil {
 		c.Report = func(notice.Notice) {}

@@ -56,19 +56,19 @@ func (e *Engine) Start(storage Storage) error {
 	e.reporter = notice.New(e.cfg.Report, e.cfg.Now)
 	e.loop = drain.NewLoop(drain.LoopConfig{
 		Config: drain.Config{
-			Shape: e.shape, Observe: e.cfg.Observe, RunInterval: e.cfg.RunInterval, MaxRings: e.cfg.MaxRings, StaleAfter: e.cfg.StaleAfter, Handler: e.cfg.Handler,
+			Shape: e.shape, Observe: e.cfg.Observe, RunInterval: e.cfg.RunInterval, MaxRings: drain.MaxRings, StaleAfter: e.cfg.StaleAfter, Handler: e.cfg.Handler,
 			Stream: e.cfg.Stream,
 		},
 		Storage: storage, Report: e.reporter.Report, Now: e.cfg.Now,
 		ObserveLag: e.cfg.Telemetry.Lag, ObserveEvents: e.cfg.Telemetry.Events, ObserveSave: e.cfg.Telemetry.Saved,
 	})
 	common := discover.Config{
-		Include: e.cfg.Include, Exclude: e.cfg.Exclude, Observe: e.cfg.Observe,
+		Include: e.cfg.Include, Observe: e.cfg.Observe,
 		AllowedUIDs: e.cfg.AllowedUIDs, Resource: e.cfg.Resource, Now: e.cfg.Now, Searched: e.cfg.Telemetry.Searched,
 	}
 	if e.cfg.Stores {
 		common.Stores = &discover.Stores{
-			Limit: e.cfg.MaxRings, StaleAfter: e.cfg.StaleAfter, Histograms: e.cfg.Tally.Duration.Kind != tally.NoHistogram, Stream: e.cfg.Stream,
+			Limit: drain.MaxRings, StaleAfter: e.cfg.StaleAfter, Histograms: e.cfg.Tally.Duration.Kind != tally.NoHistogram, Stream: e.cfg.Stream,
 		}
 	}
 	if len(e.cfg.Directories) > 0 {

@@ -59,7 +59,7 @@ func TestEveryAgentHasTheConfiguredResource(t *testing.T) {
 	h, err := New(Config{
 		Directories: []string{dir}, Stores: true, Resource: map[string]string{"team": "a", "k8s.cluster.name": "east", "empty": ""},
 		Processes: &discover.Processes{Proc: machine.Proc, Interval: time.Hour, Attributes: []string{"*"}},
-		Kubelet:   &discover.Kubelet{Pods: pods, Volumes: []string{"shm"}},
+		Kubelet:   &discover.Kubelet{Pods: pods},
 	})
 	must.OK(t, err)
 	must.OK(t, h.Start(nil))
@@ -84,7 +84,7 @@ func TestStoredTotalsAreExportedAlthoughTheRingIsGone(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"directories": {Directories: []string{root}},
 		"processes":   {Processes: &discover.Processes{Proc: machine.Proc, Interval: time.Hour}},
-		"kubelet":     {Kubelet: &discover.Kubelet{Pods: root, Volumes: []string{"*"}}},
+		"kubelet":     {Kubelet: &discover.Kubelet{Pods: root}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storage := &memoryStore{values: make(map[string][]byte)}
@@ -311,8 +311,7 @@ func TestConfigurationSelectsRingsAndWhetherTheyAreConsumed(t *testing.T) {
 	}{
 		"default":          {func(*Config) {}, result{2, true}},
 		"observe":          {func(c *Config) { c.Observe = true }, result{2, false}},
-		"excluded":         {func(c *Config) { c.Exclude = []string{"b*"} }, result{1, true}},
-		"limit":            {func(c *Config) { c.MaxRings = 1 }, result{1, true}},
+		"included":         {func(c *Config) { c.Include = []string{"a*"} }, result{1, true}},
 		"of another owner": {func(c *Config) { c.AllowedUIDs = []uint32{uint32(os.Getuid()) + 1} }, result{0, false}},
 	} {
 		dir := t.TempDir()
@@ -339,20 +338,18 @@ func TestConfigurationSelectsRingsAndWhetherTheyAreConsumed(t *testing.T) {
 
 // A test of each part of the configuration has the complete errors.
 func TestEveryPartOfTheConfigurationIsChecked(t *testing.T) {
-	kubelet := &discover.Kubelet{Pods: "/pods", Volumes: []string{"*"}}
+	kubelet := &discover.Kubelet{Pods: "/pods"}
 	for key, change := range map[string]func(*Config){
-		"":                                 func(c *Config) { c.RunInterval, c.StaleAfter, c.MaxRings = LeastInterval, discover.ProbeInterval, 1 },
+		"":                                 func(c *Config) { c.RunInterval, c.StaleAfter = LeastInterval, discover.ProbeInterval },
 		"directories: none":                func(c *Config) { c.Directories = nil },
 		"directories: a path is empty":     func(c *Config) { c.Directories = []string{""} },
 		"resource::k8s.pod.uid":            func(c *Config) { c.Directories, c.Kubelet, c.PodUID = nil, kubelet, "uid" },
 		"discovery::processes::interval":   func(c *Config) { c.Processes = &discover.Processes{Interval: 1} },
-		"discovery::kubelet::path":         func(c *Config) { c.Kubelet = &discover.Kubelet{Pods: "pods", Volumes: []string{"*"}} },
+		"discovery::kubelet::path":         func(c *Config) { c.Kubelet = &discover.Kubelet{Pods: "pods"} },
 		"identify_by":                      func(c *Config) { c.IdentifyBy = []string{"name"} },
 		"include":                          func(c *Config) { c.Include = []string{""} },
-		"exclude":                          func(c *Config) { c.Exclude = []string{""} },
 		"resource: Prometheus can't carry": func(c *Config) { c.Resource = map[string]string{"job": "a"} },
-		"run_interval":                     func(c *Config) { c.RunInterval = LeastInterval - 1 },
-		"max_rings":                        func(c *Config) { c.MaxRings = -1 },
+		"run interval":                     func(c *Config) { c.RunInterval = LeastInterval - 1 },
 		"stale_after":                      func(c *Config) { c.StaleAfter = discover.ProbeInterval - 1 },
 		"duration: kind":                   func(c *Config) { c.Tally.Duration.Kind = "linear" },
 	} {

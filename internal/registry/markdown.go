@@ -84,7 +84,7 @@ func metrics(list []semconv.Metric, all map[string]semconv.Attribute) string {
 	for _, m := range list {
 		description := join(m.Description, m.Note)
 		if m.OptIn {
-			description = join(description, "Off by default.")
+			description = join(description, "Off by default in the receiver.")
 		}
 		t.row(code(m.Name), m.Kind.String(), code(m.Unit), keys(m.Attributes, m.Conditional, all), description)
 	}

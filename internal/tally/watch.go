@@ -24,7 +24,6 @@ type Transfer struct {
 	Direction      Direction
 	Bytes          uint64
 	Duration, Post uint64 // µs
-	Cause          string // why it is slow; set by [Slow.Check]
 }
 
 // Throughput returns the transfer's bytes per second.
@@ -85,7 +84,7 @@ func (w *watch) transfers(groups []group, at int) {
 		return
 	}
 	t := &w.transfer
-	t.Layout, t.Cause = w.layout, ""
+	t.Layout = w.layout
 	for i := range groups {
 		g := &groups[i]
 		t.Direction = Direction((g[2].Type - ringbuf.TypeTxBytes) & 1)

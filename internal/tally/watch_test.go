@@ -4,10 +4,8 @@
 package tally
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -110,29 +108,5 @@ func TestWatchMayLackAFunction(t *testing.T) {
 	}
 	if len(got.transfers) != 2 || len(got.errors) != 1 {
 		t.Errorf("%d transfers and %d errors are passed, want 2 and 1", len(got.transfers), len(got.errors))
-	}
-}
-
-func TestTransferIsSlowIfItMeetsACondition(t *testing.T) {
-	for name, c := range map[string]struct {
-		slow     Slow
-		transfer Transfer
-		want     string
-	}{
-		"no limit":       {Slow{}, Transfer{Bytes: math.MaxUint64, Duration: math.MaxUint64}, ""},
-		"at the limit":   {Slow{Duration: 5 * time.Millisecond}, Transfer{Duration: 5000}, ""},
-		"longer":         {Slow{Duration: 5 * time.Millisecond}, Transfer{Duration: 5001}, SlowDuration},
-		"as fast":        {Slow{MinThroughput: 1 << 20}, Transfer{Bytes: MinSize, Duration: 1_000_000}, ""},
-		"less fast":      {Slow{MinThroughput: 1 << 20}, Transfer{Bytes: MinSize, Duration: 1_000_001}, SlowThroughput},
-		"too small":      {Slow{MinThroughput: 1 << 20}, Transfer{Bytes: MinSize - 1, Duration: 1_000_001}, ""},
-		"both":           {Slow{Duration: 1, MinThroughput: math.MaxUint64}, Transfer{Bytes: MinSize, Duration: 1}, SlowDuration},
-		"fast in 0 µs":   {Slow{MinThroughput: 1e6 * MinSize}, Transfer{Bytes: MinSize}, ""},
-		"0 µs are 1 µs":  {Slow{MinThroughput: 1e6*MinSize + 1}, Transfer{Bytes: MinSize}, SlowThroughput},
-		"beyond 64 bits": {Slow{MinThroughput: math.MaxUint64}, Transfer{Bytes: math.MaxUint64, Duration: 1_000_001}, SlowThroughput},
-	} {
-		c.transfer.Cause = SlowThroughput // of an earlier check
-		if got := c.slow.Check(&c.transfer); got != (c.want != "") || c.transfer.Cause != c.want {
-			t.Errorf("%s: %v, cause %q, want %q", name, got, c.transfer.Cause, c.want)
-		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -81,8 +82,9 @@ func busyReceiver(b *testing.B, n int, take consumer.ConsumeMetricsFunc) *ringRe
 	cfg.Directories = []string{dir}
 	next, err := consumer.NewMetrics(take)
 	must.OK(b, err)
-	cfg.InitialDelay, cfg.RunInterval = time.Hour, time.Hour
+	cfg.InitialDelay = time.Hour
 	on := machine{now: time.Now, hostname: func() (string, error) { return testHost, nil }, retryAfter: time.Millisecond}
+	on.adapt = func(c *engine.Config) { c.RunInterval = time.Hour }
 	component, err := newFactory(on).CreateMetrics(b.Context(), receivertest.NewNopSettings(metadata.Type), cfg, next)
 	must.OK(b, err)
 	r := component.(*pipeline) //nolint:forcetypeassert,errcheck // the factory made it

@@ -17,7 +17,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -42,13 +41,8 @@ type Config struct {
 	// attributes of [ownAttributes] replace the receiver's defaults.
 	Resource map[string]string `mapstructure:"resource"`
 
-	// Include and Exclude are patterns of the names of rings and agents.
+	// Include has patterns of the names of rings and agents.
 	Include []string `mapstructure:"include"`
-	Exclude []string `mapstructure:"exclude"`
-
-	// RunInterval is the agents' run interval. Each ring is drained at least four times
-	// per interval.
-	RunInterval time.Duration `mapstructure:"run_interval"`
 
 	// Mode defines whether the receiver consumes events or only observes them.
 	Mode ringbuf.Mode `mapstructure:"mode"`
@@ -56,9 +50,6 @@ type Config struct {
 	// AllowedUIDs are the owners of the rings and stores that are opened. Nil allows
 	// everyone. The decoder would make a number beyond 32 bits another user's.
 	AllowedUIDs []int64 `mapstructure:"allowed_uids"`
-
-	// MaxRings limits the number of open rings, and that of stores.
-	MaxRings int `mapstructure:"max_rings"`
 
 	// StaleAfter is how long an agent is reported after it has exited and written its
 	// last event.
@@ -98,8 +89,7 @@ type ProcessesConfig struct {
 
 // KubeletConfig discovers the emptyDir volumes of the pods of a node.
 type KubeletConfig struct {
-	Path    string   `mapstructure:"path"`
-	Volumes []string `mapstructure:"volumes"`
+	Path string `mapstructure:"path"`
 }
 
 // Unmarshal decodes the configuration. The decoder would add to the default variables.
@@ -123,14 +113,12 @@ func createDefaultConfig() *Config {
 				Interval: engine.DefaultSearchInterval, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},
 				OTelResourceAttributes: slices.Clone(engine.DefaultAttributes),
 			}),
-			Kubelet: configoptional.Default(KubeletConfig{Path: engine.DefaultKubeletPods, Volumes: []string{"*"}}),
+			Kubelet: configoptional.Default(KubeletConfig{Path: engine.DefaultKubeletPods}),
 		},
-		IdentifyBy:  slices.Clone(engine.DefaultIdentifyBy),
-		Include:     []string{"*"},
-		RunInterval: process.DefaultRunInterval,
-		Mode:        ringbuf.Consume,
-		MaxRings:    engine.DefaultMaxRings,
-		StaleAfter:  engine.DefaultStaleAfter,
+		IdentifyBy: slices.Clone(engine.DefaultIdentifyBy),
+		Include:    []string{"*"},
+		Mode:       ringbuf.Consume,
+		StaleAfter: engine.DefaultStaleAfter,
 		Histograms: tally.Config{
 			Duration:   tally.HistogramConfig{Kind: tally.Explicit},
 			Size:       tally.HistogramConfig{Kind: tally.Explicit},
@@ -212,10 +200,7 @@ func (c *Config) engine(report func(notice.Notice)) engine.Config {
 		IdentifyBy:  c.IdentifyBy,
 		Resource:    c.others(),
 		Include:     c.Include,
-		Exclude:     c.Exclude,
 		Observe:     c.Mode == ringbuf.Observe,
-		RunInterval: c.RunInterval,
-		MaxRings:    c.MaxRings,
 		StaleAfter:  c.StaleAfter,
 		Tally:       c.Histograms,
 		Stores:      true,
@@ -230,7 +215,7 @@ func (c *Config) engine(report func(notice.Notice)) engine.Config {
 		}
 	}
 	if k := c.Discovery.Kubelet.Get(); k != nil {
-		cfg.Kubelet = &engine.Kubelet{Pods: k.Path, Volumes: k.Volumes}
+		cfg.Kubelet = &engine.Kubelet{Pods: k.Path}
 	}
 	return cfg
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/must"
@@ -55,8 +56,57 @@ func same(want, got *Config) string {
 		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".enabledSetByUser" }, cmp.Ignore()))
 }
 
-// The table in README.md and all-keys.yaml are generated from config.schema.yaml.
-func TestSchemaHasEveryKeyWithItsDefault(t *testing.T) {
+// schema is the part of JSON Schema that describes a key in config.schema.yaml.
+type schema struct {
+	Ref         string            `yaml:"$ref"`
+	Defs        map[string]schema `yaml:"$defs"`
+	Description string            `yaml:"description"`
+	Default     yaml.Node         `yaml:"default"`
+	Properties  yaml.Node         `yaml:"properties"` // in the order of the file
+}
+
+// rows returns the table of the keys below one.
+func (s *schema) rows(t *testing.T, above string, defs map[string]schema) (table string) {
+	t.Helper()
+	for i := 0; i < len(s.Properties.Content); i += 2 {
+		key := above + s.Properties.Content[i].Value
+		var p schema
+		must.OK(t, s.Properties.Content[i+1].Decode(&p))
+		if p.Ref != "" {
+			p.Properties = defs[strings.TrimPrefix(p.Ref, "#/$defs/")].Properties
+		}
+		value := ""
+		if !p.Default.IsZero() {
+			if p.Default.Kind != yaml.ScalarNode {
+				p.Default.Style = yaml.FlowStyle
+			}
+			text, err := yaml.Marshal(&p.Default)
+			must.OK(t, err)
+			value = fmt.Sprintf("`%s` ", strings.TrimSpace(string(text)))
+		}
+		if p.Description != "" {
+			table += fmt.Sprintf("| `%s` | %s| %s |\n", key, value, p.Description)
+		}
+		table += p.rows(t, key+"::", defs)
+	}
+	return table
+}
+
+func TestKeyTableSaysWhatTheSchemaSays(t *testing.T) {
+	var s schema
+	text, err := os.ReadFile("config.schema.yaml")
+	must.OK(t, errors.Join(err, yaml.Unmarshal(text, &s)))
+	readme, err := os.ReadFile("README.md")
+	must.OK(t, err)
+	_, table, _ := strings.Cut(string(readme), "| key | default | |\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	if d := cmp.Diff(s.rows(t, "", s.Defs), table+"\n"); d != "" {
+		t.Errorf("(-config.schema.yaml +README.md)\n%s", d)
+	}
+}
+
+// The keys of all-keys.yaml that are commented out count, too.
+func TestAllKeysHasEveryKeyWithItsDefault(t *testing.T) {
 	content, err := os.ReadFile("../../examples/collector/all-keys.yaml")
 	must.OK(t, err)
 	text := regexp.MustCompile(`\$\{env:\w+:-([^}]*)\}`).ReplaceAllString(string(content), "$1")
@@ -72,7 +122,7 @@ func TestSchemaHasEveryKeyWithItsDefault(t *testing.T) {
 	documented := section.AllKeys()
 	for _, key := range all.AllKeys() {
 		if !slices.Contains(documented, key) && !strings.Contains(key, "::metrics_") {
-			t.Errorf("config.schema.yaml has no %s", key)
+			t.Errorf("all-keys.yaml has no %s", key)
 		}
 	}
 	got.AllowedUIDs, got.StorageID, got.Resource = nil, nil, nil // examples
@@ -80,11 +130,10 @@ func TestSchemaHasEveryKeyWithItsDefault(t *testing.T) {
 
 	want := createDefaultConfig()
 	want.Directories = []string{"/tmp"}
-	want.Exclude = []string{}
 	want.Discovery.Processes.GetOrInsertDefault()
 	want.Discovery.Kubelet.GetOrInsertDefault()
 	if d := same(want, got); d != "" {
-		t.Errorf("(-defaults +config.schema.yaml)\n%s", d)
+		t.Errorf("(-defaults +all-keys.yaml)\n%s", d)
 	}
 }
 
@@ -97,7 +146,6 @@ func TestKeysAreDecoded(t *testing.T) {
 			c.CollectionInterval, c.InitialDelay, c.Timeout = time.Millisecond, 0, time.Millisecond
 		},
 		"mode: observe":                               func(c *Config) { c.Mode = ringbuf.Observe },
-		"max_rings: 1e3":                              func(c *Config) { c.MaxRings = 1000 },
 		"stale_after: 2s":                             func(c *Config) { c.StaleAfter = 2 * time.Second },
 		"storage: file_storage/rings":                 func(c *Config) { c.StorageID = &storage },
 		"storage: null":                               func(*Config) {},
@@ -110,12 +158,12 @@ func TestKeysAreDecoded(t *testing.T) {
 		"histograms: {size: null}":                    func(*Config) {},
 		"histograms: {size: {kind: exponential}}":     func(c *Config) { c.Histograms.Size.Kind = tally.Exponential },
 		"histograms: {duration: {bounds: [1e-3, 1]}}": func(c *Config) { c.Histograms.Duration.Bounds = []float64{0.001, 1} },
-		"logs: {slow_transfer: 20ms, min_throughput: 1e9, errors: false, rate: 0.5}": func(c *Config) {
-			c.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, MinThroughput: 1e9, Rate: 0.5}
+		"logs: {slow_transfer: 20ms, errors: false, rate: 0.5}": func(c *Config) {
+			c.Logs = LogsConfig{SlowTransfer: 20 * time.Millisecond, Rate: 0.5}
 		},
-		"logs: {slow_transfer: 0s, min_throughput: 0}": func(c *Config) { c.Logs.SlowTransfer, c.Logs.MinThroughput = 0, 0 },
-		"logs: {slow_transfer: 1us}":                   func(c *Config) { c.Logs.SlowTransfer = time.Microsecond },
-		"metrics: {nixl.events: {enabled: true}}":      func(c *Config) { c.Metrics.NixlEvents.Enabled = true },
+		"logs: {slow_transfer: 0s}":               func(c *Config) { c.Logs.SlowTransfer = 0 },
+		"logs: {slow_transfer: 1us}":              func(c *Config) { c.Logs.SlowTransfer = time.Microsecond },
+		"metrics: {nixl.events: {enabled: true}}": func(c *Config) { c.Metrics.NixlEvents.Enabled = true },
 		// The key alone enables discovery.
 		"{discovery: {processes: }, directories: [/run/nixl]}": func(c *Config) { c.Discovery.Processes.GetOrInsertDefault() },
 		"discovery: {kubelet: }": func(c *Config) {
@@ -142,15 +190,12 @@ func TestKeysAreDecoded(t *testing.T) {
 func TestEngineHasTheConfiguration(t *testing.T) {
 	cfg, err := parse(t, `
 directories: [/run/a]
-discovery: {processes: {interval: 1s, env_attributes: {RANK: nixl.rank}, otel_resource_attributes: [team]}, kubelet: {path: /pods, volumes: [shm]}}
+discovery: {processes: {interval: 1s, env_attributes: {RANK: nixl.rank}, otel_resource_attributes: [team]}, kubelet: {path: /pods}}
 identify_by: [pod, rank]
 resource: {host.name: node-7, service.name: kv, k8s.pod.uid: uid-1, k8s.cluster.name: east}
 include: [a]
-exclude: [b]
-run_interval: 20ms
 mode: observe
 allowed_uids: [0, 4294967294]
-max_rings: 12
 stale_after: 1h
 histograms: {duration: {bounds: [1]}, size: {kind: exponential}, throughput: {kind: none}}
 `)
@@ -158,10 +203,10 @@ histograms: {duration: {bounds: [1]}, size: {kind: exponential}, throughput: {ki
 	want := engine.Config{
 		Directories: []string{"/run/a"},
 		Processes:   &engine.Processes{Interval: time.Second, EnvAttributes: map[string]string{"RANK": "nixl.rank"}, Attributes: []string{"team"}},
-		Kubelet:     &engine.Kubelet{Pods: "/pods", Volumes: []string{"shm"}},
+		Kubelet:     &engine.Kubelet{Pods: "/pods"},
 		PodUID:      "uid-1", IdentifyBy: []string{"pod", "rank"}, Resource: map[string]string{"k8s.cluster.name": "east"},
-		Include: []string{"a"}, Exclude: []string{"b"}, Observe: true, RunInterval: 20 * time.Millisecond,
-		AllowedUIDs: []uint32{0, 4294967294}, MaxRings: 12, StaleAfter: time.Hour, Stores: true,
+		Include: []string{"a"}, Observe: true,
+		AllowedUIDs: []uint32{0, 4294967294}, StaleAfter: time.Hour, Stores: true,
 		Tally: tally.Config{
 			Duration:   tally.HistogramConfig{Kind: tally.Explicit, Bounds: []float64{1}},
 			Size:       tally.HistogramConfig{Kind: tally.Exponential},
@@ -175,9 +220,9 @@ histograms: {duration: {bounds: [1]}, size: {kind: exponential}, throughput: {ki
 
 func TestUnknownKeysAndWrongTypesAreRejected(t *testing.T) {
 	for yaml, want := range map[string]string{
-		"mode: peek":         `unknown mode "peek": use consume or observe`,
-		"directory: /run":    "directory",
-		"run_interval: fast": "run_interval",
+		"mode: peek":        `unknown mode "peek": use consume or observe`,
+		"directory: /run":   "directory",
+		"stale_after: fast": "stale_after",
 		"metrics: {nixl.nonsense: {enabled: false}}": "nixl.nonsense",
 		"allowed_uids: [root]":                       "allowed_uids",
 	} {

@@ -15,5 +15,3 @@ package nixlshmreceiver
 // mdatagen only knows OpenTelemetry's own distributions.
 //go:generate sed -i.bak "s#^| Distributions .*#| Distributions | otelcol-nixl, built from [builder-config.yaml](../../builder-config.yaml) |#" README.md
 //go:generate rm README.md.bak
-
-//go:generate go run ./internal/keys README.md ../../examples/collector/all-keys.yaml

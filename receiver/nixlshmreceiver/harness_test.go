@@ -61,6 +61,8 @@ type harness struct {
 
 	extensions map[component.ID]component.Component
 
+	runInterval time.Duration // rings are drained at least four times as often
+
 	stop func() error
 }
 
@@ -75,21 +77,29 @@ func newHarness(tb testing.TB, dir string, change ...func(*Config)) *harness {
 		cfg:      createDefaultConfig(),
 		batches:  make(chan pmetric.Metrics, 1<<10),
 		statuses: make(chan *componentstatus.Event, 1<<10),
+
+		runInterval: 2 * time.Millisecond,
 	}
 	core, lines := observer.New(zapcore.DebugLevel)
 	h.settings.Logger, h.lines = zap.New(core), lines
 	h.cfg.Directories = []string{dir}
 	h.cfg.InitialDelay = byHand
 	h.cfg.CollectionInterval = time.Hour
-	h.cfg.RunInterval = 2 * time.Millisecond
 	// The receiver asks the kernel from time to time, so the metric appears late.
 	h.cfg.Metrics.NixlAgentUp.Enabled = false
-	h.cfg.Metrics.NixlEvents.Enabled = true // off by default, but it counts every event
+	enableOptional(h.cfg)
 	for _, f := range change {
 		f(h.cfg)
 	}
 	must.OK(tb, h.cfg.Validate())
 	return h
+}
+
+// enableOptional enables the metrics that are off by default.
+func enableOptional(c *Config) {
+	m := &c.Metrics
+	m.NixlEvents.Enabled, m.NixlMemoryLastSize.Enabled, m.NixlTransferLastSize.Enabled = true, true, true
+	m.NixlTransferLastDuration.Enabled, m.NixlTransferLastPostDuration.Enabled = true, true
 }
 
 // agentHarness is newHarness for the directory of one agent.
@@ -99,6 +109,12 @@ func agentHarness(t *testing.T, change ...func(*Config)) *harness {
 	w := ring(t, dir, "agent", ringbuf.V4, 64)
 	h := newHarness(t, dir, change...)
 	h.agent = w
+	return h
+}
+
+// rarely lets the receiver drain a ring only when it opens it, and at a collection.
+func (h *harness) rarely() *harness {
+	h.runInterval = time.Hour
 	return h
 }
 
@@ -154,7 +170,13 @@ func (h *harness) startWith(rings int) *harness {
 // create creates a receiver for each pipeline.
 func (h *harness) create() {
 	h.tb.Helper()
-	f := newFactory(h.on)
+	on := h.on
+	on.adapt = func(c *engine.Config) {
+		if c.RunInterval = h.runInterval; h.on.adapt != nil {
+			h.on.adapt(c)
+		}
+	}
+	f := newFactory(on)
 	if h.batches != nil {
 		next, err := consumer.NewMetrics(h.take)
 		must.OK(h.tb, err)

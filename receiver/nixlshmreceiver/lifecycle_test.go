@@ -21,12 +21,10 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func never(c *Config) { c.RunInterval = time.Hour }
-
 func often(c *Config) { c.InitialDelay, c.CollectionInterval = 0, 2*time.Millisecond }
 
 func TestShutdownDrainsAndExportsOneLastTime(t *testing.T) {
-	h := agentHarness(t, never).start()
+	h := agentHarness(t).rarely().start()
 	h.push(write(1000, 20, 10)...)
 	h.push(write(24, 20, 10)...)
 	if got := one(t, h.shutdown()).int(transmitted); got != 1024 {
@@ -71,7 +69,7 @@ func TestExportIncludesWhatTheConsumerRejectedBefore(t *testing.T) {
 
 // The Collector reloads its configuration only if the shutdown of the old one succeeds.
 func TestShutdownSucceedsIfTheLastExportsFail(t *testing.T) {
-	h := agentHarness(t, never).withLogs()
+	h := agentHarness(t).rarely().withLogs()
 	down := errors.New("backend is down")
 	h.consume = func(context.Context, pmetric.Metrics) error { return down }
 	h.consumeLogs = func(context.Context, plog.Logs) error { return down }
@@ -157,7 +155,7 @@ func (h *harness) block(calls int32) (blocked <-chan struct{}) {
 // The collection that reports a ring first may have opened it. The processor
 // cumulative_to_delta drops a first point at its start time.
 func TestFirstPointsEndAfterTheirStart(t *testing.T) {
-	h := agentHarness(t, never)
+	h := agentHarness(t).rarely()
 	h.push(write(1000, 20, 10)...)
 	h.on.now = newClock().now // a clock that stands still
 	a := one(t, h.start().shutdown())

@@ -15,7 +15,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
-	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/receiver/nixlshmreceiver/internal/metadata"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
@@ -58,7 +57,7 @@ func (r *record) sameRun(o *record) bool {
 	return r.ID == o.ID && r.Path == o.Path && r.layout() == o.layout() && r.Resource.Equals(&o.Resource) && r.Process.Equals(&o.Process)
 }
 
-func (r *record) slow() bool { return r.transfer.Cause != "" }
+func (r *record) slow() bool { return r.transfer.Layout != 0 }
 
 func (r *record) layout() ringbuf.Layout {
 	if r.slow() {
@@ -101,17 +100,13 @@ func (b *recordBuilder) transfer(t *tally.Transfer, to plog.LogRecord) {
 	attrs.PutInt(semconv.TransferBytesPerSecond, int64(min(t.Throughput(), math.MaxInt64)))
 }
 
-// sentence returns the body of a record: the transfer and the condition that it met.
+// sentence returns the body of a record: the transfer, and the limit that it exceeded.
 func (b *recordBuilder) sentence(t *tally.Transfer) string {
 	verb := "Transmitting"
 	if t.Direction == tally.Receive {
 		verb = "Receiving"
 	}
-	s := fmt.Sprintf("%s %d bytes took %v", verb, t.Bytes, duration(t.Duration))
-	if t.Cause == tally.SlowDuration {
-		return s + fmt.Sprintf(", longer than slow_transfer (%v).", b.cfg.SlowTransfer)
-	}
-	return s + fmt.Sprintf(", at %s less than min_throughput (%s).", perSecond(float64(t.Throughput())), perSecond(b.cfg.MinThroughput))
+	return fmt.Sprintf("%s %d bytes took %v, longer than slow_transfer (%v).", verb, t.Bytes, duration(t.Duration), b.cfg.SlowTransfer)
 }
 
 func failed(kind ringbuf.Type, to plog.LogRecord) {
@@ -132,6 +127,3 @@ func seconds(micros uint64) float64 { return float64(micros) / 1e6 }
 func duration(micros uint64) time.Duration {
 	return time.Duration(min(micros, math.MaxInt64/1000)) * time.Microsecond
 }
-
-// perSecond formats a throughput.
-func perSecond(bytes float64) string { return units.Bare(units.Throughput(bytes)) }

@@ -57,7 +57,7 @@ type limiter struct {
 type record struct {
 	engine.Agent
 	read     time.Time
-	transfer tally.Transfer // set if it has a cause
+	transfer tally.Transfer // set if it has a layout
 	failure  tally.Error    // set otherwise
 }
 
@@ -91,9 +91,9 @@ func newSlowLog(r *ringReceiver, on machine, settings receiver.Settings, next co
 func (s *slowLog) watch(report func(notice.Notice)) (transfer func(*engine.Agent, *tally.Transfer), failure func(*engine.Agent, tally.Error)) {
 	s.report = report
 	s.count() // rate() misses the first value of a series
-	slow := s.cfg.slow()
+	limit := uint64(s.cfg.SlowTransfer.Microseconds())
 	transfer = func(a *engine.Agent, t *tally.Transfer) {
-		if !slow.Check(t) {
+		if limit == 0 || t.Duration <= limit {
 			return
 		}
 		if now := s.now(); s.allow(a, now) {

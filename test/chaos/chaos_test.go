@@ -167,7 +167,7 @@ func newCollectors(t *testing.T, rng *rand.Rand, rings string) *collectors {
 extensions:
   file_storage: {directory: %q}
 receivers:
-  nixl_shm: {directories: [%q], run_interval: 10ms, storage: file_storage}
+  nixl_shm: {directories: [%q], storage: file_storage}
 exporters:
   otlp_http: {endpoint: %q, sending_queue: {num_consumers: 1}, retry_on_failure: {initial_interval: 50ms, max_interval: 300ms}}
 service:

@@ -87,7 +87,7 @@ func TestConfigurationIsMergedOverTheChartsOwn(t *testing.T) {
 	t.Parallel()
 	m := render(t, endpoint, `
 receiver:
-  max_rings: 7
+  stale_after: 7m
   storage: ""
   histograms: {size: {kind: none}}
   discovery: {processes: {otel_resource_attributes: ["team.*"]}}

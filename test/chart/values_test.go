@@ -31,7 +31,7 @@ collectionInterval: 30s
 identifyBy: [pod, rank]
 serviceName: kv
 processes: {interval: 1s, envAttributes: {RANK: nixl.rank}}
-receiver: {max_rings: 9}
+receiver: {stale_after: 9m}
 config: {processors: {memory_limiter: {limit_percentage: 70}}}
 kubernetesAttributes: {enabled: false, metadata: [k8s.pod.name], labels: [{key: app, tag_name: app}], annotations: [{key: app, tag_name: app}]}
 state: {hostPath: ""}
@@ -69,7 +69,7 @@ extraVolumeMounts: [{name: state, mountPath: /more}]
 otlp: {tls: {caSecret: ca, caKey: root.pem, clientSecret: client, serverName: backend, insecureSkipVerify: true}}
 `,
 	`mode: kubelet`: `
-kubelet: {path: /data/kubelet/pods, volumes: [shm]}
+kubelet: {path: /data/kubelet/pods}
 `,
 	`mode: sidecar`: `
 sidecar: {container: main, runAsUser: 1000, directory: /rings, sizeLimit: 1Gi}
@@ -151,7 +151,7 @@ func TestUnknownAndWrongValuesAreRejected(t *testing.T) {
 		`identifyBy: []`,
 		`identifyBy: [process]`,
 		`collectionInterval: 10`,
-		`kubelet: {volumes: []}`,
+		`kubelet: {volumes: [shm]}`,
 		`mode: directories`,
 		`telemetry: {port: 0}`,
 		`image: {digest: latest}`,

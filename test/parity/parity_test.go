@@ -76,7 +76,7 @@ func TestRingsExportTheSameMetricsAsTheReceiver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := normalize(t, throughReceiver(t, ringOf(t, c.layout, c.events...), func(cfg *nixlshmreceiver.Config) {
-				cfg.Metrics.NixlEvents.Enabled = true // off by default
+				cfg.Metrics.NixlEvents.Enabled = true
 				cfg.Histograms = c.receiver
 			}))
 			equal(t, want, normalize(t, throughRings(t, ringOf(t, c.layout, c.events...), c.rings)))

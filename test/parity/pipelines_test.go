@@ -53,6 +53,9 @@ func throughReceiver(t *testing.T, dir string, change ...func(*nixlshmreceiver.C
 	}
 	cfg.Directories = []string{dir}
 	cfg.InitialDelay, cfg.CollectionInterval = time.Hour, time.Hour
+	m := &cfg.Metrics // off by default
+	m.NixlMemoryLastSize.Enabled, m.NixlTransferLastSize.Enabled = true, true
+	m.NixlTransferLastDuration.Enabled, m.NixlTransferLastPostDuration.Enabled = true, true
 	for _, f := range change {
 		f(cfg)
 	}

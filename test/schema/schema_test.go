@@ -53,11 +53,11 @@ func TestSchemaAcceptsExamplesAndRejectsMistakes(t *testing.T) {
 	}
 
 	for text, key := range map[string]string{ // no key if the text is right
-		"run_interval: ${env:NIXL_TELEMETRY_RUN_INTERVAL:-100}ms": "",
-		"max_rings: ${env:RINGS}":                                 "",
+		"collection_interval: ${env:INTERVAL:-10}s": "",
+		"logs: {rate: '${env:RATE}'}":              "",
 		"discovery: {processes: }":                                "",
 		"directory: /run/nixl":                                    "directory",
-		"run_interval: 100":                                       "run_interval",
+		"collection_interval: 10":   "collection_interval",
 		"mode: peek":                                              "mode",
 		"discovery: {processes: {intervall: 1s}}":                 "intervall",
 		"metrics: {nixl.nonsense: {enabled: false}}":              "nixl.nonsense",

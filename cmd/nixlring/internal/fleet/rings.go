@@ -114,7 +114,7 @@ func (s *Rings) engine() engine.Config {
 	case c.Directory != "":
 		observe.Directories = []string{c.Directory}
 	case c.Kubelet != "":
-		observe.Kubelet = &engine.Kubelet{Pods: c.Kubelet, Volumes: []string{"*"}}
+		observe.Kubelet = &engine.Kubelet{Pods: c.Kubelet}
 	default:
 		observe.Processes = &engine.Processes{
 			Interval: engine.DefaultSearchInterval, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},

@@ -93,7 +93,6 @@ directories: []
 discovery:
   kubelet:
     path: {{ .Values.kubelet.path }}
-    volumes: {{ toJson .Values.kubelet.volumes }}
 {{- else }}
 directories: []
 discovery:

@@ -19,7 +19,6 @@ type Config struct {
 	Finder
 
 	Include     []string // doublestar patterns, relative to the directory
-	Exclude     []string
 	Observe     bool     // open rings without locking or changing them
 	AllowedUIDs []uint32 // owners whose rings are opened; any if empty
 	Resource    Resource // of all agents
@@ -29,17 +28,8 @@ type Config struct {
 	Searched func(source string, took time.Duration) // receives the duration of each search for directories; may be nil
 }
 
-// selects reports whether the include and exclude patterns select a name: that of a ring,
-// relative to the directory, or that of an agent with stores.
-func (c *Config) selects(name string) bool {
-	return MatchesAny(c.Include, name) && !MatchesAny(c.Exclude, name)
-}
-
 // mayContain reports whether a pattern can match a name in the subdirectory dir.
 func (c *Config) mayContain(dir string) bool {
-	if MatchesAny(c.Exclude, dir) {
-		return false
-	}
 	depth := strings.Count(dir, "/") + 1
 	return slices.ContainsFunc(c.Include, func(p string) bool {
 		parts := strings.Split(p, "/")

@@ -62,7 +62,7 @@ func TestCheckPatternsRejectsPatternsThatMatchNothing(t *testing.T) {
 		"../x": "matches nothing", "./x": "matches nothing", "[": "is not a valid pattern",
 		"*": "", "**": "", "..x": "", "x.": "", "pod/.*": "", "{pod,/abs}/x": "", "po{d/x,d/.x}": "",
 	} {
-		err := CheckPatterns("exclude", []string{"*", pattern})
+		err := CheckPatterns("include", []string{"*", pattern})
 		if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
 			t.Errorf("%q: error is %v, want %q", pattern, err, why)
 		}
@@ -87,7 +87,7 @@ func TestInvalidKeysAreRejected(t *testing.T) {
 	for i := range process.MaxAttributeBytes / len(long) {
 		large[fmt.Sprint("k", i)] = long
 	}
-	kubelet := func(path string, volumes ...string) error { return (&Kubelet{Pods: path, Volumes: volumes}).Check() }
+	kubelet := func(path string) error { return (&Kubelet{Pods: path}).Check() }
 	env := map[string]string{"RANK": "a.rank"}
 	for _, tt := range []struct {
 		got  error
@@ -96,10 +96,8 @@ func TestInvalidKeysAreRejected(t *testing.T) {
 		{CheckDirectories([]string{"/a", "/b", "a"}), "<nil>"},
 		{CheckDirectories([]string{"/a", ""}), "directories: a path is empty"},
 		{CheckDirectories([]string{"/a", "/b", "/b/../a"}), "directories: /b/../a is listed twice"},
-		{kubelet("/pods", "*"), "<nil>"},
-		{kubelet("pods", "*"), `discovery::kubelet::path: "pods" must be an absolute path`},
-		{kubelet("/pods"), "discovery::kubelet::volumes: an empty list selects no volume"},
-		{kubelet("/pods", "a/"), `discovery::kubelet::volumes: "a/" matches nothing`},
+		{kubelet("/pods"), "<nil>"},
+		{kubelet("pods"), `discovery::kubelet::path: "pods" must be an absolute path`},
 		{Resource{"team": long, "k8s.container.name": ""}.Check(env), "<nil>"},
 		{Resource{"host.name": "a"}.Check(nil), `resource: "host.name": the receiver itself sets`},
 		{Resource{"le": "a"}.Check(nil), `resource: Prometheus can't carry the attribute "le"`},

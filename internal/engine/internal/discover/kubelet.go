@@ -22,21 +22,15 @@ import (
 //
 // Pods can write only to the volumes, not to the directories above them.
 type Kubelet struct {
-	Pods    string   // the kubelet's directory of pods
-	Volumes []string // doublestar patterns of volume names
+	Pods string // the kubelet's directory of pods
 }
 
-// Check reports the invalid values. Each error starts with the key of the receiver's
-// configuration.
+// Check reports an invalid path. The error starts with the key of the receiver's configuration.
 func (k *Kubelet) Check() error {
-	var errs []error
 	if !filepath.IsAbs(k.Pods) {
-		errs = append(errs, fmt.Errorf("discovery::kubelet::path: %q must be an absolute path, such as %s", k.Pods, DefaultKubeletPods))
+		return fmt.Errorf("discovery::kubelet::path: %q must be an absolute path, such as %s", k.Pods, DefaultKubeletPods)
 	}
-	if len(k.Volumes) == 0 {
-		errs = append(errs, errors.New(`discovery::kubelet::volumes: an empty list selects no volume: use ["*"] or remove the key to select all volumes`))
-	}
-	return errors.Join(append(errs, CheckPatterns("discovery::kubelet::volumes", k.Volumes))...)
+	return nil
 }
 
 // DefaultKubeletPods is the kubelet's default directory of pods.
@@ -68,9 +62,7 @@ func (k Kubelet) find(by IdentifyBy) (map[string]Location, error) {
 			errs = append(errs, err)
 		}
 		for _, name := range names {
-			if MatchesAny(k.Volumes, name) {
-				found[filepath.Join(volumes, name)] = k.volume(by, pod, filepath.Join(volumes, name))
-			}
+			found[filepath.Join(volumes, name)] = k.volume(by, pod, filepath.Join(volumes, name))
 		}
 	}
 	return found, errors.Join(errs...)

@@ -90,7 +90,7 @@ func (d *Directory) refuse(r *record, info files.Info, err error) {
 		r.until = time.Time{}
 		d.reportOnce(r, notice.Notice{
 			Kind: notice.NotRing, Level: slog.LevelDebug, Err: err,
-			Text: "file isn't a ring; exclude it, or give agents their own directory",
+			Text: "file isn't a ring; give agents their own directory, or select their rings with include",
 		})
 	default:
 		shown = &why

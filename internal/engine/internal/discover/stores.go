@@ -94,7 +94,7 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 	}
 	r.of, r.sought = info.ID, time.Now()
 	s := &store{Store: opened, claimed: info.ID, snapshot: d.describeStore(r, &opened.Header)}
-	if err = s.read(); err == nil && (!d.cfg.selects(s.Agent) || s.snapshot.Up == drain.UpNo && d.isOld(s)) {
+	if err = s.read(); err == nil && (!MatchesAny(d.cfg.Include, s.Agent) || s.snapshot.Up == drain.UpNo && d.isOld(s)) {
 		err = drain.ErrUnneeded
 	}
 	if err == nil {

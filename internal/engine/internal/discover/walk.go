@@ -44,7 +44,6 @@ type walk struct {
 	began    time.Time
 	left     int // entries that may still be read
 	seen     int // files that may be rings
-	included int // files that include matches
 	selected bool
 	listed   map[string]files.Info // directories that will be unchanged
 }
@@ -164,10 +163,6 @@ func (w *walk) file(f *files.Dir, name string) {
 		if !MatchesAny(w.cfg.Include, name) {
 			return
 		}
-		w.included++
-		if MatchesAny(w.cfg.Exclude, name) {
-			return
-		}
 	}
 	w.selected = true
 	r := w.record(name)
@@ -230,11 +225,8 @@ func (w *walk) report(truncated bool) {
 	if w.seen == 0 && !w.selected || w.advised.patterns.Swap(true) || w.selected {
 		return
 	}
-	include := strings.Join(w.cfg.Include, ", ")
-	text := fmt.Sprintf("include (%s) matches none of the %d files in this directory; patterns are globs such as decode-*, not regular expressions", include, w.seen)
-	if w.included > 0 {
-		text = fmt.Sprintf("exclude (%s) matches all files in this directory that include (%s) matches", strings.Join(w.cfg.Exclude, ", "), include)
-	}
+	text := fmt.Sprintf("include (%s) matches none of the %d files in this directory; patterns are globs such as decode-*, not regular expressions",
+		strings.Join(w.cfg.Include, ", "), w.seen)
 	w.Directory.report(notice.Notice{Kind: notice.PatternsUnmatched, Level: slog.LevelInfo, Path: w.at.Path, Text: text})
 }
 

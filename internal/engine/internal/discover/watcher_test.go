@@ -36,7 +36,7 @@ func newPods(t *testing.T, finder func(dir string) Finder) *pods {
 	t.Helper()
 	x := newFixture(t)
 	if finder == nil {
-		finder = func(dir string) Finder { return Kubelet{Pods: dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy) }
+		finder = func(dir string) Finder { return Kubelet{Pods: dir}.Finder(DefaultIdentifyBy) }
 	}
 	cfg := Config{Finder: finder(x.dir), Include: []string{"*"}, Now: x.clock}
 	if cfg.Interval == DefaultInterval {
@@ -123,7 +123,7 @@ func TestWatcherSearchesAgainAfterItsInterval(t *testing.T) {
 func TestSearchesAndWalksLeaveNoFilesOpen(t *testing.T) {
 	x := newFixture(t)
 	must.OK(t, os.MkdirAll(x.path("uid-1/volumes/kubernetes.io~empty-dir/shm"), 0o700))
-	finder := Kubelet{Pods: x.dir, Volumes: []string{"*"}}.Finder(DefaultIdentifyBy)
+	finder := Kubelet{Pods: x.dir}.Finder(DefaultIdentifyBy)
 	d := x.directory(func(o *options) { o.Include = []string{"**"} })
 	var open []int
 	for range 2 { // the first one opens what the runtime needs

@@ -14,7 +14,7 @@ import (
 
 // Why the owner doesn't keep a ring.
 var (
-	ErrLimit          = errors.New("max_rings is reached; raise it, or narrow include")
+	ErrLimit          = fmt.Errorf("%d rings, or stores, are open, which is the limit; narrow include", MaxRings)
 	ErrContainerLimit = fmt.Errorf("has %d rings, the most that are allowed; remove what its agents don't need", maxHolderRings)
 	ErrIdentity       = errors.New("another running agent has the same identity; give agents unique names, or add what distinguishes them to identify_by")
 	// ErrOpen means that the ring is open under another path.
@@ -22,6 +22,9 @@ var (
 	// ErrUnneeded means that nothing is left to count or to report.
 	ErrUnneeded = errors.New("agent has exited and all its events are counted")
 )
+
+// MaxRings limits the open rings, and the stores, of an engine.
+const MaxRings = 4096
 
 // maxHolderRings limits the agents of a container, or of a pod if the container isn't known.
 const maxHolderRings = 256
@@ -144,7 +147,7 @@ func (o *owner) giveWay(to Holder, may func(*agent) bool) bool {
 		}
 	}
 	if first != nil {
-		o.retire(first, "agent exited and gives way to another one, because the limit on rings is reached; raise max_rings")
+		o.retire(first, "agent exited and gives way to another one, because the limit on open rings is reached; narrow include, or shorten stale_after")
 	}
 	return first != nil
 }

@@ -24,7 +24,7 @@ type Config struct {
 	Shape       *tally.Shape
 	Observe     bool          // leave the rings unchanged
 	RunInterval time.Duration // the agents' flush interval; see longestWait
-	MaxRings    int           // maximum number of agents; no limit if zero
+	MaxRings    int           // maximum number of agents, [MaxRings] but for tests; no limit if zero
 	StaleAfter  time.Duration // how long an agent that has exited is still reported
 	// Stream returns the attributes under which a backend sees an agent's totals. It gets
 	// a snapshot without totals. If the attributes change, a new stream begins: the totals

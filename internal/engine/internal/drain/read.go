@@ -169,13 +169,11 @@ func (o *owner) fullText(a *agent, fill int) string {
 		return fmt.Sprintf("ring is full (%d events) and no process consumes them, so its agent drops new events; set mode: consume", fill)
 	}
 	lost := fmt.Sprintf("ring was full (%d events), so its agent has most likely lost events", fill)
-	interval := fmt.Sprintf("a shorter run_interval if it flushes more often than every %v", o.cfg.RunInterval)
 	slots := tally.EnoughSlots(capacity, uint64(a.tally.Dropped().Last()))
 	if slots <= capacity {
-		return lost + "; its buffer has the largest size, so set a shorter NIXL_TELEMETRY_RUN_INTERVAL for the agent, or " + interval
+		return lost + "; its buffer has the largest size, so set a shorter NIXL_TELEMETRY_RUN_INTERVAL for the agent"
 	}
-	return fmt.Sprintf("%s; set NIXL_TELEMETRY_BUFFER_SIZE=%d for the agent (now %d) or a shorter NIXL_TELEMETRY_RUN_INTERVAL, or %s",
-		lost, slots, capacity, interval)
+	return fmt.Sprintf("%s; set NIXL_TELEMETRY_BUFFER_SIZE=%d for the agent (now %d) or a shorter NIXL_TELEMETRY_RUN_INTERVAL", lost, slots, capacity)
 }
 
 // drainOut drains a ring completely before it is closed, but at most as many events as a
@@ -202,7 +200,7 @@ func (o *owner) interrupted(a *agent, now time.Time, err error) {
 		a.dirty = true
 		a.tally.Missed()
 		o.report(a, warn(notice.RingLapped, "events were overwritten or truncated before they could be read and are missing from the totals; "+
-			"with mode: observe, set a shorter run_interval", err))
+			"with mode: observe, set a larger NIXL_TELEMETRY_BUFFER_SIZE for the agent", err))
 	case errors.Is(err, ringbuf.ErrRestarted), errors.Is(err, ringbuf.ErrShrunk):
 		o.restarted(a, now, err)
 	default:

@@ -494,7 +494,7 @@ func DefaultMetricsConfig() MetricsConfig {
 			Enabled: true,
 		},
 		NixlMemoryLastSize: NixlMemoryLastSizeMetricConfig{
-			Enabled: true,
+			Enabled: false,
 		},
 		NixlMemoryRegistered: NixlMemoryRegisteredMetricConfig{
 			Enabled: true,
@@ -530,13 +530,13 @@ func DefaultMetricsConfig() MetricsConfig {
 			Enabled: true,
 		},
 		NixlTransferLastDuration: NixlTransferLastDurationMetricConfig{
-			Enabled: true,
+			Enabled: false,
 		},
 		NixlTransferLastPostDuration: NixlTransferLastPostDurationMetricConfig{
-			Enabled: true,
+			Enabled: false,
 		},
 		NixlTransferLastSize: NixlTransferLastSizeMetricConfig{
-			Enabled: true,
+			Enabled: false,
 		},
 		NixlTransferRequests: NixlTransferRequestsMetricConfig{
 			Enabled: true,

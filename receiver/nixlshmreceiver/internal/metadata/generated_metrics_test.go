@@ -84,7 +84,7 @@ func TestMetricsBuilder(t *testing.T) {
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNixlMemoryDeregisteredDataPoint(ts, 1)
-			defaultMetricsCount++
+
 			allMetricsCount++
 			mb.RecordNixlMemoryLastSizeDataPoint(ts, 1, AttributeNixlMemoryOperationRegister)
 			defaultMetricsCount++
@@ -120,13 +120,13 @@ func TestMetricsBuilder(t *testing.T) {
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNixlTransferIoDataPoint(ts, 1, AttributeNixlTransferDirectionTransmit)
-			defaultMetricsCount++
+
 			allMetricsCount++
 			mb.RecordNixlTransferLastDurationDataPoint(ts, 1)
-			defaultMetricsCount++
+
 			allMetricsCount++
 			mb.RecordNixlTransferLastPostDurationDataPoint(ts, 1)
-			defaultMetricsCount++
+
 			allMetricsCount++
 			mb.RecordNixlTransferLastSizeDataPoint(ts, 1, AttributeNixlTransferDirectionTransmit)
 			defaultMetricsCount++
