@@ -53,15 +53,15 @@ func TestSchemaAcceptsExamplesAndRejectsMistakes(t *testing.T) {
 	}
 
 	for text, key := range map[string]string{ // no key if the text is right
-		"collection_interval: ${env:INTERVAL:-10}s": "",
-		"logs: {rate: '${env:RATE}'}":              "",
-		"discovery: {processes: }":                                "",
-		"directory: /run/nixl":                                    "directory",
-		"collection_interval: 10":   "collection_interval",
-		"mode: peek":                                              "mode",
-		"discovery: {processes: {intervall: 1s}}":                 "intervall",
-		"metrics: {nixl.nonsense: {enabled: false}}":              "nixl.nonsense",
-		"resource_attributes: {host.nam: {enabled: false}}":       "host.nam",
+		"collection_interval: ${env:INTERVAL:-10}s":         "",
+		"logs: {rate: '${env:RATE}'}":                       "",
+		"discovery: {processes: }":                          "",
+		"directory: /run/nixl":                              "directory",
+		"collection_interval: 10":                           "collection_interval",
+		"mode: peek":                                        "mode",
+		"discovery: {processes: {intervall: 1s}}":           "intervall",
+		"metrics: {nixl.nonsense: {enabled: false}}":        "nixl.nonsense",
+		"resource_attributes: {host.nam: {enabled: false}}": "host.nam",
 	} {
 		var value any
 		must.OK(t, yaml.Unmarshal([]byte(text), &value))
