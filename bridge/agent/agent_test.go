@@ -126,7 +126,7 @@ func TestEachCallUpdatesItsMetrics(t *testing.T) {
 	}
 }
 
-// manyEvents returns the values of 1,000 events, of which 200 have series.
+// manyEvents returns the values of 1,000 events: 200 with series and 800 in the overflow.
 func manyEvents() map[string]float64 {
 	all := map[string]float64{"nixl.event.value{otel.metric.overflow=true}": 800}
 	for i := range 200 {

@@ -5,7 +5,6 @@ package flock
 
 import (
 	"errors"
-	"io"
 	"os"
 	"syscall"
 )
@@ -17,7 +16,7 @@ const setLock = 37
 // Own locks a file for its only writer. It returns false if another open file has the lock. The
 // lock is independent of [Lock]: consumers of rings use that.
 func Own(f *os.File) bool {
-	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Len: 1}
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Len: 1} // from the start of the file
 	err := syscall.FcntlFlock(f.Fd(), setLock, &lock)
 	return !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EACCES)
 }
