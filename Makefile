@@ -14,7 +14,7 @@ export DIR SIMULATE SCENARIO PORT AGENTS CONTAINER_LIVES HOSTILE CHAOS_SEED BENC
 COLLECTOR := dist/otelcol-nixl
 # From builder-full.yaml: for clusters, gateways and Kafka.
 FULL      := dist/full/otelcol-nixl-full
-LINT      := tool -modfile=$(abspath internal/tools/go.mod) golangci-lint
+LINT      := tool -modfile="$(abspath internal/tools/go.mod)" golangci-lint
 RELEASER  := go tool -modfile=internal/tools/go.mod goreleaser
 
 # The modules with our own code.
@@ -42,7 +42,7 @@ build-full: ## Build the Collector for clusters, dist/full/otelcol-nixl-full
 .PHONY: nixlring
 nixlring: ## Build the tool for operators, bin/nixlring
 	@mkdir -p bin # go builds there, so that it can replace a program that is running
-	@GOTMPDIR=$(abspath bin) CGO_ENABLED=0 go build -C cmd/nixlring -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o $(abspath bin/nixlring) .
+	@GOTMPDIR="$(abspath bin)" CGO_ENABLED=0 go build -C cmd/nixlring -trimpath -buildvcs=false -ldflags="-s -w -X main.version=$$(scripts/version.sh)" -o "$(abspath bin/nixlring)" .
 
 .PHONY: run
 run: build nixlring ## Run the Collector on a directory: make run [DIR=...] [SIMULATE=4] [SCENARIO=...] [PORT=9464]
@@ -99,7 +99,7 @@ clock-test: ## Run the tests with a clock that is 40 days ahead: make clock-test
 
 .PHONY: e2e
 e2e: build ## Run only the tests of the built Collector
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 -p 1 -parallel 4 ./e2e/... ./chaos/...
+	OTELCOL_NIXL="$(abspath $(COLLECTOR))" go -C test test -count=1 -p 1 -parallel 4 ./e2e/... ./chaos/...
 
 # The simulation runs neither the loop, nor the saver's goroutine, nor files on a disk.
 .PHONY: sim
@@ -127,19 +127,19 @@ endif
 
 .PHONY: chaos
 chaos: build ## Let everything fail at random while agents write: make chaos [CHAOS_DURATION=3m] [CHAOS_SEED=...]
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) CHAOS_DURATION=$(or $(CHAOS_DURATION),3m) go -C test test -count=1 -v -timeout 0 ./chaos
+	OTELCOL_NIXL="$(abspath $(COLLECTOR))" CHAOS_DURATION=$(or $(CHAOS_DURATION),3m) go -C test test -count=1 -v -timeout 0 ./chaos
 
 .PHONY: FORCE
 bin/victoria-%: FORCE # backends for logs and metrics
-	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o $(abspath $@) \
+	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -ldflags='-s -w' -o "$(abspath $@)" \
 	  github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-$*
 bin/prom%: FORCE # prometheus and promtool
 	@CGO_ENABLED=0 GOWORK=off go build -C test/backends -trimpath -buildvcs=false -tags=remove_all_sd -ldflags='-s -w' \
-	  -o $(abspath $@) github.com/prometheus/prometheus/cmd/prom$*
+	  -o "$(abspath $@)" github.com/prometheus/prometheus/cmd/prom$*
 
 .PHONY: container-test
 container-test: build ## Test the discovery of agents in real containers; needs root, podman and runc [CONTAINER_LIVES=200 HOSTILE=10m]
-	NIXL_CONTAINER_TEST=1 OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test test -count=1 $(if $(HOSTILE),-timeout=1h) ./containers/...
+	NIXL_CONTAINER_TEST=1 OTELCOL_NIXL="$(abspath $(COLLECTOR))" go -C test test -count=1 $(if $(HOSTILE),-timeout=1h) ./containers/...
 
 # Inputs that fail are stored in testdata/fuzz of the package: commit them, so that `go test` runs them.
 .PHONY: fuzz
@@ -152,21 +152,21 @@ fuzz: ## Fuzz all code that reads external data: make fuzz [FUZZTIME=30s] [PKG=.
 .PHONY: dashboards-test
 dashboards-test: build nixlring bin/victoria-metrics bin/prometheus bin/promtool ## Test queries, alerts and sums on real backends, and the page of nixlring web
 	@CHROMIUM=$$(command -v chromium || command -v chromium-browser || command -v google-chrome) || echo "no Chromium: the page isn't tested"; \
-	  export CHROMIUM OTELCOL_NIXL=$(abspath $(COLLECTOR)) NIXLRING=$(abspath bin/nixlring) VICTORIA_METRICS=$(abspath bin/victoria-metrics) \
-	  PROMETHEUS=$(abspath bin/prometheus) PROMTOOL=$(abspath bin/promtool); \
+	  export CHROMIUM OTELCOL_NIXL="$(abspath $(COLLECTOR))" NIXLRING="$(abspath bin/nixlring)" VICTORIA_METRICS="$(abspath bin/victoria-metrics)" \
+	  PROMETHEUS="$(abspath bin/prometheus)" PROMTOOL="$(abspath bin/promtool)"; \
 	  go -C test test -count=1 -p 2 -parallel 4 -timeout 20m ./dashboards ./web
 
 .PHONY: bench
 bench: build ## Run all benchmarks and compare them with their goals: make bench [BENCH_SECONDS=60] [ARGS="-docs FILE" or -short]
-	@OTELCOL_NIXL=$(abspath $(COLLECTOR)) go -C test/bench run ./report $(ARGS)
+	@OTELCOL_NIXL="$(abspath $(COLLECTOR))" go -C test/bench run ./report $(ARGS)
 
 .PHONY: validate
 validate: build build-full bin/victoria-logs ## Check the sample configurations and the chart, and test gateways, load balancing and a logs backend
 	@for f in $$(ls examples/collector/*.yaml | grep -v nixl-exporter-names); do echo "validate $$f"; $(COLLECTOR) validate --config="$$f"; done
 	@for f in examples/collector/*.yaml examples/collector/scale/*.yaml; do \
 	  echo "validate $$f, full"; $(FULL) validate --config="$$f"; done
-	OTELCOL_NIXL_FULL=$(abspath $(FULL)) go -C test test -count=1 ./chart
-	OTELCOL_NIXL=$(abspath $(COLLECTOR)) OTELCOL_NIXL_FULL=$(abspath $(FULL)) VICTORIA_LOGS=$(abspath bin/victoria-logs) \
+	OTELCOL_NIXL_FULL="$(abspath $(FULL))" go -C test test -count=1 ./chart
+	OTELCOL_NIXL="$(abspath $(COLLECTOR))" OTELCOL_NIXL_FULL="$(abspath $(FULL))" VICTORIA_LOGS="$(abspath bin/victoria-logs)" \
 	  go -C test test -count=1 -run '^TestScale' ./e2e
 
 .PHONY: kube-test

@@ -276,7 +276,8 @@ const fixtures = "../../testdata"
 func copyFixture(ts *testscript.TestScript, _ bool, args []string) {
 	content, err := os.ReadFile(filepath.Join(fixtures, "rings", args[0]+".ring"))
 	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), content, 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), content, 0o600))
+	ts.Check(os.Chmod(ts.MkAbs(args[1]), 0o644)) // whatever the umask
 }
 
 // makeStore creates the store of a process, which has exited, unless -open is the first argument:

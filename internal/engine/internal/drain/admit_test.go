@@ -28,15 +28,6 @@ func emptyOwner(t *testing.T) *owner {
 	return newOwner(&Config{Shape: shape}, nil, false)
 }
 
-// running adds an agent whose ring isn't open.
-func (o *owner) running(id string, h Holder) *agent {
-	a := &agent{Agent: Agent{ID: id, Holder: h}, page: checkpoint.PageOf(id), source: &harness{}, tally: tally.NewAgent(o.cfg.Shape)}
-	o.add(a, time.Time{})
-	o.enter(a)
-	o.rings[h]++
-	return a
-}
-
 func TestOwnerKeepsWhatItNeeds(t *testing.T) {
 	one, two := files.ID{Dev: 1, Ino: 1}, files.ID{Dev: 1, Ino: 2}
 	pod := Holder{Pod: "uid-1"}

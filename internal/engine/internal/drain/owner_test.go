@@ -610,3 +610,12 @@ func TestAgentGivesWayOnlyAfterItsTotalsAreStored(t *testing.T) {
 		t.Error("not retired after the save")
 	}
 }
+
+// running adds an agent whose ring isn't open.
+func (o *owner) running(id string, h Holder) *agent {
+	a := &agent{Agent: Agent{ID: id, Holder: h}, page: checkpoint.PageOf(id), source: &harness{}, tally: tally.NewAgent(o.cfg.Shape)}
+	o.add(a, time.Time{})
+	o.enter(a)
+	o.rings[h]++
+	return a
+}
