@@ -77,6 +77,15 @@ func TestEveryAgentHasTheConfiguredResource(t *testing.T) {
 	}
 }
 
+func TestStopCanBeCalledAgain(t *testing.T) {
+	e, err := New(Config{Directories: []string{t.TempDir()}})
+	must.OK(t, err)
+	must.OK(t, e.Start(&memoryStore{values: make(map[string][]byte)}))
+	for range 2 {
+		must.OK(t, e.Stop(context.Background()))
+	}
+}
+
 // A Collector is killed before it has exported what it has stored. Then a container is removed, and the next
 // Collector finds neither its agent nor its ring.
 func TestStoredTotalsAreExportedAlthoughTheRingIsGone(t *testing.T) {

@@ -6,6 +6,7 @@ package checkpoint
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -42,6 +43,7 @@ type Saver struct {
 	err    error
 	saves  chan func()   // buffer of one
 	stop   chan struct{} // closed by Stop
+	once   sync.Once
 	done   chan struct{} // closed when the goroutine ends
 
 	ctx    context.Context // of all calls
@@ -83,9 +85,9 @@ func (s *Saver) Save(ops []Op, done func(err error)) {
 
 // Stop completes the save in progress and ends the goroutine. If ctx ends first, it cancels the
 // call and returns an error. If the call hangs, the goroutine keeps running. It must be called
-// once, after the last save.
+// after the last save, and may be called again.
 func (s *Saver) Stop(ctx context.Context) error {
-	close(s.stop)
+	s.once.Do(func() { close(s.stop) })
 	defer s.cancel()
 	select {
 	case <-s.done:
