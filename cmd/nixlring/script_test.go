@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
+		Condition: func(string) (bool, error) { return os.Geteuid() == 0, nil }, // root is the only one
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"age": setAge, "consume": consumeRing, "fixture": copyFixture, "header": makeHeader, "procfs": makeProcfs, "ring": makeRing, "session": openSession, "store": makeStore, "truncate": truncate,
 		},

@@ -24,9 +24,6 @@ import (
 // becomeNobody takes the file permissions of root from the test.
 func becomeNobody(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to become another user")
-	}
 	runtime.LockOSThread()
 	t.Cleanup(func() {
 		must.OK(t, syscall.Setfsuid(0))
@@ -36,6 +33,9 @@ func becomeNobody(t *testing.T) {
 }
 
 func TestLackOfPermissionIsReportedWithTheUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to become another user")
+	}
 	here, err := os.Getwd()
 	must.OK(t, err)
 	dir := t.TempDir()

@@ -222,6 +222,9 @@ func TestFramesSayWhoConsumesARingAndWhetherItsAgentRuns(t *testing.T) {
 
 // The kernel only knows that some process has the ring open, which the consumer has.
 func TestAgentBesideAConsumerRunsAsLongAsItsProcessHasTheRingMapped(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to examine all processes")
+	}
 	proc := t.TempDir()
 	w := newWorld(t, func(c *Config) { c.Proc = proc })
 	ring := w.ring("a", ringbuf.V4, 1024)
