@@ -58,7 +58,8 @@ type Report struct {
 // path is a CSV file, or a directory, in which Analyze selects the newest CSV file.
 // An empty path means [DefaultDir]. The session may still be running.
 //
-// Invalid rows, and an incomplete one at the end, are skipped and reported.
+// Invalid rows, and an incomplete one at the end, are skipped and reported. If none is valid,
+// the file isn't one of a session.
 //
 // Analyze returns errors of reading the files, such as [fs.ErrNotExist],
 // [ErrNoSession] and [ErrFormat]. A session without packets is not an error.
@@ -164,6 +165,9 @@ func analyze(path string) (*Report, error) {
 	}
 	if err := readRows(f, info.Size(), each, r.skip); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(t.operations) == 0 && r.SkippedRows > 0 && !strings.HasPrefix(r.Skipped[0].Reason, cutOff) {
+		return nil, fmt.Errorf("%s: %w: no row is valid; line %d: %s", path, ErrFormat, r.Skipped[0].Line, r.Skipped[0].Reason)
 	}
 	base := strings.TrimSuffix(path, ".csv")
 	r.Summary = t.summary(Summary{SessionName: filepath.Base(base), CSVLog: path, JSONSummary: base + ".json"}, start, end)

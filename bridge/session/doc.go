@@ -21,7 +21,8 @@
 //	})
 //	s.AddGeneratedTokens(ctx, 1)
 //
-// [Analyze] reads a session of this package or of the compatible Python program.
+// [Analyze] reads a session of this package or of the compatible Python program, even if a
+// spreadsheet has saved its CSV.
 // [Recover] rebuilds the summary of a session whose program crashed. The
 // corresponding commands are nixlring session analyze and nixlring session
 // recover.

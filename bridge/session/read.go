@@ -4,6 +4,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -24,19 +25,34 @@ type SkippedRow struct {
 	Reason string
 }
 
+// cutOff is the reason, or its beginning, for skipping the last row of a session that crashed.
+const cutOff = "incomplete"
+
 // readRows calls each for every valid row, and skip for every other one, in the order of
-// the file. It reads files of this package and of Python's csv module, with LF or CRLF,
-// with and without a byte order mark. A row at the end of the file that doesn't end with
-// a newline is incomplete, because a part of the error's text may be missing.
+// the file. It reads files of this package, of Python's csv module, and of spreadsheets: with LF
+// or CRLF, with and without a byte order mark, separated by commas, semicolons or tabs. A row at
+// the end of the file that doesn't end with a newline is incomplete, because a part of the error's
+// text may be missing.
 func readRows(file io.ReaderAt, size int64, each func(*Row), skip func(SkippedRow)) error {
 	var last [1]byte
 	if n, err := file.ReadAt(last[:], max(size-1, 0)); n == 0 && !errors.Is(err, io.EOF) {
 		return err
 	}
-	c := csv.NewReader(io.NewSectionReader(file, 0, size)) // what a running session adds isn't read
-	c.FieldsPerRecord = -1                                 // checked by parseRow
+	begin := make([]byte, min(size, int64(len(byteOrderMark+headerLine))))
+	if _, err := file.ReadAt(begin, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	start := int64(0)
+	if bytes.HasPrefix(begin, []byte(byteOrderMark)) {
+		start = int64(len(byteOrderMark))
+	}
+	c := csv.NewReader(io.NewSectionReader(file, start, size-start)) // what a running session adds isn't read
+	if i := bytes.IndexAny(begin, ",;\t"); i >= 0 {
+		c.Comma = rune(begin[i])
+	}
+	c.FieldsPerRecord = -1 // checked by parseRow
 	c.ReuseRecord = true
-	incomplete := func() bool { return c.InputOffset() == size && last[0] != '\n' }
+	incomplete := func() bool { return start+c.InputOffset() == size && last[0] != '\n' }
 	if err := readHeader(c, incomplete); err != nil {
 		return err
 	}
@@ -47,7 +63,7 @@ func readRows(file io.ReaderAt, size int64, each func(*Row), skip func(SkippedRo
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, csv.ErrQuote) && errors.As(err, &invalid):
-			skip(SkippedRow{invalid.StartLine, "incomplete: a quoted field doesn't end"})
+			skip(SkippedRow{invalid.StartLine, cutOff + ": a quoted field doesn't end"})
 			continue
 		case errors.As(err, &invalid):
 			skip(SkippedRow{invalid.StartLine, invalid.Err.Error()})
@@ -55,9 +71,12 @@ func readRows(file io.ReaderAt, size int64, each func(*Row), skip func(SkippedRo
 		case err != nil:
 			return err
 		}
+		if c.Comma != ',' { // then, numbers may have decimal commas
+			decimalPoints(fields)
+		}
 		row, err := parseRow(fields)
 		if incomplete() {
-			err = errors.New("incomplete")
+			err = errors.New(cutOff)
 		}
 		if err == nil {
 			each(&row)
@@ -72,7 +91,7 @@ func readRows(file io.ReaderAt, size int64, each func(*Row), skip func(SkippedRo
 // may end within it.
 func readHeader(c *csv.Reader, incomplete func() bool) error {
 	fields, err := c.Read()
-	header := strings.TrimPrefix(strings.Join(fields, ","), "\uFEFF")
+	header := strings.Join(fields, ",")
 	switch {
 	case errors.Is(err, io.EOF), err == nil && header+"\n" == headerLine,
 		err == nil && strings.HasPrefix(headerLine, header) && incomplete():
@@ -80,11 +99,26 @@ func readHeader(c *csv.Reader, incomplete func() bool) error {
 	case err != nil && !errors.As(err, new(*csv.ParseError)):
 		return err
 	}
-	return fmt.Errorf("%w: the first line is not its header", ErrFormat)
+	return fmt.Errorf("%w: the first line is not its header; save it as UTF-8, with the columns %s", ErrFormat, strings.TrimSpace(headerLine))
+}
+
+// byteOrderMark is what some spreadsheets write at the beginning of a file in UTF-8.
+const byteOrderMark = "\uFEFF"
+
+// decimalPoints replaces the commas in the numbers of a row.
+func decimalPoints(fields []string) {
+	for i, name := range columns[:min(len(fields), len(columns))] {
+		if name == "timestamp" || name == "duration_ms" || name == "memory_used_mb" {
+			fields[i] = strings.Replace(fields[i], ",", ".", 1)
+		}
+	}
 }
 
 // parseRow parses the fields of a row.
 func parseRow(fields []string) (Row, error) {
+	if len(fields) == len(columns)-1 {
+		fields = append(fields, "") // Excel leaves out the last separator if 16 rows have no error
+	}
 	if len(fields) != len(columns) {
 		return Row{}, fmt.Errorf("got %d fields, want %d", len(fields), len(columns))
 	}
@@ -112,10 +146,11 @@ func parseRow(fields []string) (Row, error) {
 		PacketID:  integer(4),
 		Layer:     int(integer(5)),
 		Operation: fields[6],
-		Success:   fields[7] == "True",
 		MemoryMB:  number(8, 0, maxMemory),
 		Error:     fields[9],
 	}
-	require(7, row.Success || fields[7] == "False")
+	success, err := strconv.ParseBool(fields[7]) // spreadsheets write TRUE, others true or 1
+	require(7, err == nil)
+	row.Success = success
 	return row, invalid
 }

@@ -6,6 +6,7 @@ package session
 import (
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,6 +49,49 @@ func TestAnalyzeRejectsFilesThatAreNotSessions(t *testing.T) {
 		write(t, path, content)
 		if _, err := Analyze(path); !errors.Is(err, ErrFormat) {
 			t.Errorf("%q: the error is %v", content, err)
+		}
+	}
+}
+
+// The same rows, as spreadsheets and other programs save them.
+func TestFilesOfSpreadsheetsAreRead(t *testing.T) {
+	const rows = "1763318069.250000,cpu,w,1.056,1,-1,embedding,True,10.50,\n" +
+		"1763318070.500000,igpu,w,2.500,2,0,op,False,0.00,\"said \"\"no\"\"\"\n"
+	const file = "timestamp,device,worker_instance,duration_ms,packet_id,layer_idx,operation,success,memory_used_mb,error_message\n" + rows
+	semicolons := strings.ReplaceAll(file, ",", ";")
+	for name, content := range map[string]string{
+		"English":              strings.NewReplacer("True", "TRUE", "False", "FALSE", "0000,", ",", "10.50", "10.5", "0.00", "0").Replace(file),
+		"lower case":           strings.NewReplacer("True", "true", "False", "false").Replace(file),
+		"numbers":              strings.NewReplacer("True", "1", "False", "0").Replace(file),
+		"CRLF":                 "\uFEFF" + strings.ReplaceAll(file, "\n", "\r\n"),
+		"quoted":               "\uFEFF\"" + strings.NewReplacer(`"said ""no"""`, `said ""no""`, ",", `","`, "\n", "\"\r\n\"").Replace(strings.TrimSuffix(file, "\n")) + "\"\n",
+		"semicolons":           semicolons,
+		"decimal commas":       "\uFEFF" + strings.ReplaceAll(semicolons, ".", ","),
+		"tabs":                 strings.ReplaceAll(semicolons, ";", "\t"),
+		"no separator at ends": strings.Replace(file, "10.50,\n", "10.50\n", 1),
+	} {
+		t.Run(name, func(t *testing.T) { equal(t, rowsOf(t, file), rowsOf(t, content)) })
+	}
+}
+
+func TestFilesWithoutValidRowsAreRejectedWithTheReason(t *testing.T) {
+	for row, reason := range map[string]string{
+		"1763318069.8,cpu,w,1.0,1,0,op,WAHR,0,\n":                      `line 2: invalid success "WAHR"`,
+		"1763318069.8,cpu,w,\"1,056\",1,0,op,True,0,\n":                `line 2: invalid duration_ms "1,056"`, // or 1056 ms?
+		"1763318069.8,cpu,w,1.0,1,0,op,True,0,,\n":                     "line 2: got 11 fields, want 10",
+		strings.Repeat("0,17/11/2025,cpu,w,1.0,1,0,op,True,0,\n", 200): "line 2: got 11 fields, want 10",
+	} {
+		path := filepath.Join(t.TempDir(), "x.csv")
+		write(t, path, headerLine+row)
+		_, err := Analyze(path)
+		_, recoverErr := Recover(path, false)
+		for _, err := range []error{err, recoverErr} {
+			if !errors.Is(err, ErrFormat) || !strings.HasSuffix(err.Error(), path+": not the CSV of a session: no row is valid; "+reason) {
+				t.Errorf("%q: the error is %v", row, err)
+			}
+		}
+		if _, err := os.Stat(strings.TrimSuffix(path, ".csv") + ".json"); err == nil {
+			t.Error("Recover wrote a summary")
 		}
 	}
 }

@@ -37,8 +37,9 @@ func newAnalyze(w world) *cobra.Command {
 		Short: "Report on a session",
 		Long: fmt.Sprintf(`Analyze reports on the session of a CSV file, or on the newest one in a directory
 (default: %s). The session may still be running, or have crashed. Sessions
-of the Python program with the same columns are read, too. Invalid and incomplete
-rows are skipped and reported with their lines.
+of the Python program with the same columns are read, too, even if a spreadsheet has
+saved the file. Invalid and incomplete rows are skipped and reported with their
+lines; a file without valid rows is rejected.
 
 In JSON, "summary" is computed from the CSV, which contains neither tokens nor
 contention events, so they are 0; "written_summary" is the one that the session
