@@ -4,6 +4,7 @@
 package nixlshmreceiver
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"math"
@@ -134,7 +135,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 		return err
 	}
 	if err := conf.Unmarshal(c); err != nil {
-		return err
+		return cmp.Or(explain(conf), err)
 	}
 	if conf.IsSet("allowed_uids") && c.AllowedUIDs == nil { // an environment variable that isn't set allows nobody
 		c.AllowedUIDs = []int64{}
@@ -142,7 +143,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	return nil
 }
 
-// checkKeys checks what the decoder's errors don't explain.
+// checkKeys checks what the decoder accepts, although it isn't what was meant.
 func checkKeys(conf *confmap.Conf) error {
 	var errs faults
 	for _, of := range [][2]string{
@@ -153,17 +154,6 @@ func checkKeys(conf *confmap.Conf) error {
 	} {
 		if conf.IsSet("metrics::" + of[0]) {
 			errs.add("metrics::%s: set histograms::%s::kind instead: none disables it", of[0], of[1])
-		}
-	}
-	for _, of := range [][2]string{
-		{"discovery", "{processes: {}}"},
-		{"discovery::processes::env_attributes", "{RANK: nixl.local_rank}"},
-		{"resource", "{k8s.cluster.name: east}"},
-	} {
-		if value := conf.Get(of[0]); value != nil {
-			if _, ok := value.(map[string]any); !ok {
-				errs.add("%s: %v is not a map: use %s, for example", of[0], value, of[1])
-			}
 		}
 	}
 	ids, _ := conf.Get("allowed_uids").([]any)

@@ -11,7 +11,3 @@
 package nixlshmreceiver
 
 //go:generate go tool -modfile=../../internal/tools/go.mod mdatagen metadata.yaml
-
-// mdatagen only knows OpenTelemetry's own distributions.
-//go:generate sed -i.bak "s#^| Distributions .*#| Distributions | otelcol-nixl, built from [builder-config.yaml](../../builder-config.yaml) |#" README.md
-//go:generate rm README.md.bak
