@@ -33,9 +33,9 @@ const (
 type Report struct {
 	Path string `json:"csv"`
 
-	// Summary is computed from the CSV: tokens and contention events are 0, the session
-	// starts with its first packet and ends with its last one, and times are sums of
-	// the CSV's microseconds.
+	// Summary is computed from the CSV: tokens and contention events are 0, expert selections
+	// don't have the names of experts, the session starts with its first packet and ends with
+	// its last one, and times are sums of the CSV's microseconds.
 	Summary Summary `json:"summary"`
 	// Written is the summary that the session itself wrote. It is nil if the
 	// session is still running, if its program ended without Close, or if the file
@@ -154,7 +154,7 @@ func analyze(path string) (*Report, error) {
 	r, t := &Report{Path: path, Layers: []Group{}, Slowest: []Row{}, Failures: []Row{}}, newTotals() // never null in JSON
 	var start, end time.Time
 	each := func(row *Row) {
-		t.add(row)
+		t.add(row, selection(row.Operation, "", row.Layer)) // the CSV doesn't name experts
 		r.keep(*row)
 		if began := row.Time.Add(-row.Duration); start.IsZero() || began.Before(start) {
 			start = began

@@ -79,6 +79,8 @@
 //
 // # Differences from the Python program
 //
+//   - expert_selection_distribution has the names of experts, such as expert_3, of packets
+//     that name one. The Python program only has operations and layers.
 //   - The summary is always valid JSON. For an operation without successful packets,
 //     min_time_ms is null, where Python writes Infinity.
 //   - avg_time_ms of an operation is the average of successful packets, like its

@@ -55,6 +55,7 @@ type kind struct {
 // more than using them.
 type points struct {
 	device, operation, worker string
+	selection                 string // "" if the packets don't count as one
 
 	duration, packets, memory scope.Point
 	expert, fallback          scope.Point // of counters; empty if the packets don't count
@@ -92,12 +93,13 @@ func newPoints(k kind) *points {
 	}
 	n.duration, n.packets, n.memory = scope.NewPoint(durations...), scope.NewPoint(packets...), scope.NewPoint(device)
 
-	selection := []attribute.KeyValue{operation, attribute.Int(semconv.Layer, k.layer)}
-	if k.expert != "" {
-		selection = append(selection, attribute.String(semconv.Expert, clean(k.expert)))
-	}
-	if k.expert != "" || isExpert(n.operation) {
-		n.expert = scope.NewPoint(selection...)
+	expert := clean(k.expert)
+	if n.selection = selection(n.operation, expert, k.layer); n.selection != "" {
+		selected := []attribute.KeyValue{operation, attribute.Int(semconv.Layer, k.layer)}
+		if expert != "" {
+			selected = append(selected, attribute.String(semconv.Expert, expert))
+		}
+		n.expert = scope.NewPoint(selected...)
 	}
 	if k.target != "" && k.target != auto && k.target != k.device {
 		n.fallback = scope.NewPoint(device, attribute.String(semconv.DeviceRequestedName, clean(k.target)))

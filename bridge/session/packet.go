@@ -78,7 +78,15 @@ func worker(operation, device string, layer int) string {
 	}
 }
 
-// isExpert reports whether an operation selects or runs an expert.
-func isExpert(operation string) bool {
-	return strings.Contains(operation, "expert")
+// selection names what a packet counts as in the distribution of experts, or returns "" if it
+// neither selects nor runs one.
+func selection(operation, expert string, layer int) string {
+	switch {
+	case expert != "":
+		return "expert_" + expert
+	case strings.Contains(operation, "expert"):
+		return atLayer(operation, layer) // as in the Python program, which doesn't know the expert
+	default:
+		return ""
+	}
 }

@@ -137,7 +137,7 @@ func (s *Session) log(p *Packet, message, errorType string) (*points, error) {
 		Time: p.End, Device: to.device, Worker: to.worker, Duration: p.Duration, PacketID: p.ID, Layer: p.Layer,
 		Operation: to.operation, Success: p.Err == nil, MemoryMB: float64(p.Memory) / bytesPerMB, Error: message,
 	}
-	s.totals.add(&row)
+	s.totals.add(&row, to.selection)
 	if s.rows == nil {
 		return to, s.err
 	}

@@ -44,8 +44,10 @@ type Summary struct {
 	CPUUtilization  float64 `json:"cpu_utilization"`
 	IGPUUtilization float64 `json:"igpu_utilization"`
 
-	// ExpertSelections counts the packets of each operation whose name contains
-	// "expert", by {operation}_layer_{n}, including failed ones.
+	// ExpertSelections counts the packets that name an expert, by expert_{name}, and other
+	// packets whose operation contains "expert", by {operation}_layer_{n}, as the Python program
+	// does. It includes failed packets. If a pipeline names the expert both in the router's
+	// packet and in the expert's own, both count.
 	ExpertSelections map[string]int64 `json:"expert_selection_distribution"`
 	// ContentionEvents is the count of [Session.AddContentionEvents].
 	ContentionEvents int64 `json:"cpu_igpu_contention_events"`
@@ -97,8 +99,8 @@ func (t *totals) summary(s Summary, start, end time.Time) Summary {
 	s.CPUUtilization, s.IGPUUtilization = ratio(float64(cpu.CPUCount), packets), ratio(float64(igpu.IGPUCount), packets)
 
 	s.ExpertSelections = make(map[string]int64, len(t.experts))
-	for sel, g := range t.experts {
-		s.ExpertSelections[sel.name()] = g.packets + g.failed
+	for name, g := range t.experts {
+		s.ExpertSelections[name] = g.packets + g.failed
 	}
 	s.Operations = make(map[string]Group, len(t.operations))
 	for name, g := range t.operations {

@@ -80,11 +80,11 @@ func TestSummaryIsValidJSONWithAveragesOverSuccesses(t *testing.T) {
 	recordAll(
 		t, s,
 		Packet{Operation: "lm_head", Device: CPU, Duration: time.Second, Err: textError("no memory")},
-		Packet{Operation: "expert<ffn>", Device: IGPU, Layer: 10, Duration: 2 * time.Millisecond, Expert: "7"}, // any expert
+		Packet{Operation: "expert<ffn>", Device: IGPU, Layer: 10, Duration: 2 * time.Millisecond, Expert: "7"},
 		Packet{Operation: "expert<ffn>", Device: IGPU, Layer: 10, Duration: 4 * time.Millisecond},
 		Packet{Operation: "expert<ffn>", Device: IGPU, Duration: time.Second, Err: textError("no memory")},
 		Packet{Operation: "expert_selection", Device: CPU, Layer: 2},
-		Packet{Operation: "attention", Device: IGPU, Layer: 2, Expert: "7"}, // no expert's operation
+		Packet{Operation: "router", Device: IGPU, Layer: 2, Expert: "7"},
 	)
 	must.OK(t, s.Close())
 	b := read(t, s.sum.JSONSummary)
@@ -99,12 +99,12 @@ func TestSummaryIsValidJSONWithAveragesOverSuccesses(t *testing.T) {
 			Count: 3, FailedCount: 1, IGPUCount: 2,
 			TotalTimeMS: 6, AvgTimeMS: 3, MinTimeMS: new(2.0), MaxTimeMS: 4,
 		},
-		"expert_selection": {Count: 1, CPUCount: 1, MinTimeMS: new(0.0)}, "attention": {Count: 1, IGPUCount: 1, MinTimeMS: new(0.0)},
+		"expert_selection": {Count: 1, CPUCount: 1, MinTimeMS: new(0.0)}, "router": {Count: 1, IGPUCount: 1, MinTimeMS: new(0.0)},
 	}
 	written, err := readSummary(s.sum.JSONSummary)
 	must.OK(t, err)
 	equal(t, want, written.Operations)
-	equal(t, map[string]int64{"expert<ffn>_layer_10": 2, "expert<ffn>_layer_0": 1, "expert_selection_layer_2": 1}, written.ExpertSelections)
+	equal(t, map[string]int64{"expert_7": 2, "expert<ffn>_layer_10": 1, "expert<ffn>_layer_0": 1, "expert_selection_layer_2": 1}, written.ExpertSelections)
 }
 
 func TestSummaryWithPythonsInfinityIsRead(t *testing.T) {

@@ -82,20 +82,7 @@ type totals struct {
 	all                          group
 	devices, workers, operations groups[string]
 	layers                       groups[int]
-	experts                      groups[selection]
-}
-
-// selection identifies the packets of one expert's operation at one layer.
-type selection struct {
-	operation string
-	layer     int
-}
-
-func (s selection) name() string {
-	if s.operation == overflowName {
-		return overflowName
-	}
-	return atLayer(s.operation, s.layer)
+	experts                      groups[string] // by selection
 }
 
 // atLayer names a stage or an operation at a layer.
@@ -104,18 +91,18 @@ func atLayer(name string, layer int) string { return name + "_layer_" + strconv.
 func newTotals() *totals {
 	return &totals{
 		devices: make(groups[string]), workers: make(groups[string]), operations: make(groups[string]),
-		layers: make(groups[int]), experts: make(groups[selection]),
+		layers: make(groups[int]), experts: make(groups[string]),
 	}
 }
 
-// add counts one packet.
-func (t *totals) add(r *Row) {
+// add counts one packet, with the name of its selection.
+func (t *totals) add(r *Row, selection string) {
 	t.all.add(r)
 	t.devices.add(r.Device, overflowName, r)
 	t.workers.add(r.Worker, overflowName, r)
 	t.operations.add(r.Operation, overflowName, r)
 	t.layers.add(r.Layer, -1, r)
-	if isExpert(r.Operation) {
-		t.experts.add(selection{r.Operation, r.Layer}, selection{operation: overflowName}, r)
+	if selection != "" {
+		t.experts.add(selection, overflowName, r)
 	}
 }

@@ -41,8 +41,9 @@ of the Python program with the same columns are read, too, even if a spreadsheet
 saved the file. Invalid and incomplete rows are skipped and reported with their
 lines; a file without valid rows is rejected.
 
-In JSON, "summary" is computed from the CSV, which contains neither tokens nor
-contention events, so they are 0; "written_summary" is the one that the session
+In JSON, "summary" is computed from the CSV, which contains neither tokens,
+contention events nor the names of experts: the first two are 0, and selections of
+experts count by operation and layer. "written_summary" is the one that the session
 wrote.`, session.DefaultDir),
 		Example: `  nixlring session analyze
   nixlring session analyze telemetry/run1.csv
@@ -69,7 +70,8 @@ func newRecover(w world) *cobra.Command {
 file or from the newest one in a directory (default: %s). The summary is
 written next to the CSV, as the session would have done.
 
-The CSV contains neither tokens nor contention events, so they are 0. The session
+The CSV contains neither tokens, contention events nor the names of experts: the
+first two are 0, and selections of experts count by operation and layer. The session
 starts with its first packet and ends with its last. Invalid and incomplete rows are
 skipped. A session that is still running is rejected.`, session.DefaultDir),
 		Example: `  nixlring session recover
