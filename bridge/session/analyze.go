@@ -56,7 +56,8 @@ type Report struct {
 
 // Analyze reads a session of this package or of the compatible Python program. The
 // path is a CSV file, or a directory, in which Analyze selects the newest CSV file.
-// An empty path means [DefaultDir]. The session may still be running.
+// An empty path means [DefaultDir]. The session may still be running. If its files have a maximum
+// size, the full ones that it kept are included.
 //
 // Invalid rows, and an incomplete one at the end, are skipped and reported. If none is valid,
 // the file isn't one of a session.
@@ -142,15 +143,6 @@ func analyze(path string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
 	r, t := &Report{Path: path, Layers: []Group{}, Slowest: []Row{}, Failures: []Row{}}, newTotals() // never null in JSON
 	var start, end time.Time
 	each := func(row *Row) {
@@ -163,11 +155,14 @@ func analyze(path string) (*Report, error) {
 			end = row.Time
 		}
 	}
-	if err := readRows(f, info.Size(), each, r.skip); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	for _, part := range append(fullFiles(path), path) {
+		if err := readFile(part, each, r.skip); err != nil {
+			return nil, err
+		}
 	}
 	if len(t.operations) == 0 && r.SkippedRows > 0 && !strings.HasPrefix(r.Skipped[0].Reason, cutOff) {
-		return nil, fmt.Errorf("%s: %w: no row is valid; line %d: %s", path, ErrFormat, r.Skipped[0].Line, r.Skipped[0].Reason)
+		first := r.Skipped[0]
+		return nil, fmt.Errorf("%s: %w: no row is valid; line %d: %s", first.Path, ErrFormat, first.Line, first.Reason)
 	}
 	base := strings.TrimSuffix(path, ".csv")
 	r.Summary = t.summary(Summary{SessionName: filepath.Base(base), CSVLog: path, JSONSummary: base + ".json"}, start, end)
@@ -177,6 +172,46 @@ func analyze(path string) (*Report, error) {
 		r.Layers = append(r.Layers, t.layers[layer].named(strconv.Itoa(layer)))
 	}
 	return r, nil
+}
+
+// fullFiles returns the full files of a session whose files have a maximum size, the oldest first.
+// The session may have removed the first ones.
+func fullFiles(path string) (all []string) {
+	base := strings.TrimSuffix(filepath.Base(path), ".csv") + "."
+	entries, _ := os.ReadDir(filepath.Dir(path)) // without it, reading the file returns the error
+	var numbers []int
+	for _, e := range entries {
+		number, _ := strings.CutPrefix(strings.TrimSuffix(e.Name(), ".csv"), base)
+		if n, err := strconv.Atoi(number); err == nil && e.Name() == filepath.Base(partPath(path, n)) {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		all = append(all, partPath(path, n))
+	}
+	return all
+}
+
+// readFile calls each for every valid row of a file, and skip for every other one.
+func readFile(path string, each func(*Row), skip func(SkippedRow)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	err = readRows(f, info.Size(), each, func(s SkippedRow) {
+		s.Path = path
+		skip(s)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 func byTime(gs groups[string]) []Group {

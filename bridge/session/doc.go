@@ -62,6 +62,9 @@
 //	memory_used_mb   MiB (1024 * 1024 bytes), two decimals
 //	error_message    the error's text, quoted if necessary
 //
+// [WithMaxFileSize] limits its size: full files are renamed to D/N.1.csv, D/N.2.csv and so on.
+// [WithoutFiles] makes a session that only records metrics.
+//
 // Each row is one line that ends with LF: line breaks within a text are written as \n.
 // So awk, grep and wc give correct numbers. [Summary] describes the JSON.
 //

@@ -21,6 +21,7 @@ var ErrFormat = errors.New("not the CSV of a session")
 // SkippedRow is a row of the CSV that an analysis doesn't include, because it is
 // invalid or incomplete.
 type SkippedRow struct {
+	Path   string
 	Line   int // of the CSV, on which the row begins
 	Reason string
 }
@@ -63,10 +64,10 @@ func readRows(file io.ReaderAt, size int64, each func(*Row), skip func(SkippedRo
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, csv.ErrQuote) && errors.As(err, &invalid):
-			skip(SkippedRow{invalid.StartLine, cutOff + ": a quoted field doesn't end"})
+			skip(SkippedRow{"", invalid.StartLine, cutOff + ": a quoted field doesn't end"})
 			continue
 		case errors.As(err, &invalid):
-			skip(SkippedRow{invalid.StartLine, invalid.Err.Error()})
+			skip(SkippedRow{"", invalid.StartLine, invalid.Err.Error()})
 			continue
 		case err != nil:
 			return err
@@ -82,7 +83,7 @@ func readRows(file io.ReaderAt, size int64, each func(*Row), skip func(SkippedRo
 			each(&row)
 		} else {
 			line, _ := c.FieldPos(0)
-			skip(SkippedRow{line, err.Error()})
+			skip(SkippedRow{"", line, err.Error()})
 		}
 	}
 }

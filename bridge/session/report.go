@@ -19,7 +19,11 @@ func (r *Report) String() string {
 	if r.SkippedRows > 0 {
 		fmt.Fprintf(&b, "\nWarning: the report doesn't include all rows; skipped: %d\n", r.SkippedRows)
 		for _, s := range r.Skipped {
-			fmt.Fprintf(&b, "  line %d: %s\n", s.Line, units.Printable(s.Reason))
+			file := ""
+			if s.Path != r.Path {
+				file = " of " + units.Printable(s.Path)
+			}
+			fmt.Fprintf(&b, "  line %d%s: %s\n", s.Line, file, units.Printable(s.Reason))
 		}
 	}
 	if s := &r.Summary; s.TotalPackets == 0 {

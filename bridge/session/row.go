@@ -94,6 +94,12 @@ type rowLog struct {
 	file *os.File
 	size int64 // the end of the last row
 
+	limit int64    // of the size; 0: none
+	keep  int      // number of full files; 0: all
+	full  []string // the renamed files that are kept
+	parts int      // the number of the newest full file
+	retry int64    // the size at which to rotate after an error
+
 	buffer []byte // reused
 	lost   int64  // number of rows that couldn't be written
 	err    error  // the error of the first lost row
@@ -105,18 +111,56 @@ func openRowLog(csv, json string) (*rowLog, error) {
 	if _, err := os.Lstat(json); err == nil {
 		return nil, &fs.PathError{Op: "open", Path: json, Err: fs.ErrExist}
 	}
-	// Appending continues at the end after a part of a row was removed.
-	f, err := os.OpenFile(csv, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
-	if err != nil {
+	l := new(rowLog)
+	if err := l.create(csv); err != nil {
 		return nil, err
 	}
-	flock.TryLock(f)
-	l := &rowLog{file: f}
-	if err := l.write([]byte(headerLine)); err != nil {
-		// A file without a header is useless and would prevent the next attempt.
-		return nil, errors.Join(err, f.Close(), os.Remove(csv))
-	}
 	return l, nil
+}
+
+// create continues in a file that doesn't exist yet.
+func (l *rowLog) create(path string) error {
+	// Appending continues at the end after a part of a row was removed.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
+	if err != nil {
+		return err
+	}
+	flock.TryLock(f)
+	if _, err := f.WriteString(headerLine); err != nil {
+		// A file without a header is useless and would prevent the next attempt.
+		return errors.Join(err, f.Close(), os.Remove(path))
+	}
+	l.file, l.size, l.retry = f, int64(len(headerLine)), 0
+	return nil
+}
+
+// rotate renames the full file and continues in another one. After an error, it continues in the
+// same file, until that has grown by the limit again.
+func (l *rowLog) rotate() error {
+	path, file := l.file.Name(), l.file
+	l.retry = l.size + l.limit
+	var renamed string
+	for taken := error(nil); taken == nil; _, taken = os.Lstat(renamed) { // by an earlier session of this name
+		l.parts++
+		renamed = partPath(path, l.parts)
+	}
+	if err := os.Rename(path, renamed); err != nil {
+		return err
+	}
+	if err := l.create(path); err != nil {
+		return errors.Join(err, os.Rename(renamed, path))
+	}
+	err := file.Close()
+	if l.full = append(l.full, renamed); l.keep > 0 && len(l.full) > l.keep {
+		err = errors.Join(err, os.Remove(l.full[0]))
+		l.full = l.full[1:]
+	}
+	return err
+}
+
+// partPath returns the path of the nth full file of a session.
+func partPath(path string, n int) string {
+	return fmt.Sprintf("%s.%d.csv", strings.TrimSuffix(path, ".csv"), n)
 }
 
 // add writes one row.
@@ -125,6 +169,10 @@ func (l *rowLog) add(r *Row) error {
 	if l.buffer = row; cap(row) > 64<<10 { // an error's text can be very long
 		l.buffer = nil
 	}
+	var rotated error
+	if end := l.size + int64(len(row)); l.limit > 0 && end > max(l.limit, l.retry) && l.size > int64(len(headerLine)) {
+		rotated = l.rotate()
+	}
 	err := l.write(row)
 	if err != nil {
 		l.lost++
@@ -132,7 +180,7 @@ func (l *rowLog) add(r *Row) error {
 			l.err = err
 		}
 	}
-	return err
+	return errors.Join(rotated, err)
 }
 
 // write appends all of b to the file, or nothing. A full disk may have room for a part.

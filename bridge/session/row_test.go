@@ -119,7 +119,7 @@ func TestInvalidRowsAreReportedAndSkipped(t *testing.T) {
 			write(t, path, headerLine+content)
 			r, err := Analyze(path)
 			must.OK(t, err)
-			equal(t, []SkippedRow{{3, reason}}, r.Skipped)
+			equal(t, []SkippedRow{{path, 3, reason}}, r.Skipped)
 			equal(t, int64(strings.Count(content, valid)), r.Summary.TotalPackets)
 			if text := r.String(); !strings.Contains(text, "  line 3: "+reason+"\n") {
 				t.Errorf("the report is\n%s", text)

@@ -33,7 +33,7 @@ type Session struct {
 	sum Summary // only its names, tokens and contention events; mu guards the numbers
 
 	mu       sync.Mutex // guards what follows
-	rows     *rowLog    // nil if the files couldn't be created
+	rows     *rowLog    // nil without files, or if they couldn't be created
 	err      error      // why the files couldn't be created
 	totals   *totals
 	points   map[kind]*points
@@ -58,17 +58,22 @@ func Open(dir string, opts ...Option) (*Session, error) {
 		clock: c.clock, start: c.clock(), metrics: newInstruments(scope.NewMeter(c.provider)),
 		totals: newTotals(), points: make(map[kind]*points),
 	}
+	s.sum.SessionName = cmp.Or(c.name, s.start.Local().Format("session_2006-01-02_15-04-05"))
+	if c.noFiles {
+		return s, nil
+	}
 	if s.rows, s.err = s.openNamed(cmp.Or(dir, DefaultDir), c.name); s.err != nil {
 		s.err = fmt.Errorf("open session %q: %w", s.sum.SessionName, s.err)
+		return s, s.err
 	}
-	return s, s.err
+	s.rows.limit, s.rows.keep = c.maxSize, c.keep
+	return s, nil
 }
 
 // openNamed creates the directory, and opens the files under the given name or, without
 // one, under the first free name for the session's start.
 func (s *Session) openNamed(dir, name string) (*rowLog, error) {
-	base := cmp.Or(name, s.start.Local().Format("session_2006-01-02_15-04-05"))
-	s.sum.SessionName = base
+	base := s.sum.SessionName
 	if base != filepath.Base(base) || base == "." || base == ".." {
 		return nil, errors.New("the name is not a valid file name; choose one without path separators")
 	}
@@ -98,8 +103,8 @@ func exists(err error) error {
 // returns. If ctx has a sampled span, the packet's measurements get exemplars
 // with its trace ID. Cancellation of ctx has no effect.
 //
-// If the row can't be written, Record returns the error; metrics and summary still
-// include the packet. After [Session.Close], Record returns [os.ErrClosed] and
+// If the row can't be written, or the file can't be rotated, Record returns the error; metrics
+// and summary still include the packet. After [Session.Close], Record returns [os.ErrClosed] and
 // doesn't count the packet.
 func (s *Session) Record(ctx context.Context, p Packet) error {
 	if s == nil {
@@ -243,6 +248,9 @@ type Option func(*config)
 
 type config struct {
 	name     string
+	noFiles  bool
+	maxSize  int64
+	keep     int
 	provider metric.MeterProvider
 	clock    func() time.Time // for tests; time.Now by default
 }
@@ -251,6 +259,22 @@ type config struct {
 // separator. The package documentation describes the default name.
 func WithName(name string) Option {
 	return func(c *config) { c.name = name }
+}
+
+// WithoutFiles makes a session that only records metrics, and creates neither a directory nor
+// files. [Session.Summary] is the only summary.
+func WithoutFiles() Option {
+	return func(c *config) { c.noFiles = true }
+}
+
+// WithMaxFileSize limits the size of the CSV, in bytes. Before a row that would exceed it, the session
+// renames the full file N.csv to N.1.csv, the next one to N.2.csv, and so on, and starts
+// another N.csv. It keeps the newest of the renamed files, as many as keep says, or all of them if
+// keep is 0. The summary includes the packets of removed files.
+//
+// By default, a session has one CSV of any size. A row has about 90 bytes.
+func WithMaxFileSize(bytes int64, keep int) Option {
+	return func(c *config) { c.maxSize, c.keep = bytes, keep }
 }
 
 // WithMeterProvider sets the MeterProvider that the metrics go to. The default

@@ -145,3 +145,88 @@ func TestClosedSessionRejectsPackets(t *testing.T) {
 		})
 	}
 }
+
+func TestFilesRotateAtTheirMaximumSize(t *testing.T) {
+	for keep, want := range map[int][]string{0: {"s.1.csv", "s.2.csv", "s.3.csv", "s.5.csv", "s.csv"}, 2: {"s.3.csv", "s.5.csv", "s.csv"}} {
+		dir := t.TempDir()
+		const perFile = 4
+		row := appendRow(nil, &Row{Time: epoch, Device: CPU, Worker: "cpu_op", Operation: "op", Success: true})
+		limit := int64(len(headerLine) + perFile*len(row))
+		s := openTest(t, dir, WithMaxFileSize(limit, keep))
+		taken := partPath(s.sum.CSVLog, 4) // of another session
+		write(t, taken, "precious")
+		for i := range 4*perFile + 1 {
+			recordAll(t, s, Packet{ID: int64(i % 10), Operation: "op", Device: CPU})
+		}
+		equal(t, "precious", read(t, taken))
+		must.OK(t, os.Remove(taken))
+		if _, err := Recover(s.sum.CSVLog, false); err == nil || !strings.Contains(err.Error(), "still running") {
+			t.Errorf("Recover of a running session: %v", err)
+		}
+		must.OK(t, s.Close())
+		equal(t, int64(4*perFile+1), s.Summary().TotalPackets)
+		files, err := filepath.Glob(filepath.Join(dir, "*.csv"))
+		must.OK(t, err)
+		rows := 0
+		for i, f := range files {
+			content := read(t, f)
+			if int64(len(content)) > limit {
+				t.Errorf("%s has %d bytes", f, len(content))
+			}
+			rows += len(rowsOf(t, content))
+			files[i] = filepath.Base(f)
+		}
+		equal(t, want, files)
+		r, err := Recover(s.sum.CSVLog, true)
+		must.OK(t, err)
+		equal(t, []int64{int64(perFile*(len(want)-1) + 1), int64(rows)}, []int64{r.Summary.TotalPackets, r.Summary.TotalPackets})
+	}
+}
+
+// A row that is longer than a file gets a file of its own.
+func TestFileHasAtLeastOneRow(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir, WithMaxFileSize(1, 0))
+	recordAll(t, s, Packet{Operation: "op"}, Packet{Operation: "op"})
+	must.OK(t, s.Close())
+	equal(t, []int{1, 1}, []int{len(rowsOf(t, read(t, dir, "s.1.csv"))), len(rowsOf(t, read(t, dir, "s.csv")))})
+}
+
+// The rows stay in the old file, and the session tries again after another limit's bytes.
+func TestRowsAreWrittenWhenAFileCannotBeRotated(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "telemetry")
+	s := openTest(t, dir, WithMaxFileSize(500, 0))
+	moved := dir + "-moved"
+	must.OK(t, os.Rename(dir, moved))
+	failed := 0
+	for range 20 {
+		if err := s.Record(t.Context(), Packet{Operation: "op", Device: CPU}); errors.Is(err, fs.ErrNotExist) {
+			failed++
+		}
+	}
+	equal(t, 20, len(rowsOf(t, read(t, moved, "s.csv"))))
+	if failed < 1 || failed > 3 {
+		t.Errorf("%d errors of 20 rows", failed)
+	}
+	must.OK(t, os.Rename(moved, dir))
+	for range 20 {
+		_ = s.Record(t.Context(), Packet{Operation: "op", Device: CPU})
+	}
+	must.OK(t, s.Close())
+	r, err := Analyze(s.sum.CSVLog)
+	must.OK(t, err)
+	equal(t, int64(40), r.Summary.TotalPackets)
+}
+
+func TestSessionWithoutFilesRecordsMetrics(t *testing.T) {
+	t.Chdir(t.TempDir())
+	reader := sdkmetric.NewManualReader()
+	s := openTest(t, "", WithoutFiles(), WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	recordAll(t, s, Packet{Operation: "op", Device: CPU, Duration: time.Millisecond})
+	must.OK(t, s.Close())
+	sum := s.Summary()
+	equal(t, []any{"s", "", "", int64(1), 1.0, int64(1)}, []any{sum.SessionName, sum.CSVLog, sum.JSONSummary, sum.TotalPackets, sum.TotalCPUTimeMS, packetsCounted(t, reader)})
+	if entries, _ := os.ReadDir("."); len(entries) > 0 {
+		t.Errorf("files %v", entries)
+	}
+}

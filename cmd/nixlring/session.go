@@ -120,7 +120,7 @@ func runRecover(w world, path string, force bool) error {
 	fmt.Fprintf(w.out, "%s: %s, %d failed; tokens and contention events are unknown\n", units.Printable(s.JSONSummary),
 		plural(int(s.TotalPackets), "packet", "packets"), s.FailedPackets)
 	for _, row := range r.Skipped {
-		fmt.Fprintf(w.err, "line %d of %s was skipped: %s\n", row.Line, units.Printable(r.Path), row.Reason)
+		fmt.Fprintf(w.err, "line %d of %s was skipped: %s\n", row.Line, units.Printable(row.Path), row.Reason)
 	}
 	if n := r.SkippedRows - int64(len(r.Skipped)); n > 0 {
 		fmt.Fprintf(w.err, "%d more rows were skipped\n", n)
