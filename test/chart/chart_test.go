@@ -136,3 +136,23 @@ func TestPrometheusObjectsHaveEveryRuleAndDashboard(t *testing.T) {
 		}
 	}
 }
+
+func TestExpectedErrorsAreThoseOfTheValues(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		"{}": "nixl_expected:error_type canceled, nixl_uncritical:error_type not_found",
+		"prometheusRule: {expectedErrors: [canceled, not_found], uncriticalErrors: []}": "nixl_expected:error_type canceled, nixl_expected:error_type not_found",
+	} {
+		var got []string
+		for _, g := range render(t, everything, values).rule.Spec.Groups {
+			for _, r := range g.Rules {
+				if status := r.Labels["error_type"]; r.Record != "" && status != "" {
+					got = append(got, r.Record+" "+status)
+				}
+			}
+		}
+		if got := strings.Join(got, ", "); got != want {
+			t.Errorf("%s renders the rules %q, want %q", values, got, want)
+		}
+	}
+}

@@ -86,6 +86,8 @@ prometheusRule:
   alerts: false
   recordingRules: false
   thresholds: {stragglerSpeed: 0.3, slowerSpeed: 0.3, postShare: 0.3, errorShare: 0.3, agentErrorShare: 0.3, ringFill: 0.3}
+  expectedErrors: [not_found]
+  uncriticalErrors: []
   grafana: https://grafana.example.com
 `,
 }
