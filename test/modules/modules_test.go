@@ -29,19 +29,14 @@ var unwanted = []string{
 // module into its module graph and its go.sum.
 func TestLibraryBringsNoHeavyModule(t *testing.T) {
 	t.Parallel()
-	root, parent := ringtest.Root(t), t.TempDir()
+	root := ringtest.Root(t)
 	var imports strings.Builder
 	for pkg := range strings.FieldsSeq(run(t, root, "go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", "./bridge/...", "./ringbuf", "./semconv")) {
 		if !strings.Contains(pkg, "/internal/") {
 			fmt.Fprintf(&imports, "import _ %q\n", pkg)
 		}
 	}
-	must.OK(t, os.Symlink(root, filepath.Join(parent, "nixl-otel")))
-	dir := filepath.Join(parent, "user")
-	must.OK(t, os.Mkdir(dir, 0o700))
-	must.OK(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/user\n\ngo 1.26.0\n"), 0o600))
-	must.OK(t, os.WriteFile(filepath.Join(dir, "user.go"), []byte("package user\n\n"+imports.String()), 0o600))
-	install(t, dir)
+	dir := module(t, "user.go", "package user\n\n"+imports.String())
 	run(t, dir, "go", "build", ".")
 	sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
 	must.OK(t, err)
@@ -56,19 +51,33 @@ func TestLibraryBringsNoHeavyModule(t *testing.T) {
 	}
 }
 
-// install runs the commands in bridge/README.md that add the project's packages to a
-// program.
-func install(t *testing.T, dir string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(ringtest.Root(t), "bridge", "README.md"))
+// The program in docs/install.md is what a reader copies first.
+func TestProgramInTheDocumentationExports(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(ringtest.Root(t), "docs", "install.md"))
 	must.OK(t, err)
-	for block := range strings.SplitSeq(string(text), "```sh\n") {
-		if commands, _, _ := strings.Cut(block, "```"); strings.HasSuffix(commands, "\ngo mod tidy\n") {
-			run(t, dir, "sh", "-ec", commands)
-			return
-		}
+	_, program, _ := strings.Cut(string(text), "```go\n")
+	program, _, _ = strings.Cut(program, "```")
+	dir := module(t, "main.go", program)
+	cmd := exec.CommandContext(t.Context(), "./user")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "OTEL_METRICS_EXPORTER=console")
+	run(t, dir, "go", "build", "-o", "user", ".")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `"nixl.transfer.requests"`) {
+		t.Errorf("%v\n%s", err, out)
 	}
-	t.Fatal("bridge/README.md has no sh block that ends with go mod tidy")
+}
+
+// module returns the directory of a module outside of this repository that requires it.
+func module(t *testing.T, name, source string) string {
+	t.Helper()
+	root, dir := ringtest.Root(t), t.TempDir()
+	must.OK(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/user\n\ngo 1.26.0\n"), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600))
+	run(t, dir, "go", "mod", "edit", "-replace=github.com/nixl-otel/nixl-otel="+root)
+	run(t, dir, "go", "mod", "tidy")
+	return dir
 }
 
 // run runs a command and returns its output. The go command uses the network
