@@ -211,9 +211,13 @@ func TestContainerHasWhatItsKnownEnvironmentsHaveInCommon(t *testing.T) {
 		"also erased":       {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm"}}, {Env: overwritten}}, "llm  true"},
 		"another container": {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm"}, Cgroup: "/docker/" + other}}, "  false"},
 		"another root":      {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm"}, Namespace: "mnt:[7]"}}, "  false"},
+		"another user":      {[]task{{Env: []string{"OTEL_SERVICE_NAME=llm"}, Cgroup: "/user.slice/user-2.slice/a.scope"}}, "  false"},
 	} {
-		h := newHost(t)
-		h.setProcess(task{PID: 100, Parent: 99, Env: overwritten, Cgroup: inAPod, Mappings: h.ring("/run/agent"), Title: "VLLM::Worker_TP1"})
+		h, cgroup := newHost(t), inAPod
+		if name == "another user" {
+			cgroup = "/user.slice/user-1.slice/a.scope"
+		}
+		h.setProcess(task{PID: 100, Parent: 99, Env: overwritten, Cgroup: cgroup, Mappings: h.ring("/run/agent"), Title: "VLLM::Worker_TP1"})
 		for i, p := range tt.others {
 			p.PID = 200 + i
 			if p.Cgroup == "" {

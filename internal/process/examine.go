@@ -156,7 +156,7 @@ func (c Config) readMappings(root *os.Root, rootPath string, before Process, p *
 		dir := path.Dir(file)
 		id, ok := c.identify(p.Process, file)
 		if ok {
-			p.Files = append(p.Files, id)
+			p.Files = append(p.Files, File{id, file})
 		} else if strings.HasSuffix(file, " (deleted)") && slices.Contains(before.Dirs, dir) {
 			ok, removed = true, true
 		}
@@ -164,9 +164,9 @@ func (c Config) readMappings(root *os.Root, rootPath string, before Process, p *
 			p.addDir(dir)
 		}
 	}
-	for _, id := range before.Files {
-		if removed && len(p.Files) < maxFiles && !slices.Contains(p.Files, id) {
-			p.Files = append(p.Files, id)
+	for _, f := range before.Files {
+		if removed && len(p.Files) < maxFiles && !p.Maps(f.ID) {
+			p.Files = append(p.Files, f)
 		}
 	}
 	return err

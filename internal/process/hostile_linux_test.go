@@ -148,7 +148,7 @@ func TestHangingContainersDontDelayOthers(t *testing.T) {
 	}
 }
 
-// The process has exited when the examination ends.
+// The process has exited when the examination ends. What is known of the next one with its PID stays.
 func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -160,13 +160,15 @@ func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 	}
 	r := s.hanging[0]
 	exited := h.exit(100)
-	h.setProcess(task{PID: 100, Start: 2})
-	if found, _ := scanUntilDone(s, h.now, 100); len(found) != 0 {
+	h.setProcess(task{PID: 100, Start: 2, Env: enabled, Executable: "/usr/bin/next"})
+	if found, _ := scanUntilDone(s, h.now, 100); len(found) != 1 {
 		t.Errorf("found = %+v", found)
 	}
-	h.unblock(filepath.Join(exited, "environ"), strings.Join(enabled, "\x00"))
+	h.setProcess(task{PID: 100, Start: 2, Env: overwritten, Executable: "/usr/bin/next"})
+	must.OK(t, os.Remove(filepath.Join(exited, "maps")))
+	h.unblock(filepath.Join(exited, "environ"), "")
 	<-r.done
-	if found := h.scan(s, 0); len(found) != 0 {
+	if found := h.scan(s, time.Minute); len(found) != 1 || found[0].Start != 2 || !found[0].Own {
 		t.Errorf("found = %+v", found)
 	}
 }
@@ -209,7 +211,7 @@ func TestScanThatIsCutShortHasNotSeenTheRest(t *testing.T) {
 	s := New(Config{Proc: h.Proc})
 	s.maxScan = 1 // only one process is examined
 	var began []time.Time
-	for range 4 {
+	for range 6 {
 		h.now = h.now.Add(time.Second)
 		began = append(began, time.Now())
 		_, err := s.Scan(h.now, true)
@@ -217,13 +219,16 @@ func TestScanThatIsCutShortHasNotSeenTheRest(t *testing.T) {
 		if s.Seen("0::/user.slice\n").Before(began[0]) || s.Seen(id).IsZero() != (len(began) < 3) {
 			t.Errorf("scan %d: the host was seen at %v, the container at %v", len(began), s.Seen("0::/user.slice\n"), s.Seen(id))
 		}
+		if first := slices.MinFunc([]time.Time{s.records[101].examined, s.records[102].examined}, time.Time.Compare); !s.Seen(id).Equal(first) {
+			t.Errorf("scan %d: the container was seen at %v, but one of its processes at %v", len(began), s.Seen(id), first)
+		}
 	}
-	if seen := s.Seen(id); seen.Before(began[1]) || seen.After(began[3]) {
+	if seen := s.Seen(id); seen.Before(began[3]) || seen.After(began[5]) {
 		t.Errorf("seen at %v, scans began at %v", seen, began)
 	}
 	s.maxScan = maxScan
 	h.scan(s, time.Minute)
-	if s.Seen(id).Before(began[3]) {
+	if s.Seen(id).Before(began[5]) {
 		t.Error("not seen by a complete scan")
 	}
 }

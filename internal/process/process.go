@@ -56,7 +56,13 @@ type Process struct {
 	// expected to create them, as absolute paths in its root. Use [OpenDir] to open them.
 	Dirs []string
 	// Files are the rings and the prometheus_mp stores that the process has mapped for writing.
-	Files []files.ID
+	Files []File
+}
+
+// File is a file that a process has mapped.
+type File struct {
+	files.ID
+	Path string // in the root of the process
 }
 
 const (
@@ -95,6 +101,11 @@ func (p *Process) addDir(dir string) {
 	if len(p.Dirs) < maxDirs && !slices.Contains(p.Dirs, dir) {
 		p.Dirs = append(p.Dirs, dir)
 	}
+}
+
+// Maps reports whether a process has a ring or a store mapped.
+func (p *Process) Maps(id files.ID) bool {
+	return slices.ContainsFunc(p.Files, func(f File) bool { return f.ID == id })
 }
 
 // Precedes reports whether a process rather than another one is the agent of a file that both have mapped, because a

@@ -35,7 +35,7 @@ func TestRealAgentsAreFound(t *testing.T) {
 	}
 	info, err := os.Stat(filepath.Join(dir, "agent"))
 	must.OK(t, err)
-	for pid, rings := range map[int][]files.ID{byEnv: nil, byRing: {files.IDOf(info)}} {
+	for pid, rings := range map[int][]File{byEnv: nil, byRing: {{files.IDOf(info), filepath.Join(dir, "agent")}}} {
 		p := found[pid]
 		got := Process{Dirs: p.Dirs, Files: p.Files, Executable: p.Executable}
 		if diff := cmp.Diff(Process{Dirs: []string{dir}, Files: rings, Executable: filepath.Base(os.Args[0])}, got); diff != "" {

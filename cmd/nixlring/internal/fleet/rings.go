@@ -301,7 +301,7 @@ func (s *Rings) mapped(ring files.ID, consumer int, now time.Time) diagnose.Up {
 	}
 	for i := range s.processes {
 		p := &s.processes[i]
-		if p.PID != consumer && slices.Contains(p.Files, ring) {
+		if p.PID != consumer && p.Maps(ring) {
 			return diagnose.Yes
 		}
 	}

@@ -120,8 +120,14 @@ type processes struct {
 // search is what a search has found.
 type search struct {
 	places   map[string]*place // by mount namespace and directory
-	mapped   map[files.ID]process.Process
+	mapped   map[files.ID]mapping
 	complete bool // all processes could be examined
+}
+
+// mapping is a process that has a file mapped, and the path of the file in its root.
+type mapping struct {
+	process.Process
+	path string
 }
 
 // place is a directory in a mount namespace, which the processes of a container share.
@@ -149,12 +155,12 @@ func (p *processes) find(now time.Time) (map[string]Location, error) {
 		return nil, err
 	}
 	before := p.last.Load()
-	next := &search{places: make(map[string]*place), mapped: make(map[files.ID]process.Process), complete: err == nil}
+	next := &search{places: make(map[string]*place), mapped: make(map[files.ID]mapping), complete: err == nil}
 	found, locations := make(map[string]*seen), make(map[string]Location)
 	for _, one := range all {
 		for _, file := range one.Files {
-			if other, taken := next.mapped[file]; !taken || one.Precedes(other) {
-				next.mapped[file] = one
+			if other, taken := next.mapped[file.ID]; !taken || one.Precedes(other.Process) {
+				next.mapped[file.ID] = mapping{one, file.Path}
 			}
 		}
 		for _, dir := range one.Dirs {
@@ -209,21 +215,21 @@ func (c *place) openDir(name string) (*files.Dir, error) {
 // only leads to the file, and other containers may share it.
 func (c *place) identify(a drain.Agent, file files.ID, since time.Time) attributed {
 	p, last := c.finder, c.finder.last.Load()
-	shared := last.sharing(c)
 	if of, ok := last.mapped[file]; ok {
-		a.Dir, a.Holder, a.Attribution = c.dir, p.holder(of, c.dir), drain.Known
-		if i := slices.IndexFunc(shared, func(s *place) bool { return s.namespace == of.MountNS }); i >= 0 {
-			a.Dir = shared[i].dir
+		a.Dir = path.Dir(of.path)
+		if dir, ok := strings.CutSuffix(of.path, "/"+a.Name); ok {
+			a.Dir = dir
 		}
-		if !of.Known {
+		if a.Holder, a.Attribution = p.holder(of.Process, c.dir), drain.Known; !of.Known {
 			a.Attribution = drain.Partly
 		}
-		got := p.by.identify(a, p.origin(of))
-		if process.Runs(p.Proc, of) {
+		got := p.by.identify(a, p.origin(of.Process))
+		if process.Runs(p.Proc, of.Process) {
 			got.up = drain.UpYes
 		}
 		return got
 	}
+	shared := last.sharing(c)
 	a.Dir, a.Holder, a.Attribution = shared[0].dir, c.holder, drain.Left
 	var members []process.Process
 	began := c.seen.Load().began

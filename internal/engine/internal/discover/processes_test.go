@@ -175,6 +175,9 @@ func (m *machine) with(p processtest.Process, properties []string) processtest.P
 			if p.Namespace, p.Cgroup = "mnt:[12]", processtest.InPod(uid1, container2); value != "2" { // its own process only
 				p.Namespace, p.Cgroup, p.Env = "mnt:[10]", processtest.InPod(uid1, container1), nil
 			}
+		case "root": // dir is below it
+			p.Root = m.path(value)
+			p.Env[len(p.Env)-1] = strings.Replace(p.Env[len(p.Env)-1], p.Root, "", 1)
 		case "dir":
 		default:
 			p.Env = append(p.Env, strings.ReplaceAll(property, "=B", "="+uid2))
@@ -297,6 +300,12 @@ func TestAgentsOfProcesses(t *testing.T) {
 			start 20 B dir=A maps=A/a OTEL_SERVICE_NAME=b; ring A/a; push A/a; walk; drain
 			                                              => drained map[], sought pod A /A/a [A,service.name=a] [1], 1 open
 			search; drain                                 => drained map[a:3], pod B /A/a [B,service.name=b] [2,20], 1 open`},
+		"the path is that in the agent's own container": {DefaultIdentifyBy, `
+			start 20 B dir=A/rings root=A; search         =>
+			start 10 A dir=A/rings maps=A/rings/a; ring A/rings/a; walk => sought pod B /rings/a [B] [2], 1 open
+			search                                        => pod A /A/rings/a [A] [1,10], 1 open`},
+		"a process that only observes a ring isn't its agent's": {DefaultIdentifyBy, `
+			start 10 A maps=A/a; plain 11 maps=A/a; ring A/a; search => pod A /A/a [A] [1,10], 1 open`},
 		"a ring that any of the pods may have left has no pod": {DefaultIdentifyBy, `
 			start 10 A OTEL_SERVICE_NAME=a OTEL_RESOURCE_ATTRIBUTES=x=1; start 20 B dir=A OTEL_SERVICE_NAME=b OTEL_RESOURCE_ATTRIBUTES=x=1; search; ring A/a; search
 			                                              => left /A/a [x=1] [], 1 open`},
@@ -342,8 +351,9 @@ func TestAgentsInVolumes(t *testing.T) {
 }
 
 // hang starts a process whose environment can't be read until the test ends.
-func hang(h *processtest.Host) {
-	h.Start(inPod(12, "/"))
+func hang(h *processtest.Host, p processtest.Process) {
+	p.PID = 12
+	h.Start(p)
 	environ := h.Path(12, "environ")
 	must.OK(h.TB, errors.Join(os.Remove(environ), syscall.Mkfifo(environ, 0o600)))
 	h.TB.Cleanup(func() {
@@ -368,13 +378,16 @@ func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 	before, after := time.Time{}, time.Now().Add(time.Hour)
 	for name, tc := range map[string]struct {
 		then  func(*processtest.Host) // what happens before the last search
+		again bool                    // a search before that
 		since time.Time
 		want  string
 	}{
 		"mapped":               {since: after, want: "Known, up"},
 		"its process exits":    {then: func(h *processtest.Host) { h.Exit(11) }, since: after, want: "Sought, "},
 		"its process exited":   {then: func(h *processtest.Host) { h.Exit(11) }, since: before, want: "Left, exited"},
-		"others can't be seen": {then: func(h *processtest.Host) { h.Exit(11); hang(h) }, since: before, want: "Sought, "},
+		"others can't be seen": {then: func(h *processtest.Host) { h.Exit(11); hang(h, inPod(12, "/")) }, since: before, want: "Sought, "},
+		// They may have the ring mapped, too.
+		"nor others elsewhere": {then: func(h *processtest.Host) { h.Exit(11); hang(h, processtest.Process{Namespace: "mnt:[1]"}) }, again: true, since: before, want: "Left, "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, dir := processtest.New(t), t.TempDir()
@@ -394,6 +407,10 @@ func TestIdentifyReportsWhetherARingIsMapped(t *testing.T) {
 			identified(t, finder, files.IDOf(info), before)
 			if tc.then != nil {
 				tc.then(host)
+			}
+			if tc.again {
+				_, err := finder.Find(time.Now())
+				must.OK(t, err)
 			}
 			a := identified(t, finder, files.IDOf(info), tc.since)
 			got := []string{"Known", "Partly", "Left", "Sought"}[a.Attribution] + ", " + map[drain.Up]string{drain.UpYes: "up", drain.UpNo: "exited"}[a.up]
@@ -423,6 +440,31 @@ func TestAgentThatHasExitedSinceTheSearchIsKnown(t *testing.T) {
 		if pid, _ := a.Process.Value(semconv.ProcessPID); a.Attribution != drain.Known || pid.AsInt64() != 11 || a.up != drain.UpUnknown {
 			t.Errorf("identified as %+v, up %v", a.Agent, a.up)
 		}
+	}
+}
+
+func TestRingBelowADirectoryHasThePathOfItsMapping(t *testing.T) {
+	host, dir := processtest.New(t), t.TempDir()
+	must.OK(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	w, err := ringbuf.Create(filepath.Join(dir, "sub", "agent"), ringbuf.V4, 8)
+	must.OK(t, err)
+	defer w.Close()
+	p := inPod(11, dir)
+	p.Maps = w.Path()
+	host.Start(p)
+	info, err := os.Stat(w.Path())
+	must.OK(t, err)
+	found, err := Processes{Proc: host.Proc}.Finder(DefaultIdentifyBy).Find(time.Now())
+	must.OK(t, err)
+	var got []string
+	for _, l := range found {
+		if strings.HasSuffix(l.Path, dir) {
+			a := l.Identify(drain.Agent{Name: "sub/agent"}, files.IDOf(info), time.Now())
+			got = append(got, a.Dir, strings.TrimPrefix(a.ID, "pod "+uid1+" "))
+		}
+	}
+	if diff := cmp.Diff([]string{dir, w.Path()}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestSearchesFollowEachOtherWhileAProcessIsSought(t *testing.T) {
 					Include: []string{"*"}, Now: time.Now,
 				}, x.owner.send, reporter)
 				w.Start()
-				time.Sleep(24*time.Second + time.Millisecond)
+				time.Sleep(24*time.Second + time.Millisecond) // synctest
 				synctest.Wait()
 				if searches != tc.want {
 					t.Errorf("%d searches, want %d", searches, tc.want)
