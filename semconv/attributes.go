@@ -55,7 +55,7 @@ func ResourceAttributes() []Attribute {
 			Key: LocalRank, Type: "string",
 			Condition:   "if the environment or the title of the discovered process, or the store, has the rank",
 			Description: "Rank of the agent's process on its host.",
-			Note:        "From an environment variable (`LOCAL_RANK` by default), from the title of a process of vLLM or SGLang, from the local rank of MPI or Slurm, or from the agent's store.",
+			Note:        "From the environment variable `LOCAL_RANK` or a configured one, from the title of a process of vLLM or SGLang, from the local rank of MPI or Slurm, or from the agent's store.",
 			Examples:    []string{"0", "7"},
 		},
 		{

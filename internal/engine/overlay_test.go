@@ -111,7 +111,7 @@ func TestAgentInContainersLayerIsReportedWhileItRuns(t *testing.T) {
 				cfg := Config{StaleAfter: stale, RunInterval: 10 * time.Millisecond, Directories: []string{dir}}
 				if discovered {
 					cfg.Directories = nil
-					cfg.Processes = &discover.Processes{Proc: proc, Interval: 200 * time.Millisecond, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}}
+					cfg.Processes = &discover.Processes{Proc: proc, Interval: 200 * time.Millisecond}
 				}
 				e, err := New(cfg)
 				must.OK(t, err)

@@ -93,14 +93,6 @@ type KubeletConfig struct {
 	Path string `mapstructure:"path"`
 }
 
-// Unmarshal decodes the configuration. The decoder would add to the default variables.
-func (p *ProcessesConfig) Unmarshal(conf *confmap.Conf) error {
-	if conf.IsSet("env_attributes") {
-		p.EnvAttributes = nil
-	}
-	return conf.Unmarshal(p)
-}
-
 const defaultCollectionInterval = 10 * time.Second
 
 func createDefaultConfig() *Config {
@@ -111,8 +103,7 @@ func createDefaultConfig() *Config {
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		Discovery: DiscoveryConfig{
 			Processes: configoptional.Default(ProcessesConfig{
-				Interval: engine.DefaultSearchInterval, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},
-				OTelResourceAttributes: slices.Clone(engine.DefaultAttributes),
+				Interval: engine.DefaultSearchInterval, OTelResourceAttributes: slices.Clone(engine.DefaultAttributes),
 			}),
 			Kubelet: configoptional.Default(KubeletConfig{Path: engine.DefaultKubeletPods}),
 		},

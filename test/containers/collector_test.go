@@ -42,7 +42,7 @@ type collector struct {
 const configuration = `
 receivers:
   nixl_shm:
-    discovery: {processes: {interval: 1s, env_attributes: {LOCAL_RANK: nixl.local_rank}}}
+    discovery: {processes: {interval: 1s}}
     metrics: {nixl.events: {enabled: true}}
     stale_after: %v
     initial_delay: 0s

@@ -25,7 +25,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
-	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 const (
@@ -117,8 +116,7 @@ func (s *Rings) engine() engine.Config {
 		observe.Kubelet = &engine.Kubelet{Pods: c.Kubelet}
 	default:
 		observe.Processes = &engine.Processes{
-			Interval: engine.DefaultSearchInterval, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank},
-			Attributes: engine.DefaultAttributes, Proc: c.Proc,
+			Interval: engine.DefaultSearchInterval, Attributes: engine.DefaultAttributes, Proc: c.Proc,
 		}
 	}
 	return observe

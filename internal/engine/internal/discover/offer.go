@@ -114,7 +114,7 @@ func (d *Directory) accept(r *record, a attributed) drain.Agent {
 
 // advices say what to do about an unknown part of identify_by.
 var advices = map[string]string{
-	ByRank:      "set LOCAL_RANK in the environment of each worker, or list the variable that has it in discovery::processes::env_attributes; or remove rank from identify_by",
+	ByRank:      "it isn't in its environment (LOCAL_RANK, or that of MPI or Slurm), nor in its title as with vLLM and SGLang: set LOCAL_RANK for each worker, list the variable that has the rank in discovery::processes::env_attributes, or remove rank from identify_by",
 	ByPod:       "it isn't in a pod or a container, so remove pod from identify_by",
 	ByContainer: "it isn't in a container, so remove container from identify_by",
 }

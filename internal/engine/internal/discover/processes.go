@@ -31,8 +31,8 @@ import (
 type Processes struct {
 	Interval time.Duration // between searches
 	// EnvAttributes maps environment variables of a process to resource attributes
-	// of its agents. Other variables aren't copied, except for OTEL_SERVICE_NAME and
-	// what Attributes selects.
+	// of its agents. Other variables aren't copied, except for OTEL_SERVICE_NAME,
+	// what Attributes selects, and the rank.
 	EnvAttributes map[string]string
 	// Attributes are patterns of the keys that are taken from OTEL_RESOURCE_ATTRIBUTES;
 	// see [process.Config].
@@ -303,8 +303,8 @@ func (p *processes) holder(of process.Process, dir string) drain.Holder {
 // sandboxed reports whether a process outside of containers has a mount namespace of its own.
 func (p *processes) sandboxed(of process.Process) bool { return of.MountNS != p.host && p.host != "" }
 
-// rankVariables are set by MPI and by Slurm.
-var rankVariables = []string{"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "PMI_LOCAL_RANK"}
+// rankVariables are set by torchrun, MPI and Slurm.
+var rankVariables = []string{"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "PMI_LOCAL_RANK"}
 
 // origin returns the origin of a process's rings.
 func (p *processes) origin(of process.Process) origin {
@@ -316,17 +316,21 @@ func (p *processes) origin(of process.Process) origin {
 	for key, value := range of.Attributes {
 		o.resource = append(o.resource, attribute.String(key, value))
 	}
-	rank := of.Rank
+	set := strings.TrimSpace(of.Env[rankVariables[0]])
 	for name, key := range p.EnvAttributes {
 		switch value := strings.TrimSpace(of.Env[name]); {
 		case value == "":
-		case key != semconv.LocalRank:
+		case key == semconv.LocalRank:
+			set = value
+		default:
 			o.resource = append(o.resource, attribute.String(key, of.Env[name]))
-		case of.Own || rank == "": // otherwise, a worker inherits the rank of its parent
-			rank = value
 		}
 	}
-	for _, name := range rankVariables {
+	rank := cmp.Or(of.Rank, set)
+	if of.Own && set != "" { // otherwise, a worker inherits the rank of its parent
+		rank = set
+	}
+	for _, name := range rankVariables[1:] {
 		rank = cmp.Or(rank, strings.TrimSpace(of.Env[name]))
 	}
 	if rank != "" {

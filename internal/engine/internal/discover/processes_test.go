@@ -48,7 +48,7 @@ func newMachine(t *testing.T, by IdentifyBy) *machine {
 	host := processtest.New(t)
 	x := newPods(t, func(string) Finder {
 		return Processes{
-			Proc: host.Proc, Interval: time.Hour, EnvAttributes: map[string]string{"LOCAL_RANK": semconv.LocalRank}, Attributes: []string{"*"},
+			Proc: host.Proc, Interval: time.Hour, EnvAttributes: map[string]string{"CHOSEN": semconv.LocalRank}, Attributes: []string{"*"},
 			StaleAfter: time.Hour,
 		}.Finder(by)
 	})
@@ -239,11 +239,11 @@ func TestAgentsOfProcesses(t *testing.T) {
 			=> left pod A /A/left [A] [1], pod A rank 0 [A,nixl.local_rank=0] [1,10], pod A rank 1 [A,nixl.local_rank=1] [1,11], 3 open, rank is unknown`},
 		"a worker has its rank in its title": {byRank, `
 			start 10 A maps=A/a title=VLLM::Worker_TP3; ring A/a; search => pod A rank 3 [A,nixl.local_rank=3] [1,10], 1 open`},
-		"a worker's own environment comes before its title, and both before MPI": {DefaultIdentifyBy, `
+		"a chosen variable comes before LOCAL_RANK, that before the title, and all before MPI": {DefaultIdentifyBy, `
 			start 10 A maps=A/a title=VLLM::Worker_TP3 LOCAL_RANK=7 SLURM_LOCALID=5; start 11 A maps=A/b title=VLLM::Worker_TP4 SLURM_LOCALID=5
-			start 12 A maps=A/c SLURM_LOCALID=5; start 13 A maps=A/d PMI_LOCAL_RANK=6 OMPI_COMM_WORLD_LOCAL_RANK=2; start 14 A maps=A/e LOCAL_RANK=
-			ring A/a; ring A/b; ring A/c; ring A/d; ring A/e; search
-			=> pod A /A/a [A,nixl.local_rank=7] [1,10], pod A /A/b [A,nixl.local_rank=4] [1,11], pod A /A/c [A,nixl.local_rank=5] [1,12], pod A /A/d [A,nixl.local_rank=2] [1,13], pod A /A/e [A] [1,14], 5 open`},
+			start 12 A maps=A/c SLURM_LOCALID=5; start 15 A maps=A/f LOCAL_RANK=7 CHOSEN=8; start 13 A maps=A/d PMI_LOCAL_RANK=6 OMPI_COMM_WORLD_LOCAL_RANK=2; start 14 A maps=A/e LOCAL_RANK=
+			ring A/a; ring A/b; ring A/c; ring A/d; ring A/e; ring A/f; search
+			=> pod A /A/a [A,nixl.local_rank=7] [1,10], pod A /A/b [A,nixl.local_rank=4] [1,11], pod A /A/c [A,nixl.local_rank=5] [1,12], pod A /A/d [A,nixl.local_rank=2] [1,13], pod A /A/e [A] [1,14], pod A /A/f [A,nixl.local_rank=8] [1,15], 6 open`},
 		"an environment that was erased is the parent's, except for the rank in the title": {DefaultIdentifyBy, `
 			start 10 A OTEL_SERVICE_NAME=llm LOCAL_RANK=0; erased 11 10 A/a VLLM::Worker_TP1; ring A/a; search
 			=> pod A /A/a [A,nixl.local_rank=1,service.name=llm] [1,11], 1 open`},
