@@ -176,12 +176,12 @@ func firstSeed(out []byte) (first string) {
 
 // packages have the tests that can find a bug. The simulation includes only the first ones.
 var packages = []string{
-	"ringbuf", "internal/engine/internal/checkpoint", "internal/engine/internal/drain",
+	"ringbuf", "internal/tally", "internal/engine/internal/checkpoint", "internal/engine/internal/drain",
 	"internal/process", "internal/engine/internal/discover", "internal/engine",
 }
 
 // isSimulated reports whether the simulation includes the code of the bug.
-func (b *bug) isSimulated() bool { return slices.Index(packages, path.Dir(b.file)) < 3 }
+func (b *bug) isSimulated() bool { return slices.Index(packages, path.Dir(b.file)) < 4 }
 
 // runTests returns the test that finds the bug, or "": the named one, or else the first one
 // that fails.

@@ -21,6 +21,7 @@ type Agent struct {
 	spellings *spellings // only for rings with names
 	groups    groups
 	watch     *watch // nil unless transfers and errors are passed on
+	work      int    // of the current call of Add
 }
 
 // NewAgent returns an agent without events.
@@ -55,8 +56,19 @@ func (a *Agent) Snapshot() *Totals {
 	return &t
 }
 
-// Add counts the events of a batch.
-func (a *Agent) Add(b ringbuf.Batch) {
+// The work of counting an event, in units of what one of a whole transfer takes. An agent chooses what it
+// writes, so these are the costs of the most expensive events of each kind.
+const (
+	singleWork  = 4  // outside of a whole transfer
+	lookupWork  = 20 // if its name, or its unknown type, is looked up
+	errorWork   = 20 // if an error is passed on
+	watchedWork = 8  // if a transfer is passed on
+)
+
+// Add counts the events of a batch. It returns how much work that was: 1 for each event of a whole transfer,
+// and more for others.
+func (a *Agent) Add(b ringbuf.Batch) (work int) {
+	a.work = 0
 	if a.watch != nil {
 		a.watch.begin(b.Layout())
 	}
@@ -70,6 +82,7 @@ func (a *Agent) Add(b ringbuf.Batch) {
 	case ringbuf.V4:
 		a.typed(b.Typed(), ringbuf.V4)
 	}
+	return a.work
 }
 
 // typed counts events that carry only a type. In layout V4 and later, an agent
@@ -79,10 +92,12 @@ func (a *Agent) typed(events []ringbuf.TypedEvent, l ringbuf.Layout) {
 	for i := 0; i < len(events); i++ {
 		if !a.groups.open() {
 			if n := a.transfers(ringbuf.Quads(events[i:]), i); n > 0 {
+				a.work += n * groupSize
 				i += n*groupSize - 1
 				continue
 			}
 		}
+		a.work += singleWork
 		e := &events[i]
 		t, v := e.Type, e.Value
 		if a.watch != nil {
@@ -111,10 +126,18 @@ func (a *Agent) known(t ringbuf.Type, v uint64) (torn uint64) {
 	switch {
 	case t == ringbuf.TypeMemoryDeregistered:
 		a.checkMemory()
-	case a.watch != nil && t.IsError():
-		a.watch.failed(t)
+	case t.IsError():
+		a.failed(t)
 	}
 	return torn
+}
+
+// failed passes an error on.
+func (a *Agent) failed(t ringbuf.Type) {
+	if a.watch != nil && a.watch.Error != nil {
+		a.work += errorWork
+		a.watch.failed(t)
+	}
 }
 
 // transferred records the measurements that need a whole group.
@@ -123,7 +146,8 @@ func (a *Agent) transferred() {
 	if a.measuresThroughput() {
 		a.throughput[g.Dir].record(semconv.Throughput(g.Bytes, g.Took))
 	}
-	if a.watch != nil {
+	if a.watch != nil && a.watch.Transfer != nil {
+		a.work += watchedWork
 		a.watch.transferred(a.watch.at, Direction(g.Dir), g.Bytes, g.Took, g.Post)
 	}
 }
@@ -135,6 +159,7 @@ func (a *Agent) measuresThroughput() bool { return a.throughput[Transmit].Kind()
 // unknown counts an event whose type isn't in the catalog, or has another category
 // there.
 func (a *Agent) unknown(c ringbuf.Category, t ringbuf.Type, v uint64, l ringbuf.Layout) {
+	a.work += lookupWork
 	a.series[a.typedSeries(c, t, l)].record(v)
 	if c == ringbuf.CategoryError && !ringbuf.V2.Knows(t) {
 		a.otherError(v)
@@ -144,7 +169,5 @@ func (a *Agent) unknown(c ringbuf.Category, t ringbuf.Type, v uint64, l ringbuf.
 // otherError counts an error with a status that isn't in the catalog.
 func (a *Agent) otherError(v uint64) {
 	a.otherErrors.Add(v)
-	if a.watch != nil {
-		a.watch.failed(otherError)
-	}
+	a.failed(otherError)
 }

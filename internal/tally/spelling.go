@@ -64,6 +64,7 @@ func (a *Agent) find(c ringbuf.Category, name *ringbuf.Name) *spelling {
 	words := wordsOf(name) // read once: another process may change the name
 	at := &a.spellings[words.hash(mark(c))]
 	if at.mark != mark(c) || at.words != words {
+		a.work += lookupWork
 		at.mark, at.words = mark(c), words
 		at.spelling = a.lookUp(c, words.name())
 	}

@@ -38,7 +38,8 @@ func (a *Agent) transfers(groups []group, at int) int {
 		a.duration.record(groups[done][1].Value)
 		done++
 	}
-	if a.watch != nil {
+	if a.watch != nil && a.watch.Transfer != nil {
+		a.work += n * watchedWork
 		a.watch.transfers(groups[:n], at)
 	}
 	if !a.measuresThroughput() {

@@ -53,6 +53,7 @@ func (a *Agent) timed(events []ringbuf.TimedEvent) {
 		if n < len(r) && len(events) > 0 {
 			e := &events[0]
 			a.watch.times(events)
+			a.work += singleWork
 			a.spelled(a.find(e.Category, &e.Name), e.Value)
 			events = events[1:]
 		}

@@ -80,9 +80,6 @@ func (w *watch) micros(at int) uint64 {
 
 // transfers passes the transfers of a run. at is the index of its first event.
 func (w *watch) transfers(groups []group, at int) {
-	if w.Transfer == nil {
-		return
-	}
 	t := &w.transfer
 	t.Layout = w.layout
 	for i := range groups {
@@ -96,14 +93,10 @@ func (w *watch) transfers(groups []group, at int) {
 
 // transferred passes a transfer. at is the index of its last event.
 func (w *watch) transferred(at int, d Direction, bytes, took, post uint64) {
-	if w.Transfer != nil {
-		w.transfer = Transfer{Layout: w.layout, Micros: w.micros(at), Direction: d, Bytes: bytes, Duration: took, Post: post}
-		w.Transfer(&w.transfer)
-	}
+	w.transfer = Transfer{Layout: w.layout, Micros: w.micros(at), Direction: d, Bytes: bytes, Duration: took, Post: post}
+	w.Transfer(&w.transfer)
 }
 
 func (w *watch) failed(t ringbuf.Type) {
-	if w.Error != nil {
-		w.Error(Error{Layout: w.layout, Micros: w.micros(w.at), Type: t})
-	}
+	w.Error(Error{Layout: w.layout, Micros: w.micros(w.at), Type: t})
 }

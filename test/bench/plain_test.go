@@ -79,7 +79,7 @@ func openReader(b *testing.B, path string) *reader {
 }
 
 func (r *reader) drain(b *testing.B) {
-	_, err := r.Read(0, r.agent.Add)
+	_, err := r.Read(0, func(batch ringbuf.Batch) { r.agent.Add(batch) })
 	if err == nil {
 		err = r.Commit()
 	}

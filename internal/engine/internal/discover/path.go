@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
@@ -44,9 +45,10 @@ type record struct {
 	wait     time.Duration // until the next try
 	reported string        // why it is refused, as reported last
 
-	of     files.ID  // the ring or the store that Agent describes
-	sought time.Time // a search for its process must begin after this
-	up     drain.Up  // as the owner knows it
+	of      files.ID    // the ring or the store that Agent describes
+	sought  time.Time   // a search for its process must begin after this
+	up      drain.Up    // as the owner knows it
+	pending atomic.Bool // the owner hasn't received the last message about up
 }
 
 // isStore reports whether the file has the name of a store.
@@ -166,8 +168,11 @@ func (d *Directory) probeAll() {
 }
 
 // probe asks the kernel whether another process has a ring open, and sends the result to the owner, unless
-// that knows it. Where the kernel can't tell, the last search for processes decides.
+// that knows it, or hangs. Where the kernel can't tell, the last search for processes decides.
 func (d *Directory) probe(r *record) {
+	if r.pending.Load() {
+		return
+	}
 	up := upOf(r.ring)
 	if up == drain.UpUnknown {
 		got := d.at.Identify(r.Agent, r.of, r.sought)
@@ -179,7 +184,8 @@ func (d *Directory) probe(r *record) {
 		return
 	}
 	r.up = up
-	d.send(drain.Attended{ID: r.ID, Reader: r.ring, Open: up == drain.UpYes, Known: up != drain.UpUnknown})
+	r.pending.Store(true)
+	d.send(drain.Attended{ID: r.ID, Reader: r.ring, Open: up == drain.UpYes, Known: up != drain.UpUnknown, Pending: &r.pending})
 	if up == drain.UpNo && (d.cfg.CloseExited && !d.cfg.Observe || d.stopped) { // an observer leaves the ring to its consumer
 		d.send(drain.Gone{ID: r.ID, Reader: r.ring})
 	}

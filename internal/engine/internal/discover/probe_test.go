@@ -60,6 +60,30 @@ func TestProbeDetectsExitAndRestart(t *testing.T) {
 	}
 }
 
+// A message that an owner doesn't receive stays in memory.
+func TestResultsOfProbesDoNotAccumulateWhileTheOwnerHangs(t *testing.T) {
+	x := newFixture(t)
+	ring := x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(func(c *options) { c.CloseExited = true })
+	x.round(d)
+	must.OK(t, ring.Close())
+	x.owner.takeMessages()
+	x.owner.mute = true
+	for range 100 {
+		d.refresh()
+	}
+	if n := len(x.owner.takeMessages()); n > 2 {
+		t.Errorf("%d messages for a ring", n)
+	}
+	x.owner.mute = false
+	x.owner.loop.Send(drain.Attended{Pending: &d.records[x.path("agent")].pending}) // the first one
+	x.owner.drain()
+	x.round(d)
+	if got := probeResults(x.owner.takeMessages()); len(got) == 0 || got[0] != "exited" {
+		t.Errorf("after the owner has received the last result, results = %v", got)
+	}
+}
+
 // Where the kernel can't tell whether a process has a ring open, the processes' mappings do. A mapping of a
 // removed file is recognized only if it was known before.
 func TestMappingsTellWhetherAnAgentHasExited(t *testing.T) {

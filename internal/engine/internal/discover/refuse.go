@@ -44,6 +44,7 @@ var refusals = []struct {
 	{fs.ErrPermission, "permission", 0},
 	{ringbuf.ErrLocked, "locked", lookInterval},
 	{ringbuf.ErrNotReady, "not_ready", hangTimeout}, // an agent creates its ring within microseconds
+	{drain.ErrBusy, "not_ready", hangTimeout},
 	{ringbuf.ErrHole, "sparse", 0},
 	{ringbuf.ErrInvalid, "invalid", lookInterval}, // its agent may be about to restart
 	{ringbuf.ErrShrunk, "invalid", lookInterval},

@@ -19,6 +19,8 @@ var (
 	ErrIdentity       = errors.New("another running agent has the same identity; give agents unique names, or add what distinguishes them to identify_by")
 	// ErrOpen means that the ring is open under another path.
 	ErrOpen = errors.New("ring is open under another name")
+	// ErrBusy means that the agent's last ring, which this one replaces, has more events.
+	ErrBusy = errors.New("events of the agent's last ring are still being read")
 	// ErrUnneeded means that nothing is left to count or to report.
 	ErrUnneeded = errors.New("agent has exited and all its events are counted")
 )
@@ -48,6 +50,9 @@ func (m Opened) apply(o *owner, now time.Time) {
 			m.Agent.ID = stored.ID
 		}
 		err = o.admit(&m)
+		if a := o.agents[m.Agent.ID]; err == nil && a != nil && a.reader != nil && !o.drainOut(a, now) {
+			err = ErrBusy
+		}
 	}
 	if as.Attribution > Partly {
 		as.ID = m.Agent.ID

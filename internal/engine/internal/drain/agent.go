@@ -22,8 +22,9 @@ type agent struct {
 	file   files.ID // of reader
 	page   int      // see [checkpoint.PageOf]
 
-	reader   *ringbuf.Reader // nil while the agent has no open ring
-	reopenAt time.Time       // when to open a broken ring again; zero if there is none
+	reader      *ringbuf.Reader // nil while the agent has no open ring
+	reopenAt    time.Time       // when to open a closed ring again; zero if there is none
+	restartedAt time.Time       // when the ring last showed a restart
 	// resume is the position of the totals in the ring. The ring is moved there when
 	// it is opened again. It is nil if the position needn't change.
 	resume *checkpoint.Mark
@@ -36,6 +37,7 @@ type agent struct {
 	ended  time.Time           // when a successor began; zero if there is none
 	count  func(ringbuf.Batch) // owner.count; a field, because a closure is allocated
 	fresh  int                 // events counted by the current drain
+	work   int                 // of counting them
 
 	wait time.Duration // latest interval between two drains
 	due  time.Time     // next drain

@@ -27,7 +27,7 @@ func (m Attributed) apply(o *owner, now time.Time) {
 }
 
 // identify gives an agent with a ring another ID. It continues the totals of an earlier agent with this ID. If
-// that is still running, the ring is opened again, and refused.
+// that is still running, or has more events in its ring, the ring is opened again, and refused.
 func (o *owner) identify(a *agent, as Agent, now time.Time) {
 	attributes := o.attributes(as, a.layout)
 	if a.stream.Len() > 0 && !a.stream.Equals(&attributes) {
@@ -37,11 +37,11 @@ func (o *owner) identify(a *agent, as Agent, now time.Time) {
 	before := o.agents[as.ID]
 	switch {
 	case before == nil:
-	case before.Path != as.Path && before.busy():
+	case before.Path != as.Path && before.busy(), before.reader != nil && !o.drainOut(before, now):
 		o.part(a, as, now)
 		return
 	case before.reader != nil:
-		o.replaced(before, now)
+		o.replaced(before)
 	default:
 		o.countRestart(before, notice.RingReplaced, "agent restarted with another ring")
 	}

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -117,6 +119,35 @@ func TestAgentWithTheIDOfARunningOneIsExportedOnceMore(t *testing.T) {
 			t.Errorf("opened again: %v, %d events would be counted again", b.reopen, b.reader.Uncommitted())
 		}
 	})
+}
+
+// One step doesn't read all events of the ring that another one replaces.
+func TestRingOfTheLastProcessIsDrainedBeforeAnotherReplacesIt(t *testing.T) {
+	const events = 3 * maxPass
+	b := newHarnessOf(t, 4*maxPass)
+	b.attribution = Sought
+	b.start(ringbuf.Consume, false)
+	b.attribute(1)
+	b.fill(events)
+	last := b.owner.agents["rank 0"]
+	last.due = b.now.Add(time.Hour)
+	_, w, r := inMemory(t, 64)
+	must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
+	b.busy = true
+	provisional := Agent{ID: agentPath, Path: agentPath, Attribution: Sought}
+	b.stepIn(0, Opened{Agent: provisional, Reader: r, From: b})
+	found := Agent{ID: "rank 0", Path: agentPath, Process: b.process}
+	b.stepIn(0, Attributed{Was: agentPath, Agent: found, Reader: r})
+	if n := last.tally.Requests(tally.Transmit).Events; !b.reopen || last.reader == r || n > 2*maxPass+1 {
+		t.Errorf("opened again: %v; %d events are counted in one step", b.reopen, n)
+	}
+	for b.refused = ErrBusy; b.refused != nil; {
+		_, _, again := inMemory(t, 64)
+		b.stepIn(0, Opened{Agent: found, Reader: again, From: b})
+	}
+	if n := last.tally.Requests(tally.Transmit).Events; n != events {
+		t.Errorf("%d events are counted, want %d", n, events)
+	}
 }
 
 // The process is killed at any step, and so is the next one, which knows the agent's process from the beginning.

@@ -3,7 +3,11 @@
 
 package drain
 
-import "github.com/nixl-otel/nixl-otel/ringbuf"
+import (
+	"sync/atomic"
+
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+)
 
 // Source opens and closes rings. Its methods only forward the request: they never
 // block, and the result arrives as a message.
@@ -43,4 +47,7 @@ type Attended struct {
 	Reader *ringbuf.Reader
 	Open   bool
 	Known  bool // whether the kernel could determine Open
+	// Pending is cleared when the owner receives the message, so that the messages to an owner that hangs don't
+	// accumulate. It may be nil.
+	Pending *atomic.Bool
 }

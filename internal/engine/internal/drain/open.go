@@ -91,7 +91,7 @@ func (o *owner) keep(m *Opened, now time.Time) {
 	case a.absent():
 		o.appear(a, m.From)
 	case a.reader != nil:
-		o.replaced(a, now)
+		o.replaced(a)
 	case m.Agent.Path != a.Path:
 		o.countRestart(a, notice.RingReplaced, "agent restarted with another ring")
 	}
@@ -117,12 +117,8 @@ func (o *owner) add(a *agent, now time.Time) {
 	o.agents[a.ID] = a
 }
 
-// replaced closes an agent's ring after another file has replaced it.
-func (o *owner) replaced(a *agent, now time.Time) {
-	o.drainOut(a, now)
-	if a.reader == nil {
-		return
-	}
+// replaced closes an agent's ring, whose events were all read, because another file has replaced it.
+func (o *owner) replaced(a *agent) {
 	// Commit, because the file may still exist under another name and be opened again.
 	if a.commit() == nil {
 		a.reader.Release()

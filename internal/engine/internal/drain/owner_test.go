@@ -70,6 +70,7 @@ type harness struct {
 	batch        *batch   // the last save
 	notices      []notice.Notice
 	reopen       bool
+	refused      error // the answer to the last offer
 	retired      bool
 	busy         bool          // a step may be due at once
 	left         int           // owner's steps and calls until the process is killed; -1 for never
@@ -220,10 +221,11 @@ func (b *harness) count(k notice.Kind) (n int) {
 
 // harness implements Source.
 
-func (b *harness) Close(r *ringbuf.Reader)              { b.call(func() { _ = r.Close() }) }
-func (b *harness) Reopen(Agent, *ringbuf.Reader)        { b.call(func() { b.reopen = true }) }
-func (b *harness) Retire(Agent, *ringbuf.Reader)        { b.call(func() { b.retired = true }) }
-func (b *harness) Answer(Agent, *ringbuf.Reader, error) {}
+func (b *harness) Close(r *ringbuf.Reader)       { b.call(func() { _ = r.Close() }) }
+func (b *harness) Reopen(Agent, *ringbuf.Reader) { b.call(func() { b.reopen = true }) }
+func (b *harness) Retire(Agent, *ringbuf.Reader) { b.call(func() { b.retired = true }) }
+
+func (b *harness) Answer(_ Agent, _ *ringbuf.Reader, refused error) { b.refused = refused }
 
 // harness implements env.
 
@@ -490,30 +492,38 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 }
 
 // A container whose rings are always full delays no others. Small rings cost checkpoints instead
-// of events.
+// of events, and events outside of transfers cost more.
 func TestWorkForAContainerIsLimited(t *testing.T) {
 	const large, small, rings = 1 << 16, 64, 100
 	container := Holder{Pod: "pod", Container: "hostile"}
+	transfer := []ringbuf.Event{
+		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1), ringbuf.NewEvent(ringbuf.TypeXferTime, 1),
+		ringbuf.NewEvent(ringbuf.TypeTxBytes, 1), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+	}
+	failure := []ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeErrBackend, 1)}
 	for name, tc := range map[string]struct {
 		holder          Holder
+		event           []ringbuf.Event // the events that are repeated
 		rings, capacity int
 		saves           bool
 		least, most     int // events that are read in a second
 	}{
-		"large rings":          {container, 1, large, false, maxWork - 2*large, maxWork + 2*large},
-		"small rings":          {container, rings, small, true, maxWork / (saveWork + drainWork) * small / 2, maxWork / saveWork * small},
-		"large directory":      {Holder{Place: "/rings", Shared: true}, 1, large, false, 199 * (large - 1), 200 * (large - 1)},
-		"directory with small": {Holder{Place: "/rings", Shared: true}, rings, small, true, 100 * rings * (small - 1), 200 * rings * (small - 1)},
+		"large rings":            {container, transfer, 1, large, false, maxWork - 2*large, maxWork + 2*large},
+		"small rings":            {container, transfer, rings, small, true, maxWork / (saveWork + drainWork) * small / 2, maxWork / saveWork * small},
+		"large directory":        {Holder{Place: "/rings", Shared: true}, transfer, 1, large, false, 199 * (large - 1), 200 * (large - 1)},
+		"directory with small":   {Holder{Place: "/rings", Shared: true}, transfer, rings, small, true, 100 * rings * (small - 1), 200 * rings * (small - 1)},
+		"errors that are logged": {container, failure, 1, large, false, 0, maxWork/20 + 2*large},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t)
+			b.handler.Error = func(*Agent, tally.Error) {}
 			b.start(ringbuf.Consume, tc.saves)
 			calm, _ := b.add("/calm", large, Holder{Pod: "pod", Container: "calm"})
 			full := make([]*ringbuf.Writer, tc.rings)
 			for i := range full {
 				full[i], _ = b.add(fmt.Sprint("/full-", i), tc.capacity, tc.holder)
 			}
-			events := make([]ringbuf.Event, tc.capacity-1)
+			events := slices.Repeat(tc.event, tc.capacity/len(tc.event))[:tc.capacity-1]
 			push := func(w *ringbuf.Writer, n int) (pushed int) {
 				pushed, err := w.PushBatch(events[:n])
 				must.OK(t, err)
@@ -575,16 +585,80 @@ func (m crowded) apply(o *owner, _ time.Time) {
 	}
 }
 
-// The old ring can't be opened again, so even more events than a drain reads are counted.
+// A process can make its ring look like that of an agent that restarts all the time.
+func TestRingThatRestartsAgainSoonWaitsUntilItIsOpened(t *testing.T) {
+	b := started(t, false)
+	opened, written := 0, 0
+	for range 300 {
+		b.startAgent(64)
+		b.push(1)
+		written++
+		if b.stepIn(10 * time.Millisecond); b.reopen && b.agent().reader == nil {
+			r, err := ringbuf.NewReader(b.mem, b.mem, ringbuf.Consume)
+			must.OK(t, err)
+			b.stepIn(0, Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: b})
+			b.reopen = false
+			opened++
+		}
+	}
+	if opened < 3 || opened > 7 { // twice per second
+		t.Errorf("the ring was opened %d times in three seconds", opened)
+	}
+	b.reopen = false
+	b.step()
+	b.steps(2)
+	if b.agent().reader == nil && !b.reopen {
+		t.Error("the ring isn't opened again")
+	}
+}
+
+// The storage hangs, and the slots that were read are compared whenever there are more.
+func TestComparedSlotsAreWork(t *testing.T) {
+	const capacity, held = 1 << 14, 1 << 13
+	b := started(t, true)
+	b.hangs = true
+	h := Holder{Pod: "pod"}
+	w, _ := b.add("/compared", capacity, h)
+	a := b.owner.agents["/compared"]
+	drain := func(n int) (work int) {
+		_, err := w.PushBatch(slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)}, n))
+		must.OK(t, err)
+		clear(b.owner.work)
+		b.owner.drain(a, b.now)
+		return b.owner.work[h]
+	}
+	one := drain(1) - drainWork
+	drain(held - 1)
+	got := []int{drain(0), drain(1)}
+	if want := []int{drainWork, drainWork + one + held*16/compareBytes}; a.held() != held+1 || !slices.Equal(got, want) {
+		t.Errorf("with %d events held, drains without and with a new event are %v of work, want %v", a.held(), got, want)
+	}
+}
+
+// fill writes many events.
+func (b *harness) fill(n int) {
+	b.t.Helper()
+	_, err := b.writer.PushBatch(slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)}, n))
+	must.OK(b.t, err)
+}
+
+// The old ring can't be opened again, so even more events than a drain reads are counted. But one step doesn't read all
+// of them.
 func TestReplacedRingIsDrainedCompletely(t *testing.T) {
-	const events = 2*maxPass + 10
+	const events = 3*maxPass + 10
 	b := newHarnessOf(t, 4*maxPass)
 	b.start(ringbuf.Consume, false)
 	b.step()
-	_, err := b.writer.PushBatch(slices.Repeat([]ringbuf.Event{ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)}, events))
-	must.OK(t, err)
+	b.fill(events)
 	_, _, r := inMemory(t, 64)
-	b.step(Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: b})
+	offer := Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: b}
+	b.busy = true
+	if b.step(offer); !errors.Is(b.refused, ErrBusy) || b.counted() > 2*maxPass {
+		t.Errorf("the answer is %v, and %d events are counted in one step", b.refused, b.counted())
+	}
+	for b.refused != nil && b.agent().reader != r {
+		b.stepIn(0, offer)
+	}
 	if b.counted() != events {
 		t.Errorf("%d events are counted, want %d", b.counted(), events)
 	}

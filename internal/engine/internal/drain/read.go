@@ -17,17 +17,20 @@ import (
 // as fast as it is drained doesn't delay other rings.
 const maxPass = 1 << 16
 
-// brokenWait is the time until a ring that can't be read is opened again.
+// brokenWait is the time until a ring that can't be read is opened again. A ring whose agent restarts again within this time
+// waits for it, too: a process can make each of its rings look like that all the time, and opening one takes many system calls.
 const brokenWait = time.Second
 
 // maxWork limits the work that the agents of one container cause in workIn: the events that are
-// read from their rings, their drains, their checkpoints, and agents that are compared to make room. 128 agents that write as fast as
-// NIXL's defaults allow cause as much. It takes about a tenth of a core.
+// read from their rings, their drains, their checkpoints, and agents that are compared to make room. The unit is an event of a
+// whole transfer; see [tally.Agent.Add]. 128 agents that write as fast as NIXL's defaults allow cause as much. It takes
+// about a tenth of a core.
 const maxWork, workIn = 10_000_000, time.Second
 
 // A drain takes as long as counting drainWork events, and a checkpoint as long as counting
-// saveWork events, mostly in the storage extension. In a large page, each event is workBytes.
-const drainWork, saveWork, workBytes = 200, 3000, 8
+// saveWork events, mostly in the storage extension. In a large page, each event is workBytes; in slots that are compared
+// with those that were read, compareBytes.
+const drainWork, saveWork, workBytes, compareBytes = 200, 3000, 8, 32
 
 // worked records work that a holder has caused.
 func (o *owner) worked(h Holder, work int) {
@@ -96,10 +99,14 @@ func (o *owner) drainAll(now time.Time) {
 // drain counts the events of one ring. Without a store, it commits them immediately. With
 // a store, they stay in the ring until the totals are stored.
 func (o *owner) drain(a *agent, now time.Time) {
-	a.fresh = 0
+	a.fresh, a.work = 0, drainWork
+	held, compares := a.held(), a.reader.Committed() == 0 // see [ringbuf.Reader.Fingerprint]
 	fill, err := a.reader.Read(maxPass, a.count)
+	if compares && fill > held {
+		a.work += held * a.layout.EventSize() / compareBytes
+	}
 	o.counted += uint64(a.fresh)
-	o.worked(a.Holder, drainWork+a.fresh)
+	o.worked(a.Holder, a.work)
 	o.found(a, fill, now)
 	if err == nil && a.exit.up == UpNo {
 		a.exit.drained(a.fresh, a.reader.Idle(), now)
@@ -118,7 +125,7 @@ func (o *owner) drain(a *agent, now time.Time) {
 func (o *owner) count(a *agent, b ringbuf.Batch) {
 	a.fresh += b.Len()
 	known := len(a.tally.Series())
-	a.tally.Add(b)
+	a.work += a.tally.Add(b)
 	for _, n := range Unknown(a.tally.Series()[known:]) {
 		o.report(a, n)
 	}
@@ -176,14 +183,14 @@ func (o *owner) fullText(a *agent, fill int) string {
 	return fmt.Sprintf("%s; set NIXL_TELEMETRY_BUFFER_SIZE=%d for the agent (now %d) or a shorter NIXL_TELEMETRY_RUN_INTERVAL", lost, slots, capacity)
 }
 
-// drainOut drains a ring completely before it is closed, but at most as many events as a
-// ring can hold, because the agent may still write.
-func (o *owner) drainOut(a *agent, now time.Time) {
-	for taken := 0; a.reader != nil && taken < ringbuf.MaxCapacity; taken += maxPass {
-		if o.drain(a, now); a.fresh == 0 {
-			return
-		}
+// drainOut drains a ring before another one replaces it, and reports whether that has read all events. The drain may
+// also close the ring.
+func (o *owner) drainOut(a *agent, now time.Time) bool {
+	if o.waits(a, now) {
+		return false
 	}
+	o.drain(a, now)
+	return a.fresh < maxPass
 }
 
 // interrupted handles errors of an open ring.
@@ -214,7 +221,13 @@ func (o *owner) restarted(a *agent, now time.Time, err error) {
 		text = "ring file has shrunk, because its agent restarted or the file was truncated"
 	}
 	o.countRestart(a, notice.RingRestart, text)
-	a.source.Reopen(a.Agent, a.detach())
+	if at := a.restartedAt.Add(brokenWait); now.Before(at) {
+		a.reopenAt = at
+		a.source.Close(a.detach())
+	} else {
+		a.source.Reopen(a.Agent, a.detach())
+	}
+	a.restartedAt = now
 	a.heard(now) // so that the agent isn't retired before its ring is open again
 }
 

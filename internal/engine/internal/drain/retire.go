@@ -12,6 +12,9 @@ import (
 )
 
 func (m Attended) apply(o *owner, now time.Time) {
+	if m.Pending != nil {
+		m.Pending.Store(false)
+	}
 	a := o.agents[m.ID]
 	if a == nil {
 		return
