@@ -56,9 +56,13 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 		"of the operations of %s, at most %s failed and %s were canceled", of(c.tried, running), percent(c.failed), percent(c.canceled)), Failing, SomeFail)
 	add("posting and queues", all(c.paced), unless(c.paced, fmt.Sprintf("no agent completed %d transfers in %s", MinTransfers, units.Age(h.windows.Longer)),
 		"posting takes at most %s of the transfer time of %s", percent(c.post), of(c.paced, running)), PostBound, SmallBehindLarge)
-	add("telemetry", all(c.drained), unless(c.drained, "no consumer of a ring was found", "a consumer was found for %s, with rings at most %s full", of(c.drained, running), percent(c.fill)),
+	nobody := "no consumer of a ring was found"
+	if c.unknown > 0 {
+		nobody = fmt.Sprintf("who consumes the rings isn't known; they are at most %s full", percent(c.fill))
+	}
+	add("telemetry", all(c.drained), unless(c.drained, nobody, "a consumer was found for %s, with rings at most %s full", of(c.drained, running), percent(c.fill)),
 		EventsLost, RingFull, NearlyFull, NoConsumer, EventsTaken, EventsUnknown)
-	add("exits and restarts", all(c.up), unless(c.up, "it isn't known whether the agents still run", "%s run, and none restarts again and again", of(c.up, running)), Gone, CrashLoop)
+	add("exits and restarts", all(c.up), unless(c.up, "it isn't known whether the agents still run", "%s run, and none restarts again and again", of(c.up, running)), Gone, Missing, CrashLoop)
 	stopped := 0
 	for _, f := range found {
 		if f.Kind == JobStalled {
@@ -90,6 +94,7 @@ func of(n int, running []*track) string {
 // counts says how many agents have what a check needs, and how far they are from its limits.
 type counts struct {
 	moving, tried, paced, drained, up  int
+	unknown                            int // consumers
 	rate, failed, canceled, post, fill float64
 	window                             string
 }
@@ -109,6 +114,7 @@ func (h *history) count(i int, running []*track) (c counts) {
 			c.post = max(c.post, h.during(t, i, p.window).post/p.count/p.time)
 		}
 		c.drained += boolean(t.states[i].Store || h.draining(t, i) == Drained)
+		c.unknown += boolean(t.states[i].Ring != nil && t.states[i].Ring.ConsumerUnknown)
 		c.fill = max(c.fill, t.states[i].Fill())
 		c.up += boolean(t.up(i) == Yes)
 	}

@@ -4,7 +4,9 @@
 package diagnose
 
 import (
+	"maps"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -60,6 +62,32 @@ func Watched(frames []*Frame, w Windows) (r Result) {
 	return r
 }
 
+// Held is [Now] for frames of the past: only with what has held for as long as the alerts require, and since when.
+func Held(frames []*Frame, w Windows) Result {
+	r := Now(frames, w)
+	if len(frames) == 0 {
+		return r
+	}
+	end := frames[len(frames)-1].Time
+	since, open := make(map[Key]time.Time), make(map[Key]bool)
+	for _, f := range r.Findings {
+		since[f.Key()], open[f.Key()] = end, true
+	}
+	for ago := time.Minute; len(open) > 0; ago += time.Minute {
+		n, found := sort.Search(len(frames), func(n int) bool { return frames[n].Time.After(end.Add(-ago)) }), make(map[Key]bool)
+		for _, f := range Now(frames[:n], w).Findings {
+			found[f.Key()] = true
+		}
+		maps.DeleteFunc(open, func(k Key, _ bool) bool { return !found[k] })
+		for k := range open {
+			since[k] = frames[n-1].Time
+		}
+	}
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return end.Sub(since[f.Key()]) < Hold })
+	r.Begun(end, since)
+	return r
+}
+
 // findings returns the findings at a frame.
 func (h *history) findings(i int) []Finding {
 	list := h.stragglers(i)
@@ -71,7 +99,7 @@ func (h *history) findings(i int) []Finding {
 		}
 	}
 	list = append(list, bound...)
-	for _, find := range []func(int) []Finding{h.stalls, h.still, h.smallBehindLarge, h.failing, h.telemetry, h.unknown, h.gone, h.crashLoops} {
+	for _, find := range []func(int) []Finding{h.stalls, h.still, h.smallBehindLarge, h.failing, h.telemetry, h.unknown, h.gone, h.vanished, h.crashLoops} {
 		list = append(list, find(i)...)
 	}
 	return list

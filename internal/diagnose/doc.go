@@ -4,7 +4,7 @@
 // Package diagnose finds out from the totals of NIXL agents which agents are slow, hang, fail or
 // lose telemetry, and says what to do.
 //
-// [Now] and [Watched] are functions of frames: the totals of all agents at some times. The recording
+// [Now], [Watched] and [Held] are functions of frames: the totals of all agents at some times. The recording
 // rules and alerts in dashboards/ have the same definitions and the same limits; tests feed both
 // with the same fleets.
 //

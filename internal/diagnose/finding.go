@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type Finding struct {
 	Evidence []string `json:"evidence"` // what was measured
 	Not      string   `json:"not,omitempty"`
 	Next     string   `json:"next"` // what to do
+	// Commands examine the host of the first agent, if its name is known.
+	Commands []string `json:"commands,omitempty"`
 
 	job bool // about a job, not an agent
 }
@@ -38,9 +41,19 @@ func newFinding(k Kind, agents []Identity, short, what string, evidence ...strin
 	about := kinds[k.urgency()]
 	return Finding{
 		Kind: k, Severity: about.severity, Agents: agents, Short: short, What: what, Evidence: append([]string{}, evidence...),
-		Not: about.not, Next: about.next, job: len(agents) > 1 || slices.Contains([]Kind{JobStalled, JobSlower, Failing, Gone}, k),
+		Not: about.not, Next: about.next, Commands: commands(agents), job: len(agents) > 1 || slices.Contains([]Kind{JobStalled, JobSlower, Failing, Gone}, k),
 	}
 }
+
+// commands returns the commands that examine the host of the first agent. The name may come from a stranger.
+func commands(agents []Identity) []string {
+	if len(agents) == 0 || !hostname.MatchString(agents[0].Host) {
+		return nil
+	}
+	return []string{"kubectl -n nixl get pods -o wide --field-selector spec.nodeName=" + agents[0].Host, "kubectl -n nixl exec POD -- nixlring why"}
+}
+
+var hostname = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // OfJob reports whether the finding is about a job, not an agent.
 func (f *Finding) OfJob() bool { return f.job }

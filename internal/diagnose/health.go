@@ -5,6 +5,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -37,12 +38,44 @@ func (h *history) gone(i int) (list []Finding) {
 // exited reports whether the agent had exited when it was last seen. An agent that disappeared for
 // another reason may still run.
 func (t *track) exited(i int) bool {
+	n := t.lastSeen(i)
+	return n >= 0 && t.states[n].Up == No
+}
+
+// vanished returns the agents that ran when a backend had metrics of them for the last time. Those of a host share a finding. Of an
+// agent whose ring this process can see, the process knows more.
+func (h *history) vanished(i int) (list []Finding) {
+	type host struct{ cluster, host string }
+	reporting, last := make(map[host]bool), 0
+	lost := slices.DeleteFunc(slices.Clone(h.agents), func(t *track) bool {
+		reporting[host{t.Cluster, t.Host}] = reporting[host{t.Cluster, t.Host}] || t.states[i] != nil
+		n := t.lastSeen(i)
+		return n < 0 || t.states[n].Up != Yes || t.states[n].Path != "" || h.at[i].Sub(h.at[n]) < h.windows.Silent
+	})
+	for _, group := range grouped(lost, func(t *track) host { return host{t.Cluster, t.Host} }) {
+		for _, t := range group {
+			last = max(last, t.lastSeen(i))
+		}
+		others := "no other agent of this host reports"
+		if reporting[host{group[0].Cluster, group[0].Host}] {
+			others = "other agents of this host report"
+		}
+		f := newFinding(Missing, identities(group), "no metrics for "+units.Age(h.at[i].Sub(h.at[last])),
+			fmt.Sprintf("Metrics no longer arrive from %s.", such(identities(group))), others)
+		f.Since = h.at[last]
+		list = append(list, f)
+	}
+	return list
+}
+
+// lastSeen returns the last frame up to i that has the agent, or -1.
+func (t *track) lastSeen(i int) int {
 	for ; i >= t.first; i-- {
 		if t.states[i] != nil {
-			return t.states[i].Up == No
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // crashLoops returns the agents that restart, or exit and start, again and again. In each life, an agent has totals of its

@@ -25,6 +25,7 @@ const (
 	EventsTaken       Kind = "events_taken"       // another consumer takes events
 	EventsUnknown     Kind = "events_unknown"     // an agent reports events of a type that isn't known
 	CrashLoop         Kind = "crash_loop"         // an agent restarts again and again
+	Missing           Kind = "missing"            // metrics of running agents no longer arrive
 	NearlyFull        Kind = "ring_nearly_full"   // events may be lost soon
 	NoConsumer        Kind = "no_consumer"        // nothing drains a ring
 	NoTelemetry       Kind = "no_telemetry"       // a process uses NIXL without telemetry
@@ -96,6 +97,10 @@ var kinds = []about{
 	{
 		EventsUnknown, Warning, "It isn't a loss: they are counted by name (nixl.telemetry.events.unknown). But any may be important, such as a new kind of error.",
 		"NIXL is newer than this version of nixl-otel: upgrade the Collector and nixlring. nixlring read RING prints these events.",
+	},
+	{
+		Missing, Warning, "It isn't an exit: agents that exit are reported as exited for some minutes.",
+		"Check whether the host runs, and the log of its Collector, which says why it no longer reads a ring or can't export.",
 	},
 	{CrashLoop, Warning, "It isn't a rollout: that restarts an agent once.", checkExit},
 	{NearlyFull, Warning, "Nothing is lost yet.", "Set a larger NIXL_TELEMETRY_BUFFER_SIZE, or a shorter NIXL_TELEMETRY_RUN_INTERVAL, for the agent."},

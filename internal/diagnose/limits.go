@@ -120,6 +120,9 @@ func Live(window, length time.Duration) Windows {
 	return w
 }
 
+// Hold is how long the alerts require that what they find has held.
+const Hold = 2 * time.Minute
+
 // bandsOf returns the two bands of a size. A band is a factor of 16 from a power of 4 on, so sizes that differ
 // by less than a factor of 4 share one.
 func bandsOf(size float64) [2]int {

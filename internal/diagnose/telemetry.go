@@ -47,17 +47,18 @@ func (h *history) draining(t *track, i int) Draining {
 	}
 }
 
-// telemetry returns what makes telemetry incomplete, or soon may. Agents whose rings have the same problem of consumers
+// telemetry returns what makes telemetry incomplete, or soon may. Agents of a host whose rings have the same problem of consumers
 // share a finding, which explains why their events are lost.
 func (h *history) telemetry(i int) (list []Finding) {
 	type cause struct {
-		kind Kind
-		name string // of a consumer that hangs
+		kind          Kind
+		cluster, host string
+		name          string // of a consumer that hangs
 	}
 	causes := make(map[*track]cause)
 	var agents []*track
 	for _, t := range h.agents {
-		d, who, c := h.during(t, i, h.windows.Long), h.draining(t, i), cause{kind: NoConsumer}
+		d, who, c := h.during(t, i, h.windows.Long), h.draining(t, i), cause{kind: NoConsumer, cluster: t.Cluster, host: t.Host}
 		running := t.up(i) != No
 		taken, undrained := d.foreign > 0 || running && who == Foreign, running && (who == Nobody || who == Hanging)
 		switch {

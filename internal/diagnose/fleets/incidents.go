@@ -267,15 +267,15 @@ func telemetry() []Fleet {
 			})),
 		},
 		{
-			Name: "metrics of an agent stop", Alerts: agents("NIXLAgentMissing", 2),
+			Name: "metrics of an agent stop", Want: wants(diagnose.Missing, "decode-2"), Alerts: agents("NIXLAgentMissing", 2),
 			Members: some(4, []int{2}, fine, absent),
 		},
 		{
-			Name: "a node is gone", Alerts: []Alert{{"NIXLCollectorGone", "host_name", "node-1"}}, Within: 5 * time.Minute,
+			Name: "a node is gone", Want: []Want{{diagnose.Missing, ""}}, Alerts: []Alert{{"NIXLCollectorGone", "host_name", "node-1"}}, Within: 5 * time.Minute,
 			Members: some(8, []int{1, 3, 5, 7}, fine, absent),
 		},
 		{
-			Name: "nothing arrives anymore", Critical: true,
+			Name: "nothing arrives anymore", Want: []Want{{diagnose.Missing, ""}, {diagnose.Missing, ""}}, Critical: true,
 			Alerts:  []Alert{{"NIXLNoData", "service_name", ""}, {"NIXLCollectorGone", "host_name", "node-0"}, {"NIXLCollectorGone", "host_name", "node-1"}},
 			Members: some(4, nil, absent, nil),
 		},
