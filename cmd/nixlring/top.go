@@ -29,6 +29,7 @@ import (
 type topFlags struct {
 	watchFlags
 	window time.Duration
+	length time.Duration
 	sort   string
 	once   bool
 	output *output
@@ -42,6 +43,9 @@ func newTop(w world) *cobra.Command {
 		Long: fmt.Sprintf(`Top shows a line for each agent, those with problems first.
 
 `+sourceHelp+`
+
+`+backendHelp+`
+It begins with the past of --for, and goes on unless --at is set.
 
 Rates and quantiles cover the last --window. AGENT starts with the agent's pod and
 container, if it has any. The other columns are:
@@ -57,7 +61,7 @@ With --once, top prints one measurement; of a recording, that of its end. With
 the counters and histograms of all agents; what they did in the window is the
 difference.
 
-To turn off colors, set NO_COLOR=1.`, "top", strings.ReplaceAll(screen.Help, "\n", "\n  ")),
+To turn off colors, set NO_COLOR=1.`, "top", "top", strings.ReplaceAll(screen.Help, "\n", "\n  ")),
 		Example: `  nixlring top
   nixlring top /run/nixl --include 'prefill-*' --sort p99
   nixlring top --once --window 1s --output json
@@ -75,6 +79,8 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.DurationVarP(&f.window, "window", "w", 5*time.Second, "time over which rates and quantiles are measured")
 	f.watchFlags.register(cmd, "show")
+	f.registerBackend(flags)
+	flags.DurationVar(&f.length, "for", liveLength, "how much of the past to begin with, with --prometheus")
 	flags.StringVarP(&f.sort, "sort", "s", screen.ByProblems, "sort by `COLUMN`, such as p99")
 	flags.BoolVar(&f.once, "once", false, "print one measurement and exit")
 	f.output = addOutput(cmd, "text", "json")
@@ -88,6 +94,12 @@ func (f *topFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	f.once = f.once || cmd.Flags().Changed("output") // the screen has no output format
 	if err := f.watchFlags.complete(cmd, w, args); err != nil {
 		return err
+	}
+	if err := f.completeBackend(cmd, args, &f.length, liveLength, "for"); err != nil {
+		return err
+	}
+	if f.backend.URL != "" && !cmd.Flags().Changed("window") {
+		f.window = backendWindow
 	}
 	if f.window < shortest {
 		return usagef("--window %v: must be %v or more", f.window, shortest)

@@ -19,7 +19,7 @@ import (
 func (f *topFlags) measure(ctx context.Context, w world, source fleet.Source) error {
 	board := fleet.NewBoard(f.window)
 	var frames []*diagnose.Frame
-	for len(frames) < 2 || f.recorded {
+	for len(frames) < 2 || f.past() {
 		frame, err := source.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			break

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,14 @@ import (
 type webFlags struct {
 	watchFlags
 	listen string
+	length time.Duration
+}
+
+func (f *webFlags) complete(cmd *cobra.Command, w world, args []string) error {
+	if err := f.watchFlags.complete(cmd, w, args); err != nil {
+		return err
+	}
+	return f.completeBackend(cmd, args, &f.length, liveLength, "for")
 }
 
 func newWeb(w world) *cobra.Command {
@@ -35,9 +44,12 @@ page with its slowest transfers; Enter opens that of the first row.
 
 `+sourceHelp+`
 
+`+backendHelp+`
+It begins with the past of --for, and goes on unless --at is set.
+
 The page needs no backend and no other host, and changes nothing. Only programs on
 this host can open it, including those of other users. For another host, use a
-tunnel: ssh -L 9470:127.0.0.1:9470 HOST`, "web"),
+tunnel: ssh -L 9470:127.0.0.1:9470 HOST`, "web", "web"),
 		Example: `  nixlring web
   nixlring web /run/nixl --include 'prefill-*'
   nixlring web /run/nixl --listen 127.0.0.1:0`,
@@ -48,6 +60,8 @@ tunnel: ssh -L 9470:127.0.0.1:9470 HOST`, "web"),
 	flags.SortFlags = false
 	flags.StringVarP(&f.listen, "listen", "l", "127.0.0.1:9470", "`ADDRESS` of this host to listen on; port 0 is any free port")
 	f.register(cmd, "show")
+	f.registerBackend(flags)
+	flags.DurationVar(&f.length, "for", liveLength, "how much of the past to begin with, with --prometheus")
 	return cmd
 }
 
@@ -78,10 +92,14 @@ func (f *webFlags) run(ctx context.Context, w world) (err error) {
 		return errors.Join(err, l.Close())
 	}
 	search := func() []diagnose.Process { return processes(w) }
-	if f.recorded {
+	if f.past() {
 		search = nil
 	}
-	page := web.New(source.Name())
+	window := web.Window
+	if f.backend.URL != "" {
+		window = backendWindow
+	}
+	page := web.New(source.Name(), window)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)

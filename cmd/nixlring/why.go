@@ -35,6 +35,10 @@ first: what was measured, what it isn't, and what to do.
 
 `+sourceHelp+`
 
+`+backendHelp+`
+Why then judges the time of --for that ends at --at, at once. A finding must have
+held for two minutes, and the command that examines its host is printed.
+
 It finds
 
   - agents that are far slower than their peers: the agents in the same directory
@@ -49,6 +53,7 @@ It finds
   - operations that fail, without those that were canceled;
   - rings that overflow, are nearly full, aren't drained, or are read by another
     program;
+  - metrics that no longer arrive, in a backend;
   - processes that use NIXL without telemetry, or with NIXL_TELEMETRY_ENABLE=n,
     which breaks vLLM. Examining processes of other users requires root.
 
@@ -57,18 +62,20 @@ agents that are slower than an hour ago. Why also says what it compared, and for
 how many agents. An agent that transfers nothing may be spare or hang.
 
 Exit codes: 0 no problem, 1 problems, 2 invalid command line, 3 nothing to
-examine, such as no running agent, or no permission.`, "why"),
+examine, such as no running agent, or no permission.`, "why", "why"),
 		Example: `  nixlring why
   nixlring why /run/nixl --for 1m
   nixlring why bug.jsonl.zst
+  nixlring why --prometheus http://prometheus:9090 --job decode --at 2026-01-02T15:04:05Z
   nixlring why -o json`,
 		Args: takes,
 		RunE: watching(&f, w),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to watch")
+	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to watch; with --prometheus, how much of the past (default 1h)")
 	f.watchFlags.register(cmd, "watch")
+	f.registerBackend(flags)
 	f.output = addOutput(cmd, "text", "json")
 	return cmd
 }
@@ -78,6 +85,9 @@ examine, such as no running agent, or no permission.`, "why"),
 func (f *whyFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	const shortest = 100 * time.Millisecond
 	if err := f.watchFlags.complete(cmd, w, args); err != nil {
+		return err
+	}
+	if err := f.completeBackend(cmd, args, &f.length, time.Hour); err != nil {
 		return err
 	}
 	if f.recorded && cmd.Flags().Changed("for") {
@@ -91,10 +101,12 @@ func (f *whyFlags) complete(cmd *cobra.Command, w world, args []string) error {
 
 // verdict is the result of a watch.
 type verdict struct {
-	Directory string `json:"directory,omitempty"` // whose rings were read
-	Recording string `json:"recording,omitempty"` // that was read
+	Directory string `json:"directory,omitempty"`  // whose rings were read
+	Recording string `json:"recording,omitempty"`  // that was read
+	Backend   string `json:"prometheus,omitempty"` // that was asked
 	where     string
-	Seconds   float64            `json:"seconds"` // length of the watch
+	Until     time.Time          `json:"until,omitzero"` // the end of what the backend was asked for
+	Seconds   float64            `json:"seconds"`        // length of the watch
 	Agents    int                `json:"agents"`
 	Exited    int                `json:"exited"`             // how many of them have exited
 	Warnings  []string           `json:"warnings,omitempty"` // about the watch
@@ -149,7 +161,7 @@ const frames = 20
 // watch takes frames until the end of the watch, or until ctx is done, and explains what it saw.
 func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*verdict, error) {
 	var all []*diagnose.Frame
-	for f.recorded || len(all) == 0 || all[len(all)-1].Time.Sub(all[0].Time) < f.length {
+	for f.past() || len(all) == 0 || all[len(all)-1].Time.Sub(all[0].Time) < f.length {
 		frame, err := source.Next(ctx)
 		if len(all) > 0 && (errors.Is(err, io.EOF) || ctx.Err() != nil) {
 			break
@@ -172,9 +184,12 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 		where: "in " + source.Name(), Seconds: length.Seconds(), Agents: len(last.Agents), Warnings: last.Notes,
 		Findings: []diagnose.Finding{},
 	}
-	if f.recorded {
+	switch {
+	case f.recorded:
 		v.Recording = f.dir
-	} else {
+	case f.past():
+		v.Backend, v.Until = source.Name(), last.Time.UTC()
+	default:
 		v.Directory = f.dir
 	}
 	for i := range last.Agents {
@@ -182,10 +197,14 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 			v.Exited++
 		}
 	}
-	r := diagnose.Watched(all, diagnose.Watch(length))
+	judge := diagnose.Watched
+	if v.Backend != "" {
+		judge = diagnose.Held
+	}
+	r := judge(all, diagnose.Watch(length))
 	v.Still, v.Checks = r.Still, r.Checks
 	v.Findings = append(v.Findings, r.Findings...)
-	if !f.recorded {
+	if !f.past() {
 		last.Processes = processes(w)
 	}
 	v.Findings = append(v.Findings, diagnose.Processes(last.Processes)...)

@@ -22,7 +22,7 @@ func (v *verdict) text() string {
 		fmt.Fprintf(&b, "Warning: %s\n", warning)
 	}
 	for _, g := range diagnose.Group(v.Findings) {
-		b.WriteString("\n" + findings(g))
+		b.WriteString("\n" + findings(g, v.Backend != ""))
 	}
 	if v.Agents == v.Exited {
 		return b.String()
@@ -51,6 +51,9 @@ func (v *verdict) headline() string {
 		agents += fmt.Sprintf(" (%d exited)", v.Exited)
 	}
 	watched := fmt.Sprintf("; %s %s, watched for %s", agents, v.where, units.Age(v.length()))
+	if v.Backend != "" {
+		watched = fmt.Sprintf("; %s %s, in the %s until %s", agents, v.where, units.Age(v.length()), v.Until.Format(time.RFC3339))
+	}
 	switch n := v.problems(); {
 	case n > 0:
 		return plural(n, "problem", "problems") + watched
@@ -71,12 +74,16 @@ func wrapped(first, rest, text string) string {
 }
 
 // findings formats findings of one cause as lines of at most 80 columns: the first in full, and who else has it.
-func findings(group []diagnose.Finding) string {
+// If they are of the past, it says since when.
+func findings(group []diagnose.Finding, past bool) string {
 	const most = 20
 	var b strings.Builder
 	f, also := group[0], []string{}
 	line := func(first, rest, text string) { b.WriteString(wrapped(first, rest, text)) }
 	line("", "", fmt.Sprintf("%s: %s", strings.ToUpper(string(f.Severity)), f.What))
+	if past && !f.Since.IsZero() {
+		line("  - ", "    ", "since about "+f.Since.UTC().Format(time.RFC3339))
+	}
 	for _, e := range f.Evidence {
 		line("  - ", "    ", e)
 	}
@@ -84,6 +91,9 @@ func findings(group []diagnose.Finding) string {
 		line("  ", "  ", f.Not)
 	}
 	line("  ", "  ", f.Next)
+	for _, command := range f.Commands {
+		b.WriteString("    " + command + "\n")
+	}
 	for _, other := range group[1:min(len(group), most)] {
 		also = append(also, fmt.Sprintf("%s (%s)", other.Agents[0], other.Short))
 	}

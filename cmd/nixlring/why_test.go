@@ -161,7 +161,7 @@ func TestWhyNamesAllAgentsWithTheSameProblem(t *testing.T) {
 	}
 	var got strings.Builder
 	for _, n := range []int{1, 2, 3, 20, 22} {
-		fmt.Fprintf(&got, "== %d agents\n%s", n, findings(group[:n]))
+		fmt.Fprintf(&got, "== %d agents\n%s", n, findings(group[:n], false))
 	}
 	golden.Compare(t, *update, "why_findings.txt", got.String())
 }

@@ -118,6 +118,7 @@ func seconds(micros uint64) float64 { return float64(micros) / 1e6 }
 // Where describes where the agent runs, as far as it is known.
 func Where(a *diagnose.Agent) (parts []string) {
 	for _, one := range []struct{ word, key string }{
+		{"host", semconv.HostName},
 		{"service", semconv.ServiceName},
 		{"namespace", podNamespace},
 		{"pod", podName},

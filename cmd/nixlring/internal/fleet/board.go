@@ -74,7 +74,7 @@ func (b *Board) Add(f *diagnose.Frame) {
 	}
 	last := len(b.result.Findings) + 1
 	slices.SortFunc(b.rows, func(x, y *Row) int {
-		return cmp.Or(cmp.Compare(cmp.Or(x.Place, last), cmp.Or(y.Place, last)), Natural(x.Name, y.Name), strings.Compare(x.Path, y.Path))
+		return cmp.Or(cmp.Compare(cmp.Or(x.Place, last), cmp.Or(y.Place, last)), Natural(x.Title(), y.Title()), strings.Compare(x.Path, y.Path))
 	})
 }
 

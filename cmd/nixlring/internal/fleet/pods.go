@@ -13,8 +13,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
-// The attributes of a pod that the receiver doesn't know.
+// Attributes that the receiver doesn't know.
 const (
+	clusterName  = "k8s.cluster.name"
 	podName      = "k8s.pod.name"
 	podNamespace = "k8s.namespace.name"
 )

@@ -4,7 +4,9 @@
 package fleet
 
 import (
+	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -22,6 +24,9 @@ type Row struct {
 	Place    int       // of the first finding that is a problem, from 1 on; 0 without one
 	Problems []Problem // the worst first
 }
+
+// Title returns the agent's name with that of its pod or host. From rings, the name already begins with that of the pod.
+func (r *Row) Title() string { return strings.TrimPrefix(cmp.Or(r.Pod, r.Host)+"/"+r.Name, "/") }
 
 // Rates are what an agent did in a time. Quantiles are NaN without transfers.
 type Rates struct {

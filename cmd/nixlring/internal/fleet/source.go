@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fleet is the source of what nixlring top, why, web and slow show: frames of agents, which come from
-// rings or from a recording. A [Board] computes rates and findings from the newest frames.
+// rings, from a recording or from a backend. A [Board] computes rates and findings from the newest frames.
 package fleet
 
 import (

@@ -133,13 +133,13 @@ func Sort(rows []*fleet.Row, key string) {
 	}
 	slices.SortStableFunc(rows, func(a, b *fleet.Row) int {
 		if c.number == nil {
-			return fleet.Natural(a.Name, b.Name)
+			return fleet.Natural(a.Title(), b.Title())
 		}
 		x, y := c.number(a), c.number(b)
 		if c.lowestFirst {
 			x, y = -x, -y
 		}
-		return cmp.Or(cmp.Compare(y, x), fleet.Natural(a.Name, b.Name)) // NaN is less than any number, and so last
+		return cmp.Or(cmp.Compare(y, x), fleet.Natural(a.Title(), b.Title())) // NaN is less than any number, and so last
 	})
 }
 
@@ -218,9 +218,9 @@ func (m *Model) room(list []column) int {
 
 func nameCell(r *fleet.Row, _ int) (string, paint) {
 	if r.Up == diagnose.No {
-		return r.Name, dim
+		return r.Title(), dim
 	}
-	return r.Name, strong
+	return r.Title(), strong
 }
 
 func throughput(v float64) (string, paint) {

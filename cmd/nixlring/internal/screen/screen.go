@@ -171,7 +171,7 @@ func (m *Model) sortNext(step int) {
 func (m *Model) arrange() {
 	m.rows = m.rows[:0]
 	for _, r := range m.board.Rows() {
-		if (r.Place > 0 || !m.problems) && strings.Contains(strings.ToLower(r.Name), strings.ToLower(m.filter)) {
+		if (r.Place > 0 || !m.problems) && strings.Contains(strings.ToLower(r.Title()), strings.ToLower(m.filter)) {
 			m.rows = append(m.rows, r)
 		}
 	}

@@ -49,7 +49,7 @@ func (w *world) watch(t *testing.T, length, step time.Duration) (frames []*diagn
 	source, err := fleet.NewRings(fleet.Config{Directory: w.dir, Include: []string{"**"}, Proc: w.proc, Now: func() time.Time { return w.now }})
 	must.OK(t, err)
 	defer func() { must.OK(t, source.Close()) }()
-	p := New(w.dir)
+	p := New(w.dir, Window)
 	look := func() {
 		frame, err := source.Next(t.Context()) // also reads the rings
 		must.OK(t, err)

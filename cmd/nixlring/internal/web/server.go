@@ -25,8 +25,8 @@ import (
 const (
 	// Interval is the time between two frames.
 	Interval = 2 * time.Second
-	// window is the time over which rates and quantiles are measured.
-	window = 10 * time.Second
+	// Window is the time over which rates and quantiles are measured.
+	Window = 10 * time.Second
 	// processesEvery is the time between two searches for processes without telemetry, which
 	// examine all processes.
 	processesEvery = 30 * time.Second
@@ -48,8 +48,10 @@ type Page struct {
 	state     json.RawMessage // the newest one; nil if nobody has asked for it
 }
 
-// New returns a page without frames. name is what is watched.
-func New(name string) *Page { return &Page{name: name, board: fleet.NewBoard(window)} }
+// New returns a page without frames. name is what is watched, and window the time over which rates and quantiles are measured.
+func New(name string, window time.Duration) *Page {
+	return &Page{name: name, board: fleet.NewBoard(window)}
+}
 
 // Run takes frames until ctx is done. processes returns those that use NIXL; it may be nil.
 func (p *Page) Run(ctx context.Context, source fleet.Source, processes func() []diagnose.Process) {

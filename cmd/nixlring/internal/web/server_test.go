@@ -99,7 +99,7 @@ func stateOf(t *testing.T, p *Page, agent string) (a answer) {
 
 // The page needs these names and values.
 func TestStateMatchesTheGoldenFile(t *testing.T) {
-	p := New("/run")
+	p := New("/run", Window)
 	var got bytes.Buffer
 	answer := func(agent string) {
 		must.OK(t, json.Indent(&got, ask(t, p, http.MethodGet, "localhost", "/state.json?agent="+agent).Body.Bytes(), "", " "))
@@ -125,7 +125,7 @@ func TestStateMatchesTheGoldenFile(t *testing.T) {
 
 // What was known stays on the page, with the time since when nothing is known.
 func TestStateSurvivesFailedFrames(t *testing.T) {
-	p := New("/run")
+	p := New("/run", Window)
 	p.Add(nil, errors.New("no such directory"))
 	if s := stateOf(t, p, "").State; cmp.Diff([]string{"no such directory"}, s.Notes) != "" {
 		t.Errorf("%+v", s.Notes)
@@ -141,7 +141,7 @@ func TestStateSurvivesFailedFrames(t *testing.T) {
 }
 
 func TestPageAnswersOnlyRequestsOfThisHost(t *testing.T) {
-	p := New("/run")
+	p := New("/run", Window)
 	var got bytes.Buffer
 	for _, request := range []string{
 		"GET 127.0.0.1:9470 /", "GET [::1]:9470 /app.js", "HEAD LocalHost /charts.js", "GET localhost:1 /state.json", "GET localhost /none",
@@ -177,7 +177,7 @@ func (s *played) Next(context.Context) (*diagnose.Frame, error) {
 func TestPageShowsFramesAndProcessesUntilItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		p, searches, done := New("/run"), 0, make(chan struct{})
+		p, searches, done := New("/run", Window), 0, make(chan struct{})
 		go func() {
 			defer close(done)
 			p.Run(ctx, &played{frames: []*diagnose.Frame{frame(0), nil, frame(3)}}, func() []diagnose.Process {
@@ -205,7 +205,7 @@ func TestServerEndsWithItsContextOrItsListener(t *testing.T) {
 		must.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- New("/run").Serve(ctx, l) }()
+		go func() { done <- New("/run", Window).Serve(ctx, l) }()
 		if broken {
 			must.OK(t, l.Close())
 		} else {
@@ -231,7 +231,7 @@ func TestNumbersHaveFourDigits(t *testing.T) {
 
 // Otherwise, the page would show only green tiles about a finding.
 func TestEachKindHasATile(t *testing.T) {
-	p := New("/run")
+	p := New("/run", Window)
 	p.Add(frameOf(1, 0), nil)
 	tiles := make(map[diagnose.Kind]int)
 	for _, c := range p.newState().Checks {
@@ -248,7 +248,7 @@ func TestEachKindHasATile(t *testing.T) {
 
 // BenchmarkFrame measures a frame of 256 agents with one straggler, after half an hour, and an answer.
 func BenchmarkFrame(b *testing.B) {
-	p := New("/run")
+	p := New("/run", Window)
 	second := uint64(0)
 	add := func() {
 		p.Add(frameOf(256, second), nil)

@@ -95,7 +95,7 @@ func (p *Page) newState() *state {
 
 func newRow(r *fleet.Row) row {
 	out := row{
-		ID: r.ID, Name: r.Name, Layout: r.Layout, Store: r.Store, Consumer: r.Consumer(),
+		ID: r.ID, Name: r.Title(), Layout: r.Layout, Store: r.Store, Consumer: r.Consumer(),
 		Alive: map[diagnose.Up]string{diagnose.Yes: "running", diagnose.No: "exited"}[r.Up], Memory: number(math.NaN()), Age: number(r.Age.Seconds()),
 		Speed: number(r.Speed), Out: number(r.Out), In: number(r.In), Transfers: number(r.Completed),
 		P50: number(r.P50), P99: number(r.P99), Errors: number(r.Failures), Fill: number(r.Fill()), Problems: []string{}, Times: []uint64{},

@@ -1,0 +1,354 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/units"
+	"github.com/nixl-otel/nixl-otel/semconv"
+)
+
+// what is what a series says about an agent.
+type what int
+
+// Gauges, and then counters. Those of a direction are followed by the same of the other direction.
+const (
+	up what = iota
+	capacity
+	fill
+	memory
+	gauges // their number
+
+	bytesOf what = iota - 1
+	_
+	transfersOf
+	_
+	speedsOf // the sum of the speeds of all transfers
+	_
+	speedCountOf
+	_
+	took
+	post
+	dropped
+	saturations
+	torn
+	foreign
+	restarts
+	totals // the number of gauges and counters
+	failed // by type
+)
+
+// metric is a metric of the catalog, or a part of a histogram.
+type metric struct {
+	what
+	name   string // without unit and suffix
+	unit   string // suffix of the name, which a backend may leave out
+	part   string // of a histogram with buckets; empty for others
+	native string // function that returns the part of a histogram without buckets
+	always bool   // an agent that transfers has it
+}
+
+var agentUp, ringCapacity = metric{what: up, name: "nixl.agent.up", always: true}, metric{what: capacity, name: "nixl.telemetry.ring.capacity"}
+
+var metrics = append([]metric{
+	agentUp, ringCapacity,
+	{what: fill, name: "nixl.telemetry.ring.utilization", unit: "_ratio"},
+	{what: memory, name: "nixl.memory.usage", unit: "_bytes"},
+	{what: bytesOf, name: "nixl.transfer.io", unit: "_bytes", always: true},
+	{what: transfersOf, name: "nixl.transfer.requests", always: true},
+	{what: failed, name: "nixl.errors", always: true},
+	{what: dropped, name: "nixl.telemetry.events.dropped"},
+	{what: saturations, name: "nixl.telemetry.ring.saturations"},
+	{what: torn, name: "nixl.telemetry.ring.torn_groups"},
+	{what: foreign, name: "nixl.telemetry.ring.foreign_reads"},
+	{what: restarts, name: "nixl.telemetry.ring.restarts"},
+}, histograms()...)
+
+// histograms returns the parts of histograms in both forms.
+func histograms() (list []metric) {
+	for _, m := range []metric{
+		{what: took, name: "nixl.transfer.duration", unit: "_seconds", part: "_sum", always: true},
+		{what: post, name: "nixl.transfer.post_duration", unit: "_seconds", part: "_sum", always: true},
+		{what: speedsOf, name: "nixl.transfer.throughput", unit: "_bytes_per_second", part: "_sum", always: true},
+		{what: speedCountOf, name: "nixl.transfer.throughput", unit: "_bytes_per_second", part: "_count"},
+	} {
+		native := m
+		native.part, native.native = "", "histogram"+m.part
+		list = append(list, m, native)
+	}
+	return list
+}
+
+// names are names of series.
+type names []string
+
+// of returns the names of a metric, with and without the suffixes that backends add, and with dots or underscores.
+func (n names) of(m metric) (list []string) {
+	total := "(_total)?"
+	if m.part+m.native != "" || m.what < gauges {
+		total = ""
+	}
+	pattern := regexp.MustCompile("^" + strings.ReplaceAll(m.name, ".", "[._]") + "(" + m.unit + ")?" + total + m.part + "$")
+	for _, name := range n {
+		if pattern.MatchString(name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// missing says which series aren't there. Agents that never transferred have some less.
+func (n names) missing() []string {
+	var list []string
+	for i, m := range metrics {
+		if found := len(n.of(m)) > 0 || m.part != "" && len(n.of(metrics[i+1])) > 0; m.always && m.native == "" && !found {
+			list = append(list, strings.ReplaceAll(m.name, ".", "_")+m.unit)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return []string{"the backend has no series " + strings.Join(list, ", ") + ", so what needs them isn't found, or no agent has completed a transfer"}
+}
+
+// series collects the samples of agents, and makes frames of them.
+type series struct {
+	include []string
+	job     string
+	r       v1.Range
+	steps   int
+	agents  map[string]*sampled // by ID
+	last    map[counter]float64 // the newest values
+}
+
+// counter identifies a series of a counter. Functions remove the name.
+type counter struct {
+	metric
+	series model.Fingerprint
+}
+
+// sampled is an agent.
+type sampled struct {
+	diagnose.Identity
+	attributes map[string]string
+	sums       [totals]float64    // at the newest frame
+	errors     map[string]float64 // likewise
+	seconds    [2]float64         // likewise
+
+	there  []bool            // by frame, as everything below
+	values [totals][]float64 // values of gauges, or increases
+	failed map[string][]float64
+}
+
+func newSeries(include []string, job string) series {
+	return series{include: include, job: job, agents: make(map[string]*sampled), last: make(map[counter]float64)}
+}
+
+// begin begins a range of time.
+func (s *series) begin(r v1.Range) {
+	s.r, s.steps = r, int(r.End.Sub(r.Start)/r.Step)+1
+	for _, a := range s.agents {
+		a.there, a.values, a.failed = make([]bool, s.steps), [totals][]float64{}, make(map[string][]float64)
+	}
+}
+
+// label returns the value of a label with dots or underscores.
+func label(m model.Metric, name string) string {
+	return units.Printable(string(cmp.Or(m[model.LabelName(strings.ReplaceAll(name, ".", "_"))], m[model.LabelName(name)])))
+}
+
+// agent returns the agent of a series, or nil if it isn't selected.
+func (s *series) agent(m model.Metric) *sampled {
+	service := label(m, semconv.ServiceName)
+	id := diagnose.Identity{
+		Name: label(m, semconv.AgentName), Pod: label(m, podName), Host: label(m, semconv.HostName),
+		Job: diagnose.Job{Cluster: label(m, clusterName), Namespace: label(m, podNamespace), Service: cmp.Or(service, label(m, "job"))},
+	}
+	if id.Name == "" || s.job != "" && service != s.job || len(s.include) > 0 && !included(s.include, id.Name) {
+		return nil
+	}
+	id.ID = strings.Join([]string{id.Cluster, id.Namespace, id.Service, id.Pod, id.Host, id.Name}, "/")
+	a := s.agents[id.ID]
+	if a == nil {
+		a = &sampled{Identity: id, attributes: make(map[string]string), errors: make(map[string]float64), there: make([]bool, s.steps), failed: make(map[string][]float64)}
+		for _, key := range []string{semconv.ServiceName, podNamespace, podName, semconv.HostName} {
+			if v := label(m, key); v != "" {
+				a.attributes[key] = v
+			}
+		}
+		s.agents[id.ID] = a
+	}
+	return a
+}
+
+// add adds the samples of a metric.
+func (s *series) add(m metric, matrix model.Matrix) {
+	for _, stream := range matrix {
+		a := s.agent(stream.Metric)
+		if a == nil {
+			continue
+		}
+		w := m.what
+		if slices.Contains([]what{bytesOf, transfersOf, speedsOf, speedCountOf}, w) {
+			if d := label(stream.Metric, semconv.Direction); d == semconv.Receive {
+				w++
+			}
+		}
+		var values []float64
+		if w == failed {
+			kind := label(stream.Metric, semconv.ErrorType)
+			if a.failed[kind] == nil {
+				a.failed[kind] = make([]float64, s.steps)
+			}
+			values = a.failed[kind]
+		} else {
+			if a.values[w] == nil {
+				a.values[w] = make([]float64, s.steps)
+				for i := range a.values[w] {
+					if w < gauges {
+						a.values[w][i] = math.NaN()
+					}
+				}
+			}
+			values = a.values[w]
+		}
+		key := counter{m, stream.Metric.Fingerprint()}
+		last, known := s.last[key]
+		for _, p := range stream.Values {
+			i, v := int(p.Timestamp.Time().Sub(s.r.Start)/s.r.Step), float64(p.Value)
+			if i < 0 || i >= s.steps || math.IsNaN(v) {
+				continue
+			}
+			a.there[i] = true
+			switch {
+			case w < gauges:
+				if !(values[i] > v) { // two Collectors may report an agent for a while
+					values[i] = v
+				}
+				continue
+			case known:
+				values[i] += increase(last, v)
+			}
+			last, known = v, true
+		}
+		if known {
+			s.last[key] = last
+		}
+	}
+}
+
+// increase returns how far a counter grew. A counter that is lower than before started again at 0.
+func increase(from, to float64) float64 {
+	if to < from {
+		return to
+	}
+	return to - from
+}
+
+// frames returns a frame per step. Counters begin at 0 with the first sample.
+func (s *series) frames() []*diagnose.Frame {
+	frames := make([]*diagnose.Frame, s.steps)
+	for i := range frames {
+		frames[i] = &diagnose.Frame{Time: s.r.Start.Add(time.Duration(i) * s.r.Step), Agents: []diagnose.Agent{}}
+	}
+	var agents []*sampled
+	for _, a := range s.agents {
+		agents = append(agents, a)
+	}
+	slices.SortFunc(agents, func(a, b *sampled) int { return strings.Compare(a.ID, b.ID) })
+	for _, a := range agents {
+		for i, f := range frames {
+			a.advance(i)
+			if a.there[i] {
+				f.Agents = append(f.Agents, a.state(i))
+			}
+		}
+	}
+	return frames
+}
+
+// at returns a gauge, or the increase of a counter, at a frame.
+func (a *sampled) at(w what, i int) float64 {
+	if a.values[w] == nil {
+		if w < gauges {
+			return math.NaN()
+		}
+		return 0
+	}
+	return a.values[w][i]
+}
+
+// advance adds the increases of a frame. The times have no direction: their sum is divided as the bytes by the mean speeds are.
+func (a *sampled) advance(i int) {
+	var shares [2]float64
+	for d := range shares {
+		if n, speeds := a.at(speedCountOf+what(d), i), a.at(speedsOf+what(d), i); n > 0 && speeds > 0 {
+			shares[d] = a.at(bytesOf+what(d), i) / speeds * n
+		}
+	}
+	if shares[0]+shares[1] == 0 {
+		shares = [2]float64{a.at(bytesOf, i), a.at(bytesOf+1, i)}
+	}
+	for d := range shares {
+		if sum := shares[0] + shares[1]; sum > 0 {
+			a.seconds[d] += a.at(took, i) * shares[d] / sum
+		}
+	}
+	for w := gauges; w < totals; w++ {
+		a.sums[w] += a.at(w, i)
+	}
+	for kind, values := range a.failed {
+		a.errors[kind] += values[i]
+	}
+}
+
+// state returns the agent at the frame that it has advanced to.
+func (a *sampled) state(i int) diagnose.Agent {
+	sum := func(w what) uint64 { return uint64(math.Round(a.sums[w])) }
+	out := diagnose.Agent{
+		Identity: a.Identity, Attributes: a.attributes, Post: a.sums[post], Errors: make(map[string]uint64), Dropped: sum(dropped),
+	}
+	for d := range out.Moved {
+		out.Moved[d] = diagnose.Moved{Bytes: sum(bytesOf + what(d)), Transfers: sum(transfersOf + what(d)), Seconds: a.seconds[d]}
+	}
+	out.Events = out.Both().Transfers
+	for kind, n := range a.errors {
+		if n > 0 {
+			out.Errors[kind] = uint64(math.Round(n))
+			out.Events += out.Errors[kind]
+		}
+	}
+	switch v := a.at(up, i); {
+	case v > 0:
+		out.Up = diagnose.Yes
+	case v == 0:
+		out.Up = diagnose.No
+	}
+	if v := a.at(memory, i); !math.IsNaN(v) {
+		bytes := int64(v)
+		out.Memory = &bytes
+	}
+	if n := a.at(capacity, i); n > 1 {
+		out.Ring = &diagnose.Ring{
+			Capacity: int(n), Saturations: sum(saturations), Torn: sum(torn), Foreign: sum(foreign), Restarts: sum(restarts),
+			ConsumerUnknown: true, // a Collector, which reported this
+		}
+		if v := a.at(fill, i); !math.IsNaN(v) {
+			out.Ring.Peak = int(math.Round(v * (n - 1)))
+		}
+	} else {
+		out.Store = true
+	}
+	return out
+}

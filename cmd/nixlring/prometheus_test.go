@@ -1,0 +1,399 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
+	"github.com/nixl-otel/nixl-otel/internal/golden"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+)
+
+// fakeBackend answers the queries of nixlring for the series of a fleet, as Prometheus does.
+type fakeBackend struct {
+	url     string
+	end     time.Time
+	names   func(name, suffixes string) string // of a series, given the suffixes that Prometheus adds
+	native  bool                               // histograms have no buckets
+	without string                             // part of the names of series that are missing
+	series  map[string]*fakeSeries
+}
+
+type fakeSeries struct {
+	name   string
+	labels map[string]string
+	values []float64
+}
+
+func withSuffixes(name, suffixes string) string { return strings.ReplaceAll(name, ".", "_") + suffixes }
+
+// serve starts a backend with the series of a fleet, which end at a time.
+func (b *fakeBackend) serve(t *testing.T, f *fleets.Fleet) {
+	t.Helper()
+	if b.names == nil {
+		b.names = withSuffixes
+	}
+	b.end = time.Unix(1_700_000_040, 0)
+	b.series = make(map[string]*fakeSeries)
+	all := f.Readings()
+	for i, readings := range all {
+		for n := range readings {
+			b.add(&readings[n], i, len(all))
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(b.answer))
+	t.Cleanup(server.Close)
+	b.url = server.URL
+}
+
+func (b *fakeBackend) add(r *fleets.Reading, i, n int) {
+	add := func(name, suffixes string, v float64, more ...string) {
+		a, labels := r.Identity, make(map[string]string)
+		pairs := append([]string{
+			"k8s.cluster.name", a.Cluster, "k8s.namespace.name", a.Namespace, "service.name", a.Service, "k8s.pod.name", a.Pod, "host.name", a.Host,
+			"nixl.agent.name", a.Name, "instance", strconv.Itoa(r.Stream),
+		}, more...)
+		for p := 0; p < len(pairs); p += 2 {
+			if pairs[p+1] != "" {
+				labels[b.names(pairs[p], "")] = pairs[p+1]
+			}
+		}
+		key := fmt.Sprint(name, suffixes, labels)
+		s := b.series[key]
+		if s == nil {
+			s = &fakeSeries{b.names(name, suffixes), labels, slices.Repeat([]float64{math.NaN()}, n)}
+			b.series[key] = s
+		}
+		s.values[i] = v
+	}
+	add("nixl.agent.up", "", float64(int(r.Up)-int(diagnose.No)))
+	add("nixl.telemetry.ring.capacity", "", 4096)
+	add("nixl.telemetry.ring.utilization", "_ratio", r.Fill())
+	add("nixl.telemetry.ring.saturations", "_total", float64(r.Ring.Saturations))
+	add("nixl.telemetry.ring.foreign_reads", "_total", float64(r.Ring.Foreign))
+	add("nixl.telemetry.ring.restarts", "_total", float64(r.Ring.Restarts))
+	for _, kind := range []string{"backend", diagnose.NotFound, diagnose.Canceled} {
+		add("nixl.errors", "_total", float64(r.Errors[kind]), "error.type", kind)
+	}
+	histogram := func(name, unit string, sum float64, count uint64, more ...string) {
+		if b.native {
+			add(name, unit, sum, more...)
+			return
+		}
+		add(name, unit+"_sum", sum, more...)
+		add(name, unit+"_count", float64(count), more...)
+	}
+	for d, direction := range []string{"transmit", "receive"} {
+		if m := r.Moved[d]; m.Transfers > 0 {
+			add("nixl.transfer.io", "_bytes_total", float64(m.Bytes), "nixl.transfer.direction", direction)
+			add("nixl.transfer.requests", "_total", float64(m.Transfers), "nixl.transfer.direction", direction)
+			speeds := 0.0
+			for n, count := range r.Speeds[d].Counts {
+				speeds += float64(count) * r.Speeds[d].Bounds[min(n, len(r.Speeds[d].Bounds)-1)]
+			}
+			histogram("nixl.transfer.throughput", "_bytes_per_second", speeds, m.Transfers, "nixl.transfer.direction", direction)
+		}
+	}
+	if sum := r.Both(); sum.Transfers > 0 {
+		histogram("nixl.transfer.duration", "_seconds", sum.Seconds, sum.Transfers)
+		histogram("nixl.transfer.post_duration", "_seconds", r.Post, sum.Transfers)
+	}
+}
+
+var rangeQuery = regexp.MustCompile(`^(histogram_sum\(|histogram_count\()?(last|max)_over_time\(\{__name__=~"([^"]*)"(?:,service_name="([^"]*)")?\}\[(\w+)\]\)\)?$`)
+
+func (b *fakeBackend) answer(w http.ResponseWriter, r *http.Request) {
+	say := func(data any) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": data})
+	}
+	query := r.FormValue("query")
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/label/__name__/values"):
+		names := make(map[string]bool)
+		for _, s := range b.series {
+			if b.without == "" || !strings.Contains(s.name, b.names(b.without, "")) {
+				names[s.name] = true
+			}
+		}
+		var list []string
+		for name := range names {
+			list = append(list, name)
+		}
+		slices.Sort(list)
+		say(list)
+	case strings.HasSuffix(r.URL.Path, "/query") && strings.HasPrefix(query, "max(max_over_time(count_over_time("):
+		result := []any{map[string]any{"metric": map[string]string{}, "value": []any{0, "20"}}}
+		if m := regexp.MustCompile(`service_name="([^"]*)"`).FindStringSubmatch(query); m != nil && !slices.ContainsFunc(slices.Collect(maps.Values(b.series)), func(s *fakeSeries) bool { return s.labels["service_name"] == m[1] }) {
+			result = []any{}
+		}
+		say(map[string]any{"resultType": "vector", "result": result})
+	case strings.HasSuffix(r.URL.Path, "/query_range"):
+		m := rangeQuery.FindStringSubmatch(query)
+		if m == nil {
+			http.Error(w, "unexpected query "+query, http.StatusBadRequest)
+			return
+		}
+		say(map[string]any{"resultType": "matrix", "result": b.matrix(r, m)})
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (b *fakeBackend) matrix(r *http.Request, m []string) []any {
+	number := func(key string) float64 {
+		v, _ := strconv.ParseFloat(r.FormValue(key), 64)
+		return v
+	}
+	lookback, err := time.ParseDuration(m[5])
+	if err != nil {
+		panic(err)
+	}
+	result, name := []any{}, regexp.MustCompile("^("+m[3]+")$")
+	begin := float64(b.end.Unix())
+	for _, s := range b.series {
+		if !name.MatchString(s.name) || m[4] != "" && s.labels["service_name"] != m[4] {
+			continue
+		}
+		var values []any
+		begin := begin - float64(len(s.values)-1)*fleets.Every.Seconds()
+		for at := number("start"); at <= number("end"); at += number("step") {
+			newest := int(math.Floor((at - begin) / fleets.Every.Seconds()))
+			v := math.NaN()
+			for i := newest; i >= 0 && float64(newest-i)*fleets.Every.Seconds() < lookback.Seconds(); i-- {
+				if i < len(s.values) && !math.IsNaN(s.values[i]) {
+					if math.IsNaN(v) || m[2] == "max" {
+						v = max(s.values[i], v)
+						if math.IsNaN(v) {
+							v = s.values[i]
+						}
+					}
+				}
+			}
+			if !math.IsNaN(v) {
+				values = append(values, []any{at, strconv.FormatFloat(v, 'g', -1, 64)})
+			}
+		}
+		if len(values) > 0 {
+			labels := map[string]string{}
+			if m[1] == "" {
+				labels["__name__"] = s.name
+			}
+			maps.Copy(labels, s.labels)
+			result = append(result, map[string]any{"metric": labels, "values": values})
+		}
+	}
+	return result
+}
+
+// why returns the findings of nixlring why about the last hours of the backend.
+func (b *fakeBackend) why(t *testing.T, length time.Duration, args ...string) (v verdict) {
+	t.Helper()
+	r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, append([]string{
+		"why", "-o", "json", "--prometheus", b.url, "--at", strconv.FormatInt(b.end.Unix(), 10), "--for", min(max(length, time.Hour), 6*time.Hour).String(),
+	}, args...)...)
+	if r.out == "" {
+		t.Fatalf("exit code %d: %s", r.code, r.err)
+	}
+	must.OK(t, json.Unmarshal([]byte(r.out), &v))
+	return v
+}
+
+// named returns what findings are about, as the table of fleets has it.
+func named(list []diagnose.Finding) (all []fleets.Want) {
+	for i := range list {
+		w := fleets.Want{Kind: list[i].Kind}
+		if !list[i].OfJob() && len(list[i].Agents) == 1 && !slices.Contains([]diagnose.Kind{diagnose.JobStalled, diagnose.JobSlower, diagnose.Failing, diagnose.Gone}, w.Kind) {
+			w.Agent = list[i].Agents[0].Name
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// judge fails the test if the findings about a fleet aren't those that the rules would have.
+func judge(t *testing.T, f *fleets.Fleet, found []diagnose.Finding) {
+	t.Helper()
+	all := named(found)
+	for _, w := range f.Want {
+		if w.Kind != diagnose.SmallBehindLarge && !slices.Contains(all, w) { // that needs buckets
+			t.Errorf("found %v, want %v", all, w)
+		}
+	}
+	for i, w := range all {
+		alerted := slices.ContainsFunc(f.Alerts, func(a fleets.Alert) bool { return a.Value == w.Agent })
+		switch severity := found[i].Severity; {
+		case severity == diagnose.Info, f.Warns && severity == diagnose.Warning, slices.Contains(f.Want, w), len(f.Want) == 0 && alerted:
+		case w == fleets.Want{Kind: diagnose.JobStalled} && len(f.Alerts) > 0: // a direction, of a job that the alerts name
+		default:
+			t.Errorf("found %v: %s", w, found[i].What)
+		}
+	}
+}
+
+// Some fleets in each of the forms that backends have.
+func TestWhyJudgesTheFleetsOfABackendAsTheRulesDo(t *testing.T) {
+	dots := func(name, _ string) string { return name }
+	plain := func(name, suffixes string) string {
+		part := suffixes[strings.LastIndex(suffixes, "_")+1:]
+		if part != "sum" && part != "count" {
+			return strings.ReplaceAll(name, ".", "_")
+		}
+		return strings.ReplaceAll(name, ".", "_") + "_" + part
+	}
+	for i, f := range slices.Concat(fleets.Incidents(), fleets.Healthy()) {
+		if len(f.Members) > 100 {
+			continue
+		}
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			b := fakeBackend{native: i%3 == 1}
+			switch i % 4 {
+			case 2:
+				b.names = plain
+			case 3:
+				b.names = dots
+				b.native = true
+			}
+			b.serve(t, &f)
+			judge(t, &f, b.why(t, f.Length).Findings)
+		})
+	}
+}
+
+// straggling is a fleet of pods on two hosts with one that is slow.
+func straggling() *fleets.Fleet {
+	f := &fleets.Fleet{Length: fleets.Found}
+	for n := range 6 {
+		f.Members = append(f.Members, fleets.Member{
+			Identity: diagnose.Identity{Name: "rank-0", Pod: fmt.Sprintf("decode-%d", n), Host: fmt.Sprintf("gpu-%d", n%2), Job: diagnose.Job{Namespace: "prod", Service: "decode"}},
+			Do: func(at time.Duration) fleets.State {
+				took := time.Millisecond
+				if n == 3 && at >= fleets.Begin {
+					took *= 5
+				}
+				return fleets.State{Loads: []fleets.Load{{Size: 4 << 20, Time: took, Post: 4 * time.Microsecond, Rate: 30}}}
+			},
+		})
+	}
+	return f
+}
+
+func TestWhyOfABackendSaysWhoSinceWhenAndWhatToRun(t *testing.T) {
+	var b fakeBackend
+	b.serve(t, straggling())
+	var got strings.Builder
+	for _, args := range [][]string{nil, {"--job", "decode", "--for", "30m"}, {"--job", "prefill"}, {"--include", "rank-1"}} {
+		r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, append([]string{"why", "--prometheus", b.url, "--at", "1700000050"}, args...)...)
+		fmt.Fprintf(&got, "== %v: exit code %d\n%s%s\n", args, r.code, r.out, r.err)
+	}
+	b.without = "transfer.throughput"
+	r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, "why", "--prometheus", b.url, "--at", "2023-11-14T22:14:10Z")
+	fmt.Fprintf(&got, "== without a series: exit code %d\n%s%s\n", r.code, r.out, r.err)
+	golden.Compare(t, *update, "why_prometheus.txt", strings.ReplaceAll(got.String(), b.url, "http://prometheus:9090"))
+}
+
+func TestCredentialsOfABackendComeFromAFile(t *testing.T) {
+	var b fakeBackend
+	b.serve(t, straggling())
+	guarded := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" || r.Header.Get("X-Scope-OrgID") != "tenant" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		b.answer(w, r)
+	}))
+	guarded.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that don't trust it
+	guarded.StartTLS()
+	t.Cleanup(guarded.Close)
+	config := filepath.Join(t.TempDir(), "http.yaml")
+	run := func(settings string) result {
+		must.OK(t, os.WriteFile(config, []byte(settings), 0o600))
+		return runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, "why", "--prometheus", guarded.URL, "--at", "1700000050", "--http.config.file", config)
+	}
+	if r := run("tls_config: {insecure_skip_verify: true}\n"); r.code != exitNoRing || !strings.Contains(r.err, "401; a file with credentials can be named with --http.config.file") {
+		t.Errorf("without credentials: %+v", r)
+	}
+	if r := run("{}\n"); r.code != exitNoRing || !strings.Contains(r.err, "certificate") {
+		t.Errorf("without trust: %+v", r)
+	}
+	settings := "tls_config: {insecure_skip_verify: true}\nauthorization: {credentials: secret}\nhttp_headers: {X-Scope-OrgID: {values: [tenant]}}\n"
+	if r := run(settings); r.code != exitError || !strings.Contains(r.out, "decode-3") {
+		t.Errorf("with credentials: %+v", r)
+	}
+}
+
+func TestWhatABackendCannotAnswerIsAnError(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"no series":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"success","data":[]}`) }, "no series nixl_agent_up between 2023-11-14T21:14:10Z and 2023-11-14T22:14:10Z; does a Collector"},
+		"another site": {http.NotFound, "is it the address of Prometheus' HTTP API"},
+		"a limit": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			fmt.Fprint(w, `{"status":"error","errorType":"execution","error":"too many samples\u001b[31m"}`)
+		}, "too many samples"},
+	} {
+		server := httptest.NewServer(tt.answer)
+		r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, "why", "--prometheus", server.URL, "--at", "1700000050")
+		if r.code != exitNoRing || !strings.Contains(r.err, tt.want) || strings.Contains(r.err, "\x1b") {
+			t.Errorf("%s: %+v, want %q", name, r, tt.want)
+		}
+		server.Close()
+	}
+}
+
+func TestTopShowsTheAgentsOfABackend(t *testing.T) {
+	var b fakeBackend
+	b.serve(t, straggling())
+	r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, "top", "--once", "--prometheus", b.url, "--at", "1700000050")
+	first, _, _ := strings.Cut(strings.SplitN(r.out, "\n", 2)[1], " ")
+	if r.code != exitOK || first != "decode-3/rank-0" || strings.Count(r.out, "\n") != 7 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A screen or a page goes on after the past, as time does.
+func TestFramesOfABackendGoOnAfterThePast(t *testing.T) {
+	var b fakeBackend
+	b.serve(t, straggling())
+	now := b.end.Add(-10 * time.Minute)
+	source, err := fleet.OpenBackend(fleet.Config{Now: func() time.Time { return now }}, fleet.BackendConfig{URL: b.url, Length: 30 * time.Minute, Live: true})
+	must.OK(t, err)
+	defer source.Close()
+	var last *diagnose.Frame
+	for last == nil || last.Time.Before(now) {
+		frame, err := source.Next(t.Context())
+		must.OK(t, err)
+		if last != nil && frame.Time.Sub(last.Time) != fleets.Every {
+			t.Fatalf("frames at %v and %v", last.Time, frame.Time)
+		}
+		last = frame
+	}
+	now = now.Add(fleets.Every)
+	frame, err := source.Next(t.Context())
+	must.OK(t, err)
+	if got := frame.Agents[0].Moved[0].Transfers - last.Agents[0].Moved[0].Transfers; !frame.Time.Equal(now) || got != 450 {
+		t.Errorf("%d transfers between %v and %v", got, last.Time, frame.Time)
+	}
+}
