@@ -55,9 +55,15 @@ func startVictoriaMetrics(t *testing.T) backend {
 // the README, which promotes resource attributes. It also promotes others.
 func startPrometheus(t *testing.T, promoted ...string) backend {
 	t.Helper()
+	return startPrometheusWith(t, fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%s]\n", file(t, "dashboards", "rules.yaml")), promoted...)
+}
+
+// startPrometheusWith starts Prometheus with a configuration, to which it adds the attributes to promote.
+func startPrometheusWith(t *testing.T, text string, promoted ...string) backend {
+	t.Helper()
 	b, dir := backend{name: "Prometheus"}, t.TempDir()
 	config := filepath.Join(dir, "prometheus.yaml")
-	text := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%s]\n%s", file(t, "dashboards", "rules.yaml"), promotion(t))
+	text += promotion(t)
 	for _, attribute := range promoted {
 		text += "    - " + attribute + "\n"
 	}

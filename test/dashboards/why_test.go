@@ -1,0 +1,215 @@
+// Copyright The nixl-otel Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package dashboards
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+
+	"github.com/nixl-otel/nixl-otel/internal/diagnose"
+	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
+	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/test/internal/built"
+)
+
+// The fleets that promtool judges must be judged the same from what real backends have stored. All end at the same time, and each
+// is a cluster of its own. Every other one has exponential histograms.
+func TestWhyJudgesTheFleetsOfRealBackends(t *testing.T) {
+	nixlring := built.Path(t, "NIXLRING")
+	backends := []backend{startPrometheusWith(t, ""), startVictoriaMetrics(t)}
+	const longest = 2 * time.Hour
+	all := slices.DeleteFunc(slices.Concat(fleets.Incidents(), fleets.Healthy()), func(f fleets.Fleet) bool {
+		return len(f.Members) > 100 || f.Length > longest
+	})
+	end := time.Now().Truncate(time.Minute)
+	agents := sendFleets(t, all, end, longest, backends)
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			if b.name == "VictoriaMetrics" {
+				_, err := b.get(t, "/internal/force_flush", nil)
+				must.OK(t, err)
+			}
+			var v struct{ Findings []diagnose.Finding }
+			begin := time.Now()
+			cmd := exec.CommandContext(t.Context(), nixlring, "why", "--prometheus", b.url, "--at", strconv.FormatInt(end.Unix(), 10), "--for", longest.String(), "-o", "json")
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
+			out, _ := cmd.Output() // its exit code says that there are problems
+			t.Logf("nixlring why: %v for %d agents", time.Since(begin).Round(10*time.Millisecond), agents)
+			if err := json.Unmarshal(out, &v); err != nil {
+				t.Fatalf("%v: %s %s", err, out, errs.String())
+			}
+			found := make(map[string][]diagnose.Finding)
+			for _, f := range v.Findings {
+				cluster := f.Agents[0].Cluster
+				found[cluster] = append(found[cluster], f)
+			}
+			for i := range all {
+				t.Run(all[i].Name, func(t *testing.T) { judge(t, &all[i], found[all[i].Name]) })
+			}
+		})
+	}
+}
+
+// judge fails the test if the findings about a fleet aren't those that it must have.
+func judge(t *testing.T, f *fleets.Fleet, found []diagnose.Finding) {
+	t.Helper()
+	ofJob := []diagnose.Kind{diagnose.JobStalled, diagnose.JobSlower, diagnose.Failing, diagnose.Gone}
+	var all []fleets.Want
+	for i := range found {
+		w := fleets.Want{Kind: found[i].Kind}
+		if len(found[i].Agents) == 1 && !slices.Contains(ofJob, w.Kind) {
+			w.Agent = found[i].Agents[0].Name
+		}
+		all = append(all, w)
+	}
+	for _, w := range f.Want {
+		if w.Kind != diagnose.SmallBehindLarge && !slices.Contains(all, w) { // that isn't found in a backend
+			t.Errorf("found %v, want %v", all, w)
+		}
+	}
+	for i, w := range all {
+		alerted := slices.ContainsFunc(f.Alerts, func(a fleets.Alert) bool { return a.Value == w.Agent })
+		switch severity := found[i].Severity; {
+		case severity == diagnose.Info, f.Warns && severity == diagnose.Warning, slices.Contains(f.Want, w), len(f.Want) == 0 && alerted:
+		case w == fleets.Want{Kind: diagnose.JobStalled} && len(f.Alerts) > 0: // a direction, of a job that the alerts name
+		default:
+			t.Errorf("found %v: %s", w, found[i].What)
+		}
+	}
+}
+
+// sendFleets sends fleets, which end at a time, to backends in order of time. It returns the number of agents.
+func sendFleets(t *testing.T, all []fleets.Fleet, end time.Time, longest time.Duration, backends []backend) (agents int) {
+	t.Helper()
+	readings := make([][][]fleets.Reading, len(all))
+	for i := range all {
+		readings[i] = all[i].Readings()
+		agents += len(all[i].Members)
+	}
+	for ago := longest; ago >= 0; ago -= fleets.Every {
+		md := pmetric.NewMetrics()
+		for i := range all {
+			if n := len(readings[i]) - 1 - int(ago/fleets.Every); n >= 0 {
+				for k := range readings[i][n] {
+					sendReading(md, all[i].Name, &readings[i][n][k], end.Add(-ago), i%2 == 0)
+				}
+			}
+		}
+		text, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
+		must.OK(t, err)
+		for _, b := range backends {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.otlp+"/v1/metrics", bytes.NewReader(text))
+			must.OK(t, err)
+			request.Header.Set("Content-Type", "application/x-protobuf")
+			response, err := http.DefaultClient.Do(request)
+			must.OK(t, err)
+			must.OK(t, response.Body.Close())
+			if response.StatusCode/100 != 2 {
+				t.Fatalf("%s: %s", b.name, response.Status)
+			}
+		}
+	}
+	return agents
+}
+
+// sendReading adds the metrics of an agent that the receiver reports.
+func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, at time.Time, exponential bool) {
+	a, attributes := r.Identity, make(map[string]string)
+	for k, v := range map[string]string{
+		"k8s.cluster.name": cluster, "k8s.namespace.name": a.Namespace, "service.name": a.Service, "k8s.pod.name": a.Pod, "host.name": a.Host,
+		"nixl.agent.name": a.Name, "service.instance.id": fmt.Sprint(cluster, a.ID, r.Stream),
+	} {
+		if v != "" {
+			attributes[k] = v
+		}
+	}
+	report := reports(md, attributes)
+	stamp := pcommon.NewTimestampFromTime(at)
+	with := func(m pcommon.Map, pairs []string) {
+		for pair := range slices.Chunk(pairs, 2) {
+			m.PutStr(pair[0], pair[1])
+		}
+	}
+	sum := func(name, unit string, monotonic bool, v float64, attributes ...string) {
+		sum := report.metric(name, unit).SetEmptySum()
+		sum.SetIsMonotonic(monotonic)
+		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+		p := sum.DataPoints().AppendEmpty()
+		p.SetTimestamp(stamp)
+		p.SetDoubleValue(v)
+		with(p.Attributes(), attributes)
+	}
+	counter := func(name, unit string, v float64, attributes ...string) { sum(name, unit, true, v, attributes...) }
+	gauge := func(name, unit string, v float64) {
+		p := report.metric(name, unit).SetEmptyGauge().DataPoints().AppendEmpty()
+		p.SetTimestamp(stamp)
+		p.SetDoubleValue(v)
+	}
+	histogram := func(name, unit string, sum float64, n uint64, attributes ...string) {
+		m := report.metric(name, unit)
+		mean := sum / float64(n)
+		if exponential {
+			h := m.SetEmptyExponentialHistogram()
+			h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+			p := h.DataPoints().AppendEmpty()
+			p.SetTimestamp(stamp)
+			p.SetSum(sum)
+			p.SetCount(n)
+			p.Positive().SetOffset(int32(math.Ceil(math.Log2(mean))) - 1)
+			p.Positive().BucketCounts().FromRaw([]uint64{n})
+			with(p.Attributes(), attributes)
+			return
+		}
+		h := m.SetEmptyHistogram()
+		h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+		p := h.DataPoints().AppendEmpty()
+		p.SetTimestamp(stamp)
+		p.SetSum(sum)
+		p.SetCount(n)
+		p.ExplicitBounds().FromRaw([]float64{1})
+		p.BucketCounts().FromRaw([]uint64{n, 0})
+		with(p.Attributes(), attributes)
+	}
+	sum("nixl.agent.up", "1", false, float64(int(r.Up)-int(diagnose.No)))
+	gauge("nixl.telemetry.ring.capacity", "{event}", 4096)
+	gauge("nixl.telemetry.ring.utilization", "1", r.Fill())
+	counter("nixl.telemetry.ring.saturations", "{saturation}", float64(r.Ring.Saturations))
+	counter("nixl.telemetry.ring.foreign_reads", "{read}", float64(r.Ring.Foreign))
+	counter("nixl.telemetry.ring.restarts", "{restart}", float64(r.Ring.Restarts))
+	for _, kind := range []string{"backend", diagnose.NotFound, diagnose.Canceled} {
+		counter("nixl.errors", "{error}", float64(r.Errors[kind]), "error.type", kind)
+	}
+	for d, direction := range []string{"transmit", "receive"} {
+		m := r.Moved[d]
+		if m.Transfers == 0 {
+			continue
+		}
+		counter("nixl.transfer.io", "By", float64(m.Bytes), "nixl.transfer.direction", direction)
+		counter("nixl.transfer.requests", "{request}", float64(m.Transfers), "nixl.transfer.direction", direction)
+		speeds := 0.0
+		for n, count := range r.Speeds[d].Counts {
+			speeds += float64(count) * r.Speeds[d].Bounds[min(n, len(r.Speeds[d].Bounds)-1)]
+		}
+		histogram("nixl.transfer.throughput", "By/s", speeds, m.Transfers, "nixl.transfer.direction", direction)
+	}
+	if sum := r.Both(); sum.Transfers > 0 {
+		histogram("nixl.transfer.duration", "s", sum.Seconds, sum.Transfers)
+		histogram("nixl.transfer.post_duration", "s", r.Post, sum.Transfers)
+	}
+}
