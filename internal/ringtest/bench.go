@@ -25,9 +25,16 @@ func MemoryDir(b *testing.B) string {
 // nanoseconds of each. Their ratio depends less on the machine's load than the times do.
 func InTurns(b *testing.B, times int, work, reference func()) (worked, referred float64) {
 	b.Helper()
+	return InTurnsAfter(b, func() {}, times, work, reference)
+}
+
+// InTurnsAfter is InTurns that calls before at the beginning of each turn, which isn't measured.
+func InTurnsAfter(b *testing.B, before func(), times int, work, reference func()) (worked, referred float64) {
+	b.Helper()
 	var took [2][]time.Duration
 	for b.Loop() {
 		for i, run := range []func(){work, reference} {
+			before()
 			began := time.Now()
 			for range times {
 				run()
@@ -40,4 +47,15 @@ func InTurns(b *testing.B, times int, work, reference func()) (worked, referred 
 		return float64(list[len(list)/2]) / float64(times)
 	}
 	return median(took[0]), median(took[1])
+}
+
+// Evictor returns a function that replaces the content of the processor's caches.
+func Evictor() func() {
+	const size, line = 64 << 20, 64
+	memory := make([]byte, size)
+	return func() {
+		for at := 0; at < size; at += line {
+			memory[at]++
+		}
+	}
 }

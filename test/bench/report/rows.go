@@ -13,7 +13,7 @@ type group struct {
 var groups = []group{
 	{pkg: "internal/tally", bench: "^BenchmarkAdd$/^(v1|v4)$"},
 	{pkg: "test/bench", bench: "^BenchmarkSameWork$"},
-	{pkg: "internal/engine/internal/drain", bench: "^BenchmarkIdleRound$/^rings=(10|100|1000)$"},
+	{pkg: "internal/engine/internal/drain", bench: "^Benchmark(Idle|Cold)Round$/^rings=(10|100|1000)$"},
 	{pkg: "receiver/nixlshmreceiver", bench: "^BenchmarkCollect$"},
 	{pkg: "test/bench", bench: "^Benchmark(Kernel|Transfer|TransferToRing|RecordPacket)$"},
 	{pkg: "internal/process", bench: "^BenchmarkScan$", args: "-benchtime=720x", long: true},
@@ -48,6 +48,7 @@ var rows = []row{
 	},
 	{"a round over 100 idle rings, per ring", "", "IdleRound/rings=100", "ns/ring", "%.0f ns", 120, 3, []value{{"x-load", "%.1f× an atomic load"}}},
 	{"a round over 1,000 idle rings, per ring", "", "IdleRound/rings=1000", "ns/ring", "%.0f ns", 0, 0, nil},
+	{"the same after other work, so that the caches are cold", "", "ColdRound/rings=1000", "ns/ring", "%.0f ns", 200, 3, []value{{"x-load", "%.1f× an atomic load"}}},
 	{"memory of an idle ring, one of 1,000", "without its mapping", "IdleRound/rings=1000", "kB/ring", "%.1f kB", 8, 2, nil},
 	{
 		"collect 64 agents, all metrics", "build the same points with plain pdata", "Collect/agents=64", "x-plain", "%.2f×", 1.3, 3,

@@ -17,14 +17,20 @@ import (
 // agent is the owner's state for one agent. It outlives the agent's process and ring:
 // an agent that restarts keeps its totals.
 type agent struct {
+	// What round needs for an idle ring comes first, because it isn't in the processor's caches by then.
+	reader   *ringbuf.Reader // nil while the agent has no open ring
+	wait     time.Duration   // latest interval between two drains
+	due      time.Time       // next drain
+	reopenAt time.Time       // when to open a closed ring again; zero if there is none
+	exit     exit
+	fresh    int // events counted by the current drain
+
 	Agent
 	source Source   // nil if the agent is absent
 	file   files.ID // of reader
 	page   int      // see [checkpoint.PageOf]
 
-	reader      *ringbuf.Reader // nil while the agent has no open ring
-	reopenAt    time.Time       // when to open a closed ring again; zero if there is none
-	restartedAt time.Time       // when the ring last showed a restart
+	restartedAt time.Time // when the ring last showed a restart
 	// resume is the position of the totals in the ring. The ring is moved there when
 	// it is opened again. It is nil if the position needn't change.
 	resume *checkpoint.Mark
@@ -36,19 +42,13 @@ type agent struct {
 	stream attribute.Set       // attributes under which the totals are exported
 	ended  time.Time           // when a successor began; zero if there is none
 	count  func(ringbuf.Batch) // owner.count; a field, because a closure is allocated
-	fresh  int                 // events counted by the current drain
-	work   int                 // of counting them
-
-	wait time.Duration // latest interval between two drains
-	due  time.Time     // next drain
+	work   int                 // of counting the events of the current drain
 
 	// generation changes whenever a position is committed or a ring is attached, so
 	// that an earlier save no longer applies.
 	generation uint64
 	heldSince  time.Time // when the oldest uncommitted event was read; zero if there is none
 	dirty      bool      // the totals include committed changes that aren't stored
-
-	exit exit
 
 	lastEvent time.Time // when events were last found, or the ring was opened, or closed to be opened again
 	news      uint64    // number of changes of lastEvent; two can have the same time

@@ -26,11 +26,18 @@ import (
 // an idle ring, without its mapping.
 func BenchmarkIdleRound(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
-		b.Run(fmt.Sprintf("rings=%d", n), func(b *testing.B) { benchmarkIdleRound(b, n) })
+		b.Run(fmt.Sprintf("rings=%d", n), func(b *testing.B) { benchmarkRound(b, n, max(1, 1000/n), func() {}) })
 	}
 }
 
-func benchmarkIdleRound(b *testing.B, n int) {
+// BenchmarkColdRound is BenchmarkIdleRound with cold caches: a Collector does other things between two rounds.
+func BenchmarkColdRound(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		b.Run(fmt.Sprintf("rings=%d", n), func(b *testing.B) { benchmarkRound(b, n, 1, ringtest.Evictor()) })
+	}
+}
+
+func benchmarkRound(b *testing.B, n, times int, pause func()) {
 	b.Helper()
 	before := resident(b)
 	h := newHarness(b)
@@ -56,8 +63,8 @@ func benchmarkIdleRound(b *testing.B, n int) {
 		pages[at] = 1 // otherwise the kernel maps a shared page of zeros
 	}
 	var sum uint64
-	took, reference := ringtest.InTurns(b, max(1, 1000/n), func() {
-		h.now = h.now.Add(time.Second)
+	took, reference := ringtest.InTurnsAfter(b, pause, times, func() {
+		h.now = h.now.Add(h.owner.cfg.longestWait())
 		h.owner.step(h.now, nil)
 	}, func() {
 		for at := 0; at < len(pages); at += pageWords {

@@ -58,6 +58,8 @@ type owner struct {
 	rings  map[Holder]int      // number of the others
 	files  map[files.ID]*agent // by the file of their ring; see holder
 	order  []*agent            // agents with totals; see compare
+	visits []*agent            // the same, in the order in which they appeared: round then reads memory in order
+	due    time.Time           // the first time when the ring of an agent is due or is to be opened again, as of the last round
 
 	batch     *batch    // the current save
 	lastSaved *agent    // the last agent in a save without a collection; nil before the first
@@ -132,14 +134,8 @@ func (o *owner) wake(now time.Time) time.Time {
 	if o.stopped {
 		return next
 	}
-	for _, a := range o.order {
-		at := a.due
-		if a.reader == nil {
-			at = a.reopenAt
-		}
-		if !o.ending && !at.IsZero() && at.Before(next) {
-			next = at
-		}
+	if !o.ending && o.due.Before(next) {
+		next = o.due
 	}
 	if o.batch != nil && next.Sub(now) > slowSave/4 {
 		next = now.Add(slowSave / 4)
@@ -181,7 +177,7 @@ func (o *owner) after(a *agent) int {
 func (o *owner) enter(a *agent) {
 	at, found := slices.BinarySearchFunc(o.order, a, compare)
 	if !found {
-		o.order = slices.Insert(o.order, at, a)
+		o.order, o.visits = slices.Insert(o.order, at, a), append(o.visits, a)
 	}
 }
 
@@ -198,6 +194,7 @@ func (o *owner) drop(a *agent) {
 	}
 	if at, found := slices.BinarySearchFunc(o.order, a, compare); found {
 		o.order = slices.Delete(o.order, at, at+1)
+		o.visits = slices.DeleteFunc(o.visits, func(b *agent) bool { return b == a })
 	}
 	if o.saves {
 		o.pages.Remove(a.entryID())

@@ -62,7 +62,8 @@ func (o *owner) round(now time.Time) {
 	if o.ending {
 		return
 	}
-	for _, a := range o.order {
+	o.due = now.Add(idleStep)
+	for _, a := range o.visits {
 		switch {
 		case !a.reopenAt.IsZero() && !now.Before(a.reopenAt):
 			a.reopenAt = time.Time{}
@@ -74,6 +75,13 @@ func (o *owner) round(now time.Time) {
 			o.idle(a, now)
 		case !o.waits(a, now):
 			o.drain(a, now)
+		}
+		at := a.due
+		if a.reader == nil {
+			at = a.reopenAt
+		}
+		if !at.IsZero() && at.Before(o.due) {
+			o.due = at
 		}
 	}
 }
