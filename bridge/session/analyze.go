@@ -155,10 +155,8 @@ func analyze(path string) (*Report, error) {
 			end = row.Time
 		}
 	}
-	for _, part := range append(fullFiles(path), path) {
-		if err := readFile(part, each, r.skip); err != nil {
-			return nil, err
-		}
+	if err := readFiles(path, each, r.skip); err != nil {
+		return nil, err
 	}
 	if len(t.operations) == 0 && r.SkippedRows > 0 && !strings.HasPrefix(r.Skipped[0].Reason, cutOff) {
 		first := r.Skipped[0]
@@ -191,6 +189,28 @@ func fullFiles(path string) (all []string) {
 		all = append(all, partPath(path, n))
 	}
 	return all
+}
+
+// Rows calls f for every valid row of a session, in the order of the files that [Analyze] reads. The row
+// is only valid during the call.
+func Rows(path string, f func(*Row)) error {
+	path, err := locate(path)
+	if err == nil {
+		err = readFiles(path, f, func(SkippedRow) {})
+	}
+	if err != nil {
+		return fmt.Errorf("read session: %w", err)
+	}
+	return nil
+}
+
+func readFiles(path string, each func(*Row), skip func(SkippedRow)) error {
+	for _, part := range append(fullFiles(path), path) {
+		if err := readFile(part, each, skip); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readFile calls each for every valid row of a file, and skip for every other one.

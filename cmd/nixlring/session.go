@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
+	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/picture"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 
@@ -32,6 +35,7 @@ bridge/session: a CSV with a row per work packet, and a JSON summary.`,
 
 func newAnalyze(w world) *cobra.Command {
 	var format *output
+	var html string
 	cmd := &cobra.Command{
 		Use:   "analyze [FILE|DIR]",
 		Short: "Report on a session",
@@ -44,17 +48,26 @@ lines; a file without valid rows is rejected.
 In JSON, "summary" is computed from the CSV, which contains neither tokens,
 contention events nor the names of experts: the first two are 0, and selections of
 experts count by operation and layer. "written_summary" is the one that the session
-wrote.`, session.DefaultDir),
+wrote.
+
+With --html, analyze draws the session instead: the timeline, time per layer, worker and
+operation, failed and slow packets. The page is one file for any browser.`, session.DefaultDir),
 		Example: `  nixlring session analyze
   nixlring session analyze telemetry/run1.csv
+  nixlring session analyze telemetry/run1.csv --html run1.html
   nixlring session analyze --output json`,
 		Args: takes,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if html != "" {
+				return runDraw(w, path(args), html)
+			}
 			return runAnalyze(w, path(args), format.value)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	format = addOutput(cmd, "text", "json")
+	cmd.Flags().StringVar(&html, "html", "", "write a page with pictures to `FILE`, which must not exist, or to standard output if it is -")
+	cmd.MarkFlagsMutuallyExclusive("html", "output")
 	return cmd
 }
 
@@ -98,6 +111,31 @@ func runAnalyze(w world, path, format string) error {
 		fmt.Fprintf(w.err, "there are no packets in %s\n", units.Printable(r.Path))
 	}
 	return writeJSON(w.out, r)
+}
+
+// runDraw writes a page about a session.
+func runDraw(w world, path, file string) error {
+	r, err := session.Analyze(path)
+	if err != nil {
+		return explainSession(path, err)
+	}
+	if file == "-" {
+		return picture.Write(w.out, r)
+	}
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("write the page to %s: the file exists; specify another file", units.Printable(file))
+	case errors.Is(err, fs.ErrNotExist):
+		return patherr.Explain(patherr.Parent, filepath.Dir(file), err)
+	case err != nil:
+		return patherr.Explain(patherr.Parent, file, err)
+	}
+	if err := errors.Join(picture.Write(out, r), out.Close()); err != nil {
+		return errors.Join(err, os.Remove(file)) // a part of a page is useless
+	}
+	_, err = fmt.Fprintf(w.out, "%s: %s, %d failed\n", units.Printable(file), plural(int(r.Summary.TotalPackets), "packet", "packets"), r.Summary.FailedPackets)
+	return err
 }
 
 // explainSession adds advice to an error of reading a session.

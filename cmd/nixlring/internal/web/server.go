@@ -37,6 +37,12 @@ const (
 //go:embed page
 var files embed.FS
 
+//go:embed page/app.css
+var style string
+
+// Style returns the style of the page, for other pages.
+func Style() string { return style }
+
 // Page is a page about some agents.
 type Page struct {
 	name string
