@@ -35,9 +35,9 @@ type call struct {
 }
 
 // compare alternately makes batches of each call, each in several goroutines at a time. It
-// reports the time per call, and the ratio of the last call to the first one. Other load on
-// the machine only adds time, so a call's time is the lower quartile of its batches. It
-// includes that goroutines wait for a processor.
+// reports the time per call, and the ratio of the last call to the first one, with its quartiles over
+// the pairs of batches. Other load on the machine only adds time, so a call's time is the lower quartile
+// of its batches. It includes that goroutines wait for a processor.
 func compare(b *testing.B, goroutines, batch int, calls ...call) {
 	b.Helper()
 	times := make([][]float64, len(calls))
@@ -50,7 +50,15 @@ func compare(b *testing.B, goroutines, batch int, calls ...call) {
 	for i, c := range calls {
 		b.ReportMetric(quartile(i), c.metric)
 	}
-	b.ReportMetric(quartile(len(calls)-1)/quartile(0), "times")
+	last := len(calls) - 1
+	b.ReportMetric(quartile(last)/quartile(0), "times")
+	b.ReportMetric(quartile(last)-quartile(0), "ns-more")
+	ratios := make([]float64, len(times[0]))
+	for i := range ratios {
+		ratios[i] = times[last][i] / times[0][i]
+	}
+	b.ReportMetric(quantile(ratios, 0.25), "times-p25")
+	b.ReportMetric(quantile(ratios, 0.75), "times-p75")
 	b.ReportMetric(0, "ns/op")
 }
 
