@@ -55,10 +55,11 @@
 //		defer rt.Close()
 //		k := rt.Register("resize")
 //		k.SetState(ringkernel.StateActive)
+//		in, out := make([]byte, 1<<20), make([]byte, 1<<20)
 //		for range 2 {
 //			k.Received(ctx)
 //			start := time.Now()
-//			time.Sleep(time.Millisecond) // the kernel's work
+//			copy(out, in) // the kernel's work
 //			k.Processed(ctx, time.Since(start))
 //			k.Sent(ctx)
 //		}
