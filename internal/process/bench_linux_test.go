@@ -5,8 +5,6 @@ package process
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -53,7 +51,7 @@ func BenchmarkScan(b *testing.B) {
 }
 
 func scanTimed(b *testing.B, s *Scanner, now time.Time) {
-	if _, err := s.Scan(now, false); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if found, err := s.Scan(now, false); found == nil { // in a container, and without permissions, it is incomplete
 		b.Fatal(err)
 	}
 }

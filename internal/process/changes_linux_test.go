@@ -130,7 +130,7 @@ func TestChangesOfProcesses(t *testing.T) {
 			start 100 enabled ring=/run/nixl/a ring=/run/nixl/b/a; scan 1m => 100 python3 /run/nixl /run/nixl/b, 2 rings`,
 		"exec of another program": `
 			start 100 exe=/bin/bash; scan 1m 10                     =>
-			start 100 enabled pod; scan 1s                          => 100 python3 /run/nixl in a pod
+			start 100 enabled pod; scan 15s                         => 100 python3 /run/nixl in a pod
 			start 100 exe=/bin/sleep; scan 1s                       =>`,
 		// The exe link doesn't change, so only the next examination detects this.
 		"exec of the same program": `

@@ -4,7 +4,7 @@
 // Package process finds the processes of NIXL agents on a Linux host, in any
 // container, through the proc file system.
 //
-// [Scanner.Scan] lists the processes. It examines a process when it first sees it, after an
+// [Scanner.Scan] lists the processes. It examines a process when it first sees it, within 15 seconds after an
 // exec, and at growing intervals, because it may become an agent later. A process is an
 // agent if:
 //

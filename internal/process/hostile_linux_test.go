@@ -161,7 +161,7 @@ func TestResultOfHangingProcessIsIgnoredAfterPIDReuse(t *testing.T) {
 	r := s.hanging[0]
 	exited := h.exit(100)
 	h.setProcess(task{PID: 100, Start: 2, Env: enabled, Executable: "/usr/bin/next"})
-	if found, _ := scanUntilDone(s, h.now, 100); len(found) != 1 {
+	if found, _ := scanUntilDone(s, h.now.Add(time.Second), 100); len(found) != 1 {
 		t.Errorf("found = %+v", found)
 	}
 	h.setProcess(task{PID: 100, Start: 2, Env: overwritten, Executable: "/usr/bin/next"})
@@ -186,7 +186,7 @@ func TestContainersTakeTurns(t *testing.T) {
 		h.setProcess(task{PID: 300 + pid, Cgroup: "/user.slice/" + cgroup})
 	}
 	s := New(Config{Proc: h.Proc})
-	must.OK(t, s.list(h.now))
+	must.OK(t, s.list(h.now, false))
 	s.hanging = []*record{hangingIn("0::/hangs\n")}
 	var order []int
 	for _, r := range s.due(h.now, false) {

@@ -78,6 +78,9 @@ const (
 	// minInterval and maxInterval limit the interval between two examinations of a process.
 	// maxIntervalNIXL applies to a process that is likely to create a ring.
 	minInterval, maxInterval, maxIntervalNIXL = time.Second, time.Minute, 5 * time.Second
+	// A process that doesn't use NIXL is visited, to see whether it has executed another program, after one part in
+	// visitShare of that interval: at least every 15 seconds.
+	visitShare = 4
 	// maxUnchanged limits how often in a row a process isn't examined because the total size
 	// of its mappings is unchanged.
 	maxUnchanged = 30

@@ -31,9 +31,10 @@ type Scanner struct {
 // record describes a process. The PID may belong to another process now.
 type record struct {
 	state
-	exe string // target of the exe link; "" if it can't be read
+	exe string // target of the exe link when it was visited; "" if it can't be read
 	err error  // of the last examination
 
+	visited   time.Time     // when the exe link was last read
 	size      string        // total size of the mappings, as in /proc/PID/statm
 	unchanged int           // how often in a row the mappings weren't read; see maxUnchanged
 	examined  time.Time     // when the mappings were last read, by the wall clock
@@ -60,7 +61,7 @@ func New(cfg Config) *Scanner {
 func (s *Scanner) Scan(now time.Time, all bool) ([]Process, error) {
 	s.began = time.Now()
 	s.finish()
-	if err := s.list(now); err != nil {
+	if err := s.list(now, all); err != nil {
 		return nil, fmt.Errorf("find processes: %w", err)
 	}
 	hanging := len(s.hanging)
@@ -118,8 +119,8 @@ func (s *Scanner) withEnvironment(r *record) Process {
 }
 
 // list updates the records of all processes, except for this one, which has rings mapped, but
-// isn't an agent.
-func (s *Scanner) list(now time.Time) error {
+// isn't an agent. A process that has run for long without NIXL is visited less often, unless all is set.
+func (s *Scanner) list(now time.Time, all bool) error {
 	files, err := os.ReadDir(s.Proc)
 	if err != nil {
 		return err
@@ -132,7 +133,11 @@ func (s *Scanner) list(now time.Time) error {
 		if err != nil || pid <= 0 || f.Name() == self {
 			continue
 		}
-		if r := s.visit(pid, before[pid], now); r != nil {
+		r := before[pid]
+		if r == nil || all || r.usesNIXL() || now.Sub(r.visited) >= r.wait/visitShare {
+			r = s.visit(pid, r, now)
+		}
+		if r != nil {
 			s.records[pid] = r
 		}
 	}
@@ -150,9 +155,10 @@ func (s *Scanner) visit(pid int, r *record, now time.Time) *record {
 	case err != nil && !denied:
 		return nil
 	case r != nil && r.exe == exe && (!r.usesNIXL() || Runs(s.Proc, r.Process)):
+		r.visited = now
 		return r
 	}
-	r = &record{exe: exe, due: now, wait: minInterval}
+	r = &record{exe: exe, visited: now, due: now, wait: minInterval}
 	r.PID = pid
 	if denied {
 		r.err = err
