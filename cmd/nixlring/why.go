@@ -54,6 +54,9 @@ It finds
   - rings that overflow, are nearly full, aren't drained, or are read by another
     program;
   - metrics that no longer arrive, in a backend;
+  - transfers that use TCP although the host has RDMA ports, which why says only if
+    their counters and those of the network interfaces leave no doubt. Seeing them
+    requires root;
   - processes that use NIXL without telemetry, or with NIXL_TELEMETRY_ENABLE=n,
     which breaks vLLM. Examining processes of other users requires root.
 

@@ -50,8 +50,11 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	all := func(n int) bool { return n == len(running) }
 	add("speed compared with peers", peersWell, peers, Straggler)
 	add("speed compared with the past", pastWell, past, Slower, JobSlower)
-	add("progress", all(c.moving), unless(c.moving, "no agent completed a transfer in "+c.window,
-		"%s completed transfers in %s, %s per second", of(c.moving, running), c.window, units.Rate(c.rate)), Stalled, JobStalled, Idle)
+	moving := fmt.Sprintf("%s completed transfers in %s, %s per second", of(c.moving, running), c.window, units.Rate(c.rate))
+	if path, _ := h.path(i); path != "" {
+		moving += "; " + path
+	}
+	add("progress", all(c.moving), unless(c.moving, "no agent completed a transfer in "+c.window, "%s", moving), Stalled, JobStalled, Idle, NotRDMA)
 	add("errors", all(c.tried) && c.canceled <= ErrorShare, unless(c.tried, fmt.Sprintf("no agent ended %d operations in %s", FewErrors, c.window),
 		"of the operations of %s, at most %s failed and %s were canceled", of(c.tried, running), percent(c.failed), percent(c.canceled)), Failing, SomeFail)
 	add("posting and queues", all(c.paced), unless(c.paced, fmt.Sprintf("no agent completed %d transfers in %s", MinTransfers, units.Age(h.windows.Longer)),

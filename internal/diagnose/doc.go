@@ -24,7 +24,7 @@
 // # Order of files
 //
 // frame.go, histogram.go: frames; limits.go: limits and windows; history.go: totals over time; kinds.go: what is found, and
-// what to do about it; finding.go: findings; straggler.go, past.go, stalled.go, transfers.go, telemetry.go, unknown.go,
+// what to do about it; finding.go: findings; straggler.go, past.go, stalled.go, transfers.go, telemetry.go, unknown.go, path.go,
 // health.go, process.go: one topic each, with definitions and texts; diagnose.go: all of them, and since when; check.go:
 // what they can't judge.
 package diagnose

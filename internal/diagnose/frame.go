@@ -18,6 +18,7 @@ type Frame struct {
 	Notes  []string  `json:"notes,omitempty"` // what the frame may lack, and why
 	// Processes are those that use NIXL on the host, in a recording.
 	Processes []Process `json:"processes,omitempty"`
+	Links     []Link    `json:"links,omitempty"` // of the host; none if its RDMA ports can't be read
 }
 
 // Agent returns the agent with an ID, or nil.

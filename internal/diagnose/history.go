@@ -20,6 +20,7 @@ type history struct {
 	at      []time.Time // ascending
 	agents  []*track    // sorted by identity
 	jobs    [][]*track  // the same agents, by job
+	links   [][]Link    // by time; nil where they aren't known
 }
 
 // track is an agent at each time.
@@ -57,7 +58,7 @@ func newHistory(frames []*Frame, w Windows) *history {
 	h := &history{windows: w}
 	tracks := make(map[string]*track)
 	for i, f := range frames {
-		h.at = append(h.at, f.Time)
+		h.at, h.links = append(h.at, f.Time), append(h.links, f.Links)
 		for n := range f.Agents {
 			a := &f.Agents[n]
 			t := tracks[a.ID]

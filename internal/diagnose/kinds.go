@@ -20,6 +20,7 @@ const (
 	SomeFail          Kind = "some_fail"          // some operations of an agent fail, again and again
 	SmallBehindLarge  Kind = "small_behind_large" // small transfers wait behind large ones
 	PostBound         Kind = "post_bound"         // posting takes longer than moving the data
+	NotRDMA           Kind = "not_rdma"           // transfers use TCP on a host with RDMA
 	RingFull          Kind = "ring_full"          // nothing drains a ring, and it is full
 	EventsLost        Kind = "events_lost"        // telemetry is incomplete
 	EventsTaken       Kind = "events_taken"       // another consumer takes events
@@ -84,6 +85,10 @@ var kinds = []about{
 	{
 		PostBound, Warning, "It isn't the network: the time is spent on the CPU of this host.",
 		"Use fewer, larger blocks (descriptors), prepare transfers once and repost them, and check that the agent's threads get enough CPU. " + seeSlow,
+	},
+	{
+		NotRDMA, Warning, "It needn't be a problem of storage: NFS and S3 use TCP.",
+		"Check that the agents' containers have /dev/infiniband and may lock memory (ulimit -l), and their UCX_TLS and UCX_NET_DEVICES; UCX_LOG_LEVEL=info prints the choice.",
 	},
 	{RingFull, Warning, "Transfers aren't affected, but all further events are lost.", startCollector},
 	{

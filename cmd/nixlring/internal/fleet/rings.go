@@ -46,6 +46,8 @@ type Rings struct {
 	partial bool                          // there may be more locks
 	search  time.Time                     // when locks were searched for
 
+	linked time.Time // when the counters of links were read
+
 	scanner   *process.Scanner // finds the processes of agents, if the kernel doesn't know whether they run
 	processes []process.Process
 	unseen    bool      // there may be more processes
@@ -222,6 +224,9 @@ func (s *Rings) collect(ctx context.Context) ([]engine.Snapshot, error) {
 
 func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Frame {
 	f := &diagnose.Frame{Time: now, Agents: []diagnose.Agent{}}
+	if now.Sub(s.linked) >= linksInterval {
+		f.Links, s.linked = links(s.cfg.Proc), now
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.search.IsZero() || now.Sub(s.search) >= searchInterval {

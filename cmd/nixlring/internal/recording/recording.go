@@ -184,6 +184,9 @@ func check(f *diagnose.Frame) error {
 			return fmt.Errorf("agent %q: %w", a.ID, err)
 		}
 	}
+	for i := range f.Links {
+		f.Links[i].Name = units.Printable(f.Links[i].Name)
+	}
 	for i := range f.Processes {
 		f.Processes[i].Command = units.Printable(f.Processes[i].Command)
 	}
