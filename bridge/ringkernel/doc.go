@@ -91,7 +91,7 @@
 // # Cost
 //
 // Counting a message costs little more than an atomic addition, and Processed what the SDK's
-// histogram costs: in a loop with 10 µs of work per message, 2 to 4% of the time. Only Error
+// histogram costs: in a loop with 10 µs of work per message, about 2% of the time. Only Error
 // allocates. bridge/README.md in the repository has the figures, and shows how to install this
 // package.
 package ringkernel

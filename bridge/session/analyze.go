@@ -77,7 +77,8 @@ func Analyze(path string) (*Report, error) {
 
 // Recover rebuilds the summary of a session whose program ended without
 // [Session.Close]. It writes the Summary of its report to the file that Close would have
-// written. The path is as for [Analyze].
+// written. The path is as for [Analyze]. Packets in full files that the session has removed are
+// missing.
 //
 // If there already is a summary, Recover returns [fs.ErrExist], unless overwrite is
 // true. Other errors are those of Analyze. On Linux and macOS, Recover also returns an

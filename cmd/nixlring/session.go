@@ -40,10 +40,11 @@ func newAnalyze(w world) *cobra.Command {
 		Use:   "analyze [FILE|DIR]",
 		Short: "Report on a session",
 		Long: fmt.Sprintf(`Analyze reports on the session of a CSV file, or on the newest one in a directory
-(default: %s). The session may still be running, or have crashed. Sessions
-of the Python program with the same columns are read, too, even if a spreadsheet has
-saved the file. Invalid and incomplete rows are skipped and reported with their
-lines; a file without valid rows is rejected.
+(default: %s). The session may still be running, or have crashed. If its file
+has rotated, run1.csv includes run1.1.csv, run1.2.csv and so on. Sessions of the
+Python program with the same columns are read, too, even if a spreadsheet has saved
+the file. Invalid and incomplete rows are skipped and reported with their lines; a
+file without valid rows is rejected.
 
 In JSON, "summary" is computed from the CSV, which contains neither tokens,
 contention events nor the names of experts: the first two are 0, and selections of
