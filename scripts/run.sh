@@ -71,10 +71,12 @@ else
   else
     [[ -e $dir ]] || die "there is no directory $dir; agents don't create it, so run: mkdir -p $dir"
     [[ -d $dir ]] || die "$dir is not a directory; set DIR to the directory that contains the rings"
-    bin/nixlring ls --require "$dir" || {
-      (($? == 3)) || exit 1 # nixlring has printed the reason
+    rings=$(bin/nixlring ls "$dir") # it prints the reason if it fails
+    if [[ -n $rings ]]; then
+      printf '%s\n' "$rings"
+    else
       printf '\n%s\n\n' "The Collector opens a ring as soon as an agent creates one. To simulate agents: make run SIMULATE=4"
-    }
+    fi
   fi
   [[ $dir == /* ]] || dir=$PWD/$dir # the receiver requires an absolute path
   export NIXL_TELEMETRY_DIR=$dir PORT=$port

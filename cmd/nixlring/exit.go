@@ -21,7 +21,7 @@ const (
 	exitOK     = 0
 	exitError  = 1
 	exitUsage  = 2
-	exitNoRing = 3 // there is nothing to examine: ls --require, inspect, why
+	exitNoRing = 3 // there is nothing to examine: inspect, why
 )
 
 // usageError is an error in the command line.

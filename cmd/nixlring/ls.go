@@ -27,7 +27,6 @@ import (
 // lsFlags is the command line of nixlring ls.
 type lsFlags struct {
 	recursive bool
-	require   bool
 	output    *output
 }
 
@@ -49,12 +48,10 @@ the time since the file system noted a change of the file; it can be too high,
 because agents write through a memory mapping.
 
 Without DIR, ls lists NIXL_TELEMETRY_DIR, else /tmp; or with
-NIXL_TELEMETRY_EXPORTER=prometheus_mp, NIXL_TELEMETRY_MULTIPROC_DIR.
-
-With --require, the exit code is 3 if there is no ring and no store.`,
+NIXL_TELEMETRY_EXPORTER=prometheus_mp, NIXL_TELEMETRY_MULTIPROC_DIR.`,
 		Example: `  nixlring ls
   nixlring ls /run/nixl /tmp
-  nixlring ls --require --output json`,
+  nixlring ls --output json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{cmp.Or(w.env.StoreDir(), w.ringDir(), w.env.Dir())}
@@ -64,7 +61,6 @@ With --require, the exit code is 3 if there is no ring and no store.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&f.recursive, "recursive", "r", false, "include subdirectories, for agents whose names contain a slash")
-	cmd.Flags().BoolVar(&f.require, "require", false, "exit with code 3 if there is no ring and no store")
 	f.output = addOutput(cmd, "text", "json")
 	return cmd
 }
@@ -95,9 +91,6 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 		if found == 0 && err == nil {
 			fmt.Fprintf(w.err, "no ring in %s\n%s", strings.Join(dirs, ", "), w.howToStart(dirs[0]))
 		}
-	}
-	if f.require && found == 0 && err == nil {
-		return printedError(exitNoRing)
 	}
 	return err
 }

@@ -366,7 +366,7 @@ func TestWhatABackendCannotAnswerIsAnError(t *testing.T) {
 func TestTopShowsTheAgentsOfABackend(t *testing.T) {
 	var b fakeBackend
 	b.serve(t, straggling())
-	r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, "top", "--once", "--prometheus", b.url, "--at", "1700000050")
+	r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, "top", "--prometheus", b.url, "--at", "1700000050")
 	first, _, _ := strings.Cut(strings.SplitN(r.out, "\n", 2)[1], " ")
 	if r.code != exitOK || first != "decode-3/rank-0" || strings.Count(r.out, "\n") != 7 {
 		t.Errorf("%+v", r)

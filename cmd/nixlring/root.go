@@ -25,7 +25,7 @@ processes. For ls, the default is that of the agents: NIXL_TELEMETRY_DIR, else
 /tmp.
 
 Exit codes: 0 success, 1 error or, of why, problems, 2 invalid command line, 3
-nothing to examine (ls --require, inspect, why).`,
+nothing to examine (inspect, why).`,
 		Example: `  nixlring simulate /run/nixl --agents 4 --duration 1m
   nixlring ls /run/nixl
   nixlring top /run/nixl

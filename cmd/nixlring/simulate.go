@@ -36,13 +36,13 @@ func newSimulate(w world) *cobra.Command {
 		Use:   "simulate DIR",
 		Short: "Run simulated agents that write real rings",
 		Long: `Simulate runs agents that write real rings in DIR, with traffic like that of a KV
-cache, until interrupted, or until the duration or the number of transfers is
-reached. Then it prints how much it wrote. In JSON, each agent has the metrics that a
-reader of its ring must report.
+cache, until interrupted, or until the duration is reached. Then it prints how much
+it wrote. In JSON, each agent has the metrics that a reader of its ring must report.
 
 Simulated agents behave like real ones: they register memory, flush once per run
 interval, drop events if staging or the ring is full, leave their rings behind, and
 take over an existing ring of the same name unless its agent is still running.
+NIXL_TELEMETRY_BUFFER_SIZE and NIXL_TELEMETRY_RUN_INTERVAL have the same meaning.
 
 The simulator also consumes the events, so that the rings don't fill up. It leaves a
 ring to a Collector that opens it within two seconds. To start a Collector later, or
@@ -84,14 +84,10 @@ func (f *simulateFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.fleet.Prefix, "name", "sim", "agents are named `PREFIX`-0, PREFIX-1, …")
 	flags.Float64VarP(&agent.Rate, "rate", "r", 100, "`NUMBER` of transfers per second of each agent")
 	flags.DurationVarP(&agent.Duration, "duration", "d", 0, "how long the agents run; 0 for no limit")
-	flags.Uint64Var(&agent.Operations, "transfers", 0, "`NUMBER` of transfers after which an agent stops; 0 for no limit")
 	flags.StringVarP(&f.layout, "layout", "l", "v4", "`LAYOUT` of the rings: v1, v2, v3, v4 or mixed")
-	flags.IntVar(&f.fleet.Capacity, "capacity", 0, "`SLOTS` of a ring and of staging (default NIXL_TELEMETRY_BUFFER_SIZE, else 4096)")
-	flags.DurationVar(&agent.RunInterval, "run-interval", 0, "time between two flushes (default NIXL_TELEMETRY_RUN_INTERVAL, else 100ms)")
 	flags.Float64Var(&f.errorRate, "error-rate", 0.001, "`SHARE` of the transfers that fail, from 0 to 1")
 	flags.DurationVar(&agent.RestartEvery, "restart-every", 0, "time after which an agent restarts on its ring; 0 for never")
 	flags.Uint64Var(&agent.Seed, "seed", 0, "`NUMBER` that determines the traffic; 0 for a random one")
-	flags.BoolVar(&agent.NoFinalFlush, "no-final-flush", false, "lose the last run interval, as agents of NIXL 0.9.0 and later do")
 	flags.BoolVar(&f.unread, "no-consumer", false, "don't consume the events")
 	f.output = addOutput(cmd, "text", "json")
 	complete(cmd, "layout", append(layouts(), "mixed"))
@@ -123,15 +119,11 @@ func (f *simulateFlags) complete(cmd *cobra.Command, w world) (err error) {
 	if f.fleet.Layouts, err = parseLayouts(f.layout); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("capacity") {
-		if f.fleet.Capacity, err = w.env.BufferSize(); err != nil {
-			return err
-		}
+	if f.fleet.Capacity, err = w.env.BufferSize(); err != nil {
+		return err
 	}
-	if !cmd.Flags().Changed("run-interval") {
-		if agent.RunInterval, err = w.env.RunInterval(); err != nil {
-			return err
-		}
+	if agent.RunInterval, err = w.env.RunInterval(); err != nil {
+		return err
 	}
 	agent.Traffic = simulate.KVCache()
 	agent.Traffic.ErrorShare = f.errorRate

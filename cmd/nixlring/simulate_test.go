@@ -49,17 +49,15 @@ func simulating(t *testing.T, args ...string) (dir string) {
 func TestSimulateMatchesTheGoldenFile(t *testing.T) {
 	var got strings.Builder
 	for _, command := range []string{
-		"simulate --transfers 20 --error-rate 0.2 --seed 7 -o json",
-		"simulate --transfers 20 --error-rate 0.2 --seed 8 -o json",
+		"simulate --duration 200ms --error-rate 0.2 --seed 7 -o json",
+		"simulate --duration 200ms --error-rate 0.2 --seed 8 -o json",
 		"simulate --agents 5 --layout mixed --duration 5s --name decode -o json",
 		"simulate --agents 2 --restart-every 9s --rate 0", // until a signal
-		"simulate --duration 1s --no-final-flush -o json",
 		"NIXL_TELEMETRY_DIR=none NIXL_TELEMETRY_BUFFER_SIZE=512 NIXL_TELEMETRY_RUN_INTERVAL=500 simulate --duration 5s --rate 10 -o json",
-		"NIXL_TELEMETRY_BUFFER_SIZE=512 NIXL_TELEMETRY_RUN_INTERVAL=500 simulate --duration 5s --rate 10 --capacity 1024 --run-interval 100ms -o json",
 		"NIXL_TELEMETRY_BUFFER_SIZE=12 simulate",
 		"NIXL_TELEMETRY_RUN_INTERVAL=soon simulate",
 		"NIXL_TELEMETRY_BUFFER_SIZE=8192 simulate --scenario overflow --duration 2s -o json",
-		"simulate --scenario overflow --duration 2s --capacity 1024 --rate 100 --agents 2 -o json",
+		"simulate --scenario overflow --duration 2s --rate 100 --agents 2 -o json",
 		"simulate --scenario failing-peer --duration 2s",
 		"simulate --scenario straggler --duration 1s",
 	} {

@@ -53,7 +53,7 @@ func TestLackOfPermissionIsReportedWithTheUser(t *testing.T) {
 			{"read", "ring-0"},
 			{"simulate", ".", "--name", "ring"},
 			{"ls", "closed"},
-			{"top", "closed", "--once"},
+			{"top", "closed"},
 			{"why", "closed/x"},
 			{"record", "x", "."},
 		} {

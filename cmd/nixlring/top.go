@@ -56,15 +56,15 @@ Beside a Collector, totals lack what it took before top started, and top misses
 events that it takes and the agent overwrites between two readings. A full ring
 without a consumer stops changing.
 
-With --once, top prints one measurement; of a recording, that of its end. With
---output json, it prints two frames, one window apart, each on a line. A frame has
-the counters and histograms of all agents; what they did in the window is the
-difference.
+With --output, or if standard output isn't a terminal, top prints one measurement; of
+a recording, that of its end. In JSON, that is two frames, one window apart, each on a
+line. A frame has the counters and histograms of all agents; what they did in the
+window is the difference.
 
 To turn off colors, set NO_COLOR=1.`, "top", "top", strings.ReplaceAll(screen.Help, "\n", "\n  ")),
 		Example: `  nixlring top
   nixlring top /run/nixl --include 'prefill-*' --sort p99
-  nixlring top --once --window 1s --output json
+  nixlring top --window 1s --output json
   kubectl -n nixl get pods -o wide --field-selector spec.nodeName=HOST
   kubectl -n nixl exec -it POD -- nixlring top`,
 		Args: takes,
@@ -82,7 +82,6 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	f.registerBackend(flags)
 	flags.DurationVar(&f.length, "for", liveLength, "how much of the past to begin with, with --prometheus")
 	flags.StringVarP(&f.sort, "sort", "s", screen.ByProblems, "sort by `COLUMN`, such as p99")
-	flags.BoolVar(&f.once, "once", false, "print one measurement and exit")
 	f.output = addOutput(cmd, "text", "json")
 	complete(cmd, "sort", screen.Keys())
 }
@@ -91,7 +90,7 @@ func (f *topFlags) register(cmd *cobra.Command) {
 // invalid flags.
 func (f *topFlags) complete(cmd *cobra.Command, w world, args []string) error {
 	const shortest = 10 * time.Millisecond
-	f.once = f.once || cmd.Flags().Changed("output") // the screen has no output format
+	f.once = cmd.Flags().Changed("output") || !isTerminal(w.out)
 	if err := f.watchFlags.complete(cmd, w, args); err != nil {
 		return err
 	}
@@ -111,9 +110,6 @@ func (f *topFlags) complete(cmd *cobra.Command, w world, args []string) error {
 }
 
 func (f *topFlags) run(ctx context.Context, w world) (err error) {
-	if !f.once && !isTerminal(w.out) {
-		return usagef("standard output is not a terminal; use --once, or list the rings with nixlring ls")
-	}
 	interval := time.Second
 	if f.once {
 		interval = f.window

@@ -31,7 +31,7 @@ func framesOf(t *testing.T, r result) (list []*diagnose.Frame) {
 	return list
 }
 
-func TestTopOncePrintsOneMeasurement(t *testing.T) {
+func TestTopPrintsOneMeasurementIfNobodyWatches(t *testing.T) {
 	dir := simulating(t, "--no-consumer", "-n", "2")
 	r := nixlring(t.Context(), nil, "top", dir, "--window", "1s", "--output", "json", "--sort", "agent")
 	list := framesOf(t, r)
@@ -42,7 +42,7 @@ func TestTopOncePrintsOneMeasurement(t *testing.T) {
 		t.Errorf("%+v after %+v", a, before)
 	}
 
-	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms", "--once")
+	r = nixlring(t.Context(), nil, "top", dir, "--window", "50ms")
 	var first []string // column
 	for line := range strings.Lines(r.out) {
 		first = append(first, strings.Fields(line)[0])
@@ -108,7 +108,7 @@ func TestTopDrawsTheScreenUntilItQuits(t *testing.T) {
 func TestTopSaysThatItWasInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := nixlring(ctx, nil, "top", t.TempDir(), "--once"); r.code != exitError || r.err != "nixlring: interrupted\n" {
+	if r := nixlring(ctx, nil, "top", t.TempDir()); r.code != exitError || r.err != "nixlring: interrupted\n" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -45,7 +45,7 @@ func TestAgentsAreFoundWhereTheArgumentsAndTheEnvironmentSay(t *testing.T) {
 		"no pods":                        {nil, []string{"--kubelet=" + missing}, missing + ": no such directory; specify where the kubelet"},
 	} {
 		w := world{now: time.Now, proc: proc, env: lookup(tt.env)}
-		r := runWith(t.Context(), w, append([]string{"top", "--once", "-w", "50ms"}, tt.args...)...)
+		r := runWith(t.Context(), w, append([]string{"top", "-w", "50ms"}, tt.args...)...)
 		if all := r.out + r.err; !strings.Contains(all, tt.want) || strings.Contains(all, "link") {
 			t.Errorf("%s: exit code %d\n%s", name, r.code, all)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/agent"
@@ -51,9 +52,11 @@ func TestTotalsAreExactDespiteFailures(t *testing.T) {
 	t.Logf("CHAOS_SEED=%d", seed)
 	rings := t.TempDir()
 	c := newCollectors(t, rand.New(rand.NewPCG(seed, 0)), rings)
-	writers := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring,
+	simulator := exec.CommandContext(t.Context(), built.Nixlring,
 		"simulate", rings, "--no-consumer", "--output", "json", "--layout", "mixed", "--agents", "5", "--name", "writer",
-		"--error-rate", "0.02", "--seed", fmt.Sprint(seed+1), "--capacity", "8192", "--rate", "500", "--run-interval", "20ms"))
+		"--error-rate", "0.02", "--seed", fmt.Sprint(seed+1), "--rate", "500")
+	simulator.Env = append(os.Environ(), process.EnvBufferSize+"=8192", process.EnvRunInterval+"=20")
+	writers := proc.Start(t, simulator)
 	var restarted []*restarter
 	for i := range 6 {
 		restarted = append(restarted, newRestarter(rings, t.TempDir(), seed, i))

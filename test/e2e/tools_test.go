@@ -20,6 +20,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/process"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
 	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
@@ -32,7 +33,7 @@ func TestToolsMissNothingBesideACollector(t *testing.T) {
 	t.Parallel()
 	const long = 4 * time.Second
 	dir := t.TempDir()
-	simulator := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "300", "--capacity", "16384", "--error-rate", "0.01",
+	simulator := startSimulator(t, dir, "--layout", "mixed", "--agents", "5", "--rate", "300", "--error-rate", "0.01",
 		"--duration", long.String())
 	args := []string{"read", "--follow", "--category", "error", "--output", "json"}
 	for i := range 5 {
@@ -55,7 +56,7 @@ func TestToolsMissNothingBesideACollector(t *testing.T) {
 		Env:      []string{rings(dir)},
 	}.Start(t)
 	must.Eventually(t, func() string {
-		top := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "top", dir, "--once", "--window", "300ms", "--output", "json"))
+		top := proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, "top", dir, "--window", "300ms", "--output", "json"))
 		top.Wait(t)
 		var last diagnose.Frame // the second one
 		for _, line := range top.Stdout.Lines() {
@@ -86,7 +87,9 @@ type simulator struct{ *proc.Process }
 func startSimulator(t *testing.T, dir string, args ...string) simulator {
 	t.Helper()
 	args = append([]string{"simulate", dir, "--no-consumer", "--output", "json"}, args...)
-	return simulator{proc.Start(t, exec.CommandContext(t.Context(), built.Nixlring, args...))}
+	cmd := exec.CommandContext(t.Context(), built.Nixlring, args...)
+	cmd.Env = append(os.Environ(), process.EnvBufferSize+"=16384") // for readers that are late
+	return simulator{proc.Start(t, cmd)}
 }
 
 // wait waits until the simulator, which runs for at least long, exits. It returns its report. It ends

@@ -20,7 +20,7 @@ func (c *chart) showsAgents(t *testing.T, workloads ...*workload) {
 		collector := kubectl(t, "-n", c.namespace, "get", "pod", "-l", "app.kubernetes.io/instance="+c.name,
 			"--field-selector", "spec.nodeName="+w.pod.node, "-o", "jsonpath={.items[0].metadata.name}")
 		text := kubectl(t, "-n", c.namespace, "exec", collector, "-c", "otelcol-nixl", "--",
-			"nixlring", "top", "--once", "--window", "1s", "--output", "json")
+			"nixlring", "top", "--window", "1s", "--output", "json")
 		var frame struct {
 			Agents []struct {
 				Path       string            `json:"path"`
