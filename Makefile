@@ -173,13 +173,9 @@ validate: build build-full bin/victoria-logs ## Check the sample configurations 
 kube-test: build-full ## Test the chart in the cluster of KUBECONFIG, a cluster only for this test; needs helm, kubectl
 	@scripts/kube-test.sh
 
-# GoReleaser generates the Collectors' sources, which must not happen while another target builds them.
-.PHONY: release-test
-release-test: build build-full ## Build a release in bin/release for this architecture, use it in a temporary repository, and install the packages in a copy of this system; needs root
-	@mkdir -p bin && sed "s/goarch: .*/goarch: [$$(go env GOARCH)]/" .goreleaser.yaml >bin/goreleaser.yaml
-	@VERSION=$$(scripts/version.sh) nice $(RELEASER) release --config=bin/goreleaser.yaml --snapshot --clean --skip=sbom
-	@nice scripts/test-package.sh
-	@nice scripts/test-release.sh
+.PHONY: release-rehearsal
+release-rehearsal: ## Make a release in a scratch repository, install and use all of it: make release-rehearsal [VERSION=0.1.0]; needs root
+	@nice scripts/rehearse-release.sh $(or $(VERSION),$$(sed -n 's/^const Version = "\(.*\)"$$/\1/p' semconv/scope.go))
 
 ##@ Change
 

@@ -2,7 +2,7 @@
 # Copyright The nixl-otel Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs, upgrades and removes the Debian package and the rpm that `make release-test` built, each
+# Installs, upgrades and removes the Debian package and the rpm that scripts/rehearse-release.sh built, each
 # in an overlay in a mount namespace of its own, so that nothing of it remains. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
