@@ -54,12 +54,15 @@ demo: nixlring ## Show simulated agents in a browser: make demo [SCENARIO=stragg
 
 ##@ Test
 
+.PHONY: unit
+unit: ## Run the tests of all modules, without the race detector and the built Collector
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target $(addprefix test-module/,$(CODE))
+
 # Many tests only wait, so the tests of several modules run at the same time. The tests of the built Collector
 # follow, because its simulated agents drop events if they don't get enough CPU time.
 .PHONY: test
 test: ## Run all tests, including those of the built Collector
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target $(addprefix test-module/,$(CODE))
-	@$(MAKE) --no-print-directory e2e
+	@$(MAKE) --no-print-directory unit e2e
 
 test-module/%:
 	@m=$*; echo "test $$m"; go -C $$m test -count=1 $(call packages) # the cache ignores files outside a module
@@ -200,14 +203,20 @@ lint: ## Lint the code, the language of all files, the workflows and releases, a
 	  $(call each,. bridge/gpu cmd/nixlring,go -C $$m vet ./...); done; \
 	  echo windows/386; GOOS=windows GOARCH=386 go -C receiver/nixlshmreceiver vet ./...
 
-# The last targets wait more than they compute, and building a release takes the CPU time that they leave.
+# $(call steps,STEP...) runs targets, each as one argument, and prints how long each took.
+steps = for step in $(1); do echo "=== $$step"; start=$$SECONDS; $(MAKE) --no-print-directory $$step; echo "=== $$step took $$((SECONDS - start)) s"; done
+
 .PHONY: ci
-ci: ## Run all checks that a change must pass
-	@for step in "generate CHECK=1" lint test-race "clock-test IN=cmd/nixlring" "mutate SEEDS=1000 EVERY=25" "bench ARGS=-short" \
-	    "--jobs=2 --output-sync=target release-test dashboards-test validate e2e"; do \
-	  echo "=== $$step"; start=$$SECONDS; \
-	  $(MAKE) --no-print-directory $$step; \
-	  echo "=== $$step took $$((SECONDS - start)) s"; done
+ci: ci-fast ci-rest ## Run all checks that a change must pass
+
+.PHONY: ci-fast
+ci-fast: ## Run those that take minutes
+	@$(call steps,"generate CHECK=1" lint unit)
+
+# The last targets wait more than they compute.
+.PHONY: ci-rest
+ci-rest: ## Run those that take longer
+	@$(call steps,test-race "clock-test IN=cmd/nixlring" "mutate SEEDS=1000 EVERY=25" "bench ARGS=-short" "--jobs=2 --output-sync=target dashboards-test validate e2e")
 
 .PHONY: help
 help:

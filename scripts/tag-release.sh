@@ -27,6 +27,8 @@ version=${1-} mode=${2-}
 catalog=v$(sed -n 's/^const Version = "\(.*\)"$/\1/p' semconv/scope.go)
 [[ $version == "$catalog" ]] || die "VERSION is $version, but the catalog in semconv/scope.go has $catalog; change one of them"
 scripts/release-notes.sh "$version" >/dev/null
+[[ -s .github/release-signers ]] || die "there is no .github/release-signers; CONTRIBUTING.md says how to make the key that signs releases"
+grep -qF "$version" docs/install.md || die "docs/install.md doesn't say how to install $version; run: make generate"
 [[ -z $(git status --porcelain) ]] || die "the tree has changes; commit them first"
 tags=("$version")
 for m in "${released[@]}"; do tags+=("$m/$version"); done

@@ -14,6 +14,10 @@ import (
 )
 
 // NewFactory returns the factory of the receiver nixl_shm.
+//
+// The receiver has its own collection loop instead of scraperhelper's controller, which drops the error of the next
+// consumer, doesn't collect at shutdown, and sends empty batches. The receiver forgets an agent that has exited only after the
+// next consumer has accepted its last totals. The configuration and its defaults are scraperhelper's.
 func NewFactory() receiver.Factory {
 	return newFactory(machine{now: time.Now, hostname: os.Hostname, retryAfter: time.Second})
 }
