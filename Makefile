@@ -121,12 +121,8 @@ endif
 
 # The root directory must not change while this runs.
 .PHONY: mutate
-mutate: ## Apply bugs to the core, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]; random ones: PKG="bridge/session internal/tally" (or all) [N=30] [SEED=1] [IMPORTERS=1] [TESTS=1]
-ifdef PKG
-	@go run ./internal/mutate/random -n=$(or $(N),30) -seed=$(or $(SEED),1) $(if $(IMPORTERS),-importers) $(if $(TESTS),-tests) $(filter-out all,$(PKG))
-else
+mutate: ## Apply bugs to the core, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]
 	go run ./internal/mutate -seeds=$(or $(SEEDS),20000) -every=$(or $(EVERY),1) -only="$(ONLY)"
-endif
 
 .PHONY: chaos
 chaos: build ## Let everything fail at random while agents write: make chaos [CHAOS_DURATION=3m] [CHAOS_SEED=...]
