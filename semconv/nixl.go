@@ -7,8 +7,8 @@ package semconv
 var AgentUp = Metric{
 	Name: "nixl.agent.up", Kind: UpDownCounter, Number: Int64, Unit: "1",
 	Description: "Whether a process other than the reader has the agent's ring or store open: 1 if so, 0 if not.",
-	Note: "Absent if the kernel can't report it: this needs the owner of the file or `CAP_LEASE`, and a file system with leases; " +
-		"on overlayfs, `discovery::processes` must find the agent's process. A Go agent that reports through a MeterProvider is 1 until it is closed.",
+	Note: "Absent without permission (the owner of the file, or `CAP_LEASE`), or on overlayfs without `discovery::processes`. " +
+		"A Go agent that reports through a MeterProvider is 1 until it is closed.",
 }
 
 // Metrics of the events of a NIXL agent.
@@ -43,7 +43,7 @@ var (
 	TransferThroughput = Metric{
 		Name: "nixl.transfer.throughput", Kind: Histogram, Number: Float64, Unit: "By/s", Bounds: throughputs,
 		Description: "Size of each completed transfer divided by its duration.",
-		Note:        "Only of transfers whose four events were all read in order. 0 µs counts as 1 µs. Absent for stores.",
+		Note:        "Only transfers whose four events were read in order. 0 µs counts as 1 µs. Absent for stores.",
 		Attributes:  []string{Direction},
 	}
 	TransferLastSize = Metric{

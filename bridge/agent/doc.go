@@ -42,7 +42,7 @@
 //
 // Each agent has a series of nixl.errors for each of the 12 types, so from 167 agents
 // on, their series reach the SDK's default limit of 2,000 per instrument, and the SDK
-// counts the errors of further ones without their attributes. Raise it with
+// counts the errors of any beyond it without their attributes. Raise it with
 // sdkmetric.WithCardinalityLimit.
 //
 // # Rings and sinks
