@@ -23,7 +23,7 @@ finish() {
   chmod -R u+w "$work" && rm -rf "$work"
 }
 trap finish EXIT
-exec 2> >(grep -v '^go: \(downloading\|finding\|added\|creating\|to add\)' >&2)
+exec 2> >(grep --line-buffered -v '^go: \(downloading\|finding\|added\|creating\|to add\)' >&2)
 die() { printf 'rehearse-release: %s\n' "$*" >&2; exit 1; }
 step() { printf '\n=== %s (%d s)\n' "$*" "$SECONDS"; }
 mkdir "$work"/{tools,proxy}
@@ -70,9 +70,7 @@ cp "$source"/bin/chart/*.tgz "$release"
 # A proxy as users know it: without the repository, and without anything but the tags.
 mkdir -p "$work/proxy/github.com"
 cp -r "$work/cache/cache/download/github.com/nixl-otel" "$work/proxy/github.com"
-rm -rf "$work/cache"
-unset GOFLAGS
-export GOPROXY="file://$work/proxy,file://$cache,$others" GOMODCACHE="$work/cache" GOFLAGS=-modcacherw GONOSUMDB=$root GOWORK=off CGO_ENABLED=0
+export GOPROXY="file://$work/proxy,file://$cache,$others" GOMODCACHE="$work/modules" GOFLAGS=-modcacherw GONOSUMDB=$root GOWORK=off CGO_ENABLED=0
 
 step "release notes"
 "$source/scripts/release-notes.sh" "$version" | tee "$work/notes"
@@ -84,8 +82,8 @@ PORT=${registry#*:} registry serve >/dev/null 2>&1 & pids+=($!)
 # commands HEADING prints the commands in a section of docs/install.md, which get the artifacts from this machine.
 commands() {
   awk -v heading="## $1" '/^## /{found = $0 == heading} found && sub(/^    /, "")' "$source/docs/install.md" |
-    sed "s#https://$root/releases/download/v$version#file://$release#; s#https://raw.githubusercontent.com/nixl-otel/nixl-otel/v$version#file://$source#
-      s#ghcr.io/#$registry/#; s/amd64/$arch/g; s/sudo //; s#/dev/shm/nixl-demo#$work/rings#"
+    sed "s#https://$root/releases/download/v$version#file://$release#g; s#https://raw.githubusercontent.com/nixl-otel/nixl-otel/v$version#file://$source#g
+      s#ghcr.io/#$registry/#g; s/amd64/$arch/g; s/sudo //; s#/dev/shm/nixl-demo#$work/rings#g; s/curl /curl -sS /"
 }
 # empty NAME changes to an empty directory.
 empty() { mkdir -p "$work/empty/$1" && cd "$work/empty/$1"; }

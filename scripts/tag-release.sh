@@ -47,7 +47,7 @@ clone config user.email "$(git config user.email)"
 # The first commands change files of the root module, the rest don't.
 (
   cd "$work/clone"
-  sed -i "s|^\(version\|appVersion\): .*|\1: ${version#v}|" deploy/helm/nixl-otel/Chart.yaml
+  sed -i "s#^\(version\|appVersion\): .*#\1: ${version#v}#" deploy/helm/nixl-otel/Chart.yaml
   sed -i "s|^  repository: otelcol-nixl$|  repository: $image|" deploy/helm/nixl-otel/values.yaml
   sed -i "s|^  version: .*|  version: ${version#v}|; s|\($root/[^ ]*\) v0\.0\.0$|\1 $version|" builder-*.yaml
   sed -i "s|image: otelcol-nixl:.*|image: $image:${version#v}|" examples/docker/*.yaml examples/kubernetes/*.yaml
