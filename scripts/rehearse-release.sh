@@ -77,13 +77,13 @@ step "release notes"
 ! grep -iE 'unreleased|no release' "$work/notes" || die "the notes are those of a version that isn't released"
 
 registry=127.0.0.1:$((20000 + RANDOM % 10000))
-PORT=${registry#*:} registry serve >/dev/null 2>&1 & pids+=($!)
+registry -port "${registry#*:}" >/dev/null 2>&1 & pids+=($!)
 
 # commands HEADING prints the commands in a section of docs/install.md, which get the artifacts from this machine.
 commands() {
   awk -v heading="## $1" '/^## /{found = $0 == heading} found && sub(/^    /, "")' "$source/docs/install.md" |
     sed "s#https://$root/releases/download/v$version#file://$release#g; s#https://raw.githubusercontent.com/nixl-otel/nixl-otel/v$version#file://$source#g
-      s#ghcr.io/#$registry/#g; s/amd64/$arch/g; s/sudo //; s#/dev/shm/nixl-demo#$work/rings#g; s/curl /curl -sS /"
+      s#ghcr.io/#$registry/#g; s/amd64/$arch/g; s/sudo //; s#/dev/shm/nixl-\(demo\|agents\)#$work/\1#g; s/curl /curl -sS /"
 }
 # empty NAME changes to an empty directory.
 empty() { mkdir -p "$work/empty/$1" && cd "$work/empty/$1"; }
@@ -102,21 +102,19 @@ step "nixlring: from nothing to the picture"
 started=$SECONDS
 empty programs
 bash -euxc "$(commands nixlring | sed '/^bin\/nixlring/d')"
-bin/nixlring simulate "$work/rings" --scenario straggler >/dev/null & pids+=($!)
-bin/nixlring web "$work/rings" --listen 127.0.0.1:0 >page & pids+=($!)
+bin/nixlring simulate "$work/demo" --scenario straggler >/dev/null & pids+=($!)
+bin/nixlring web "$work/demo" --listen 127.0.0.1:0 >page & pids+=($!)
 await test -s page
 page=$(grep -o 'http://[^ ]*' page)
-await bash -c "curl -fs ${page%/}/api/state | grep -q slow"
+await bash -c "curl -fs ${page}state.json | grep -q '\"kind\":\"straggler\"'"
 [[ $(bin/nixlring --version) == *"$version"* ]] || die "nixlring doesn't have the version $version"
 echo "the page names the slow worker after $((SECONDS - started)) s"
 
 step "Collector: a metric in Prometheus"
 started=$SECONDS
-bash -euxc "$(commands Collector | sed '/local.yaml/,$d')"
-NIXL_TELEMETRY_DIR=$work/rings PORT=$((20000 + RANDOM % 10000)) bash -euc 'dist/otelcol-nixl --config examples/collector/local.yaml >log 2>&1 & echo $! >pid
-  curl -s --retry 60 --retry-delay 1 --retry-all-errors "http://127.0.0.1:$PORT/metrics" >/dev/null
-  until curl -s "http://127.0.0.1:$PORT/metrics" | grep nixl_transfer_io; do sleep 0.5; done | head -1'
-kill "$(<pid)" # the image needs the rings
+PORT=$((20000 + RANDOM % 10000))
+PORT=$PORT bash -euxc "$(commands Collector | sed "s/9464/$PORT/")
+  kill \$(jobs -p)" | grep -m2 '^nixl_transfer_io'
 echo "metrics after $((SECONDS - started)) s"
 
 step "Go packages: a program that exports"
@@ -176,7 +174,9 @@ if [[ $EUID == 0 ]] && command -v podman >/dev/null && command -v runc >/dev/nul
   podman push --quiet --tls-verify=false "$registry/nixl-otel/otelcol-nixl:$version"
   podman rmi --all >/dev/null
   podman pull --quiet --tls-verify=false "$(commands Image | sed 's/.* //')"
-  run=(--rm --network=none --cgroups=disabled --user=0 --timeout=10 --volume="$work/rings:/rings" --env=NIXL_TELEMETRY_DIR=/rings)
+  run=(--rm --network=none --ulimit=nofile=1024:1024 --ulimit=nproc=4096:4096 --cgroup-parent="/${work##*/}" --user=0 --timeout=10 --volume="$work/agents:/rings" --env=NIXL_TELEMETRY_DIR=/rings)
+  "$work/empty/programs/bin/nixlring" simulate "$work/agents" --no-consumer >/dev/null & pids+=($!)
+  await test -e "$work/agents/sim-0"
   podman run "${run[@]}" --entrypoint=/usr/bin/nixlring "$registry/nixl-otel/otelcol-nixl:$version" ls
   podman run "${run[@]}" "$registry/nixl-otel/otelcol-nixl:$version" >log 2>&1 || true # until the time is over
   grep -m1 'ring opened' log || die "the image drains no ring: $(<log)"
