@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	helpFlag   = regexp.MustCompile(`--[a-z][a-z0-9_-]*`)
+	helpFlag   = regexp.MustCompile(`--[a-z][a-z0-9_.-]*[a-z0-9]`)
 	lineEnding = regexp.MustCompile(`(?m) $`)
 )
 
