@@ -139,6 +139,8 @@ const (
 	// lookInterval is the interval at which a directory is looked at. A process may wake up for
 	// all directories at the same time, because waking up costs more than a look.
 	lookInterval = 250 * time.Millisecond
+	// usedInterval is that of a directory whose rings and stores are all known to be in use.
+	usedInterval = time.Second
 	// ProbeInterval is the interval at which a directory is walked and its rings are
 	// probed. A directory that has changed is walked sooner.
 	ProbeInterval = 2 * time.Second
@@ -160,8 +162,12 @@ func (d *Directory) run() {
 		case <-d.calls.Arrived():
 			d.do(d.runCalls)
 		case <-look.C:
-			look.Reset(lookInterval - time.Duration(time.Now().UnixNano())%lookInterval)
 			d.do(d.look)
+			every := lookInterval
+			if d.allInUse() {
+				every = usedInterval
+			}
+			look.Reset(every - time.Duration(time.Now().UnixNano())%every)
 		}
 	}
 	d.do(d.end)
