@@ -16,7 +16,7 @@ type Series struct {
 	Name   string           // valid UTF-8
 	// Valued reports whether the values are reported, which applies to connection,
 	// backend, system and custom events.
-	Valued bool `json:"-"`
+	Valued bool
 
 	Total
 }

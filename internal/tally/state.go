@@ -20,14 +20,14 @@ var (
 	ErrShape = errors.New("the totals have another histogram configuration")
 )
 
-// State is the stored form of an agent's totals, in JSON. It doesn't include the fill of the
+// State is the stored form of an agent's totals. It doesn't include the fill of the
 // ring, which describes the current state. Its slices may be those of the agent, so it is valid
 // until the agent changes.
 type State struct {
 	Shape       uint64 // hash of the histogram configuration
 	Counters    [ringbuf.Types]Total
 	Histograms  [6]histogramState
-	OtherErrors Sum `json:",omitzero"`
+	OtherErrors Sum
 	Memory      memory
 	Series      []Series // the first two are the overflow series
 	Group       groups   // the open group
@@ -37,8 +37,8 @@ type State struct {
 type histogramState struct {
 	Min, Max, Last uint64
 	Sum            Sum
-	Counts         []uint64 `json:",omitempty"`
-	Exponential    *Buckets `json:",omitempty"`
+	Counts         []uint64
+	Exponential    *Buckets
 }
 
 // State returns the stored form of the totals.

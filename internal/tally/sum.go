@@ -10,7 +10,7 @@ import (
 
 // Sum is a sum of 64-bit values. It has 128 bits, so it can't overflow in practice.
 type Sum struct {
-	Hi uint64 `json:",omitempty"`
+	Hi uint64
 	Lo uint64
 }
 

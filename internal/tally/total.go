@@ -5,9 +5,9 @@ package tally
 
 // Total is the total of one type of event, also in its stored form.
 type Total struct {
-	Events uint64 `json:",omitempty"`
-	Sum    Sum    `json:",omitzero"` // sum of the values
-	Newest uint64 `json:",omitempty"`
+	Events uint64
+	Sum    Sum // sum of the values
+	Newest uint64
 }
 
 func (t *Total) record(v uint64) {

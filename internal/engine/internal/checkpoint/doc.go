@@ -17,6 +17,6 @@
 // # Reading order
 //
 //   - mark.go, resume.go: the position of the totals, and how a ring with a checkpoint is resumed
-//   - pages.go: what is stored
+//   - encode.go, pages.go: what is stored
 //   - saver.go: the goroutine that makes the calls of the storage extension
 package checkpoint

@@ -5,11 +5,13 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,22 +20,21 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 
-// Entry is the checkpoint of one agent, in JSON.
+// Entry is the checkpoint of one agent.
 type Entry struct {
-	ID         string `json:"-"`  // of the agent; further parts may follow a [Separator]
-	Bytes      []byte `json:"ID"` // of the ID, which JSON would change if it isn't valid UTF-8
+	ID         string // of the agent; further parts may follow a [Separator]
 	Mark       Mark
-	Ended      int64        `json:",omitempty"` // when a successor began, in nanoseconds since the epoch
+	Ended      int64        // when a successor began, in nanoseconds since the epoch; 0 if none did
 	Name       string       // of the agent
-	Attributes []Attribute  `json:",omitempty"` // under which the totals are exported
+	Attributes []Attribute  // under which the totals are exported
 	Totals     *tally.State // never nil
 }
 
 // Attribute is a string or an integer.
 type Attribute struct {
 	Key string
-	Str string `json:",omitempty"`
-	Int *int64 `json:",omitempty"`
+	Str string
+	Int *int64
 }
 
 // AttributesOf returns the stored form of a set of strings and integers.
@@ -66,16 +67,16 @@ func (e *Entry) AttributeSet() attribute.Set {
 }
 
 // Pages are the entries of all agents. An agent's ID determines its page, and each page is the
-// value of one storage key: a line with the version, and a line for each entry. A page is always
+// value of one storage key: a line with the version, and the length and the values of each entry. A page is always
 // written as a whole, so an entry that isn't written again is gone.
 type Pages struct {
-	pages   [keys]map[string][]byte // lines, by ID
+	pages   [keys]map[string][]byte // values of the entries, by ID
 	changed [keys]bool
 }
 
 const (
 	keys    = 1 << 6
-	version = 1
+	version = 2
 )
 
 // Separator separates parts of an entry's ID. The first part determines the page, so entries of
@@ -134,12 +135,14 @@ func parse(value []byte, i int) (map[string][]byte, error) {
 		return nil, fmt.Errorf("%w: another release stored it (format version %d; this release reads version %d)", ErrInvalid, head.Version, version)
 	}
 	page := make(map[string][]byte)
-	for text := range bytes.Lines(rest) {
-		var e struct{ ID []byte }
-		if json.Unmarshal(text, &e) != nil || PageOf(string(e.ID)) != i || !bytes.HasSuffix(text, []byte("\n")) {
-			return nil, fmt.Errorf("%w: truncated or damaged in line %d", ErrInvalid, len(page)+2)
+	for d := (decoder{raw: rest}); len(d.raw) > 0; {
+		e := d.text()
+		in := decoder{raw: []byte(e)}
+		id := in.text()
+		if d.wrong || in.wrong || PageOf(id) != i {
+			return nil, fmt.Errorf("%w: truncated or damaged in entry %d", ErrInvalid, len(page)+1)
 		}
-		page[string(e.ID)] = text
+		page[id] = []byte(e)
 	}
 	return page, nil
 }
@@ -155,23 +158,18 @@ func (p *Pages) IDs() (ids []string) {
 
 // Get returns the entry of an ID, which must be one of [Pages.IDs].
 func (p *Pages) Get(id string) (*Entry, error) {
-	e := &Entry{Totals: new(tally.State)}
-	if err := json.Unmarshal(p.pages[PageOf(id)][id], e); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	e := new(Entry)
+	if !decode(p.pages[PageOf(id)][id], reflect.ValueOf(e).Elem()) || e.Totals == nil {
+		return nil, fmt.Errorf("%w: truncated or damaged", ErrInvalid)
 	}
-	if e.Totals == nil {
-		return nil, fmt.Errorf("%w: it has no totals", ErrInvalid)
-	}
-	e.ID = id
 	return e, nil
 }
 
 // Put replaces the entry of an agent.
 func (p *Pages) Put(e *Entry) {
-	e.Bytes = []byte(e.ID)
+	const usual = 1 << 10
 	i := PageOf(e.ID)
-	text, _ := json.Marshal(e) // it has no values that JSON lacks
-	p.pages[i][e.ID], p.changed[i] = append(text, '\n'), true
+	p.pages[i][e.ID], p.changed[i] = appendValue(make([]byte, 0, usual), reflect.ValueOf(e).Elem()), true
 }
 
 // Remove removes the entry of an agent.
@@ -195,16 +193,17 @@ func (p *Pages) Ops() (ops []Op) {
 	return ops
 }
 
-// value returns the text of a page.
+// value returns the value of a page.
 func (p *Pages) value(i int) []byte {
 	head := fmt.Sprintf("{\"Version\":%d}\n", version)
 	size := len(head)
-	for _, line := range p.pages[i] {
-		size += len(line)
+	for _, e := range p.pages[i] {
+		size += binary.MaxVarintLen32 + len(e)
 	}
-	text := append(make([]byte, 0, size), head...)
+	value := append(make([]byte, 0, size), head...)
 	for _, id := range slices.Sorted(maps.Keys(p.pages[i])) {
-		text = append(text, p.pages[i][id]...)
+		e := p.pages[i][id]
+		value = append(binary.AppendUvarint(value, uint64(len(e))), e...)
 	}
-	return text
+	return value
 }

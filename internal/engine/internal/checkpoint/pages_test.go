@@ -4,8 +4,10 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +40,7 @@ func empty() *Pages {
 }
 
 func TestEntryIsRestored(t *testing.T) {
-	const id = "/run/nixl/\xff" + Separator + "17" // JSON has another form of it
+	const id = "/run/nixl/\xff" + Separator + "17" // not UTF-8
 	attributes := attribute.NewSet(attribute.String("service.name", "ü"), attribute.Int64("process.pid", 1<<60), attribute.Int("rank", 0))
 	want := &Entry{
 		ID: id, Ended: 3 << 60, Name: "ü",
@@ -70,13 +72,13 @@ func TestUnreadableValueIsReported(t *testing.T) {
 	valid := written(empty(), bad, good)
 	page := string(valid[PageOf(bad)])
 	for name, tc := range map[string]struct{ value, want string }{
-		"cut to half":          {page[:len(page)/2], "line 2"},
-		"last byte missing":    {page[:len(page)-1], "line 2"},
-		"garbage at the end":   {page + "x", "line 3"},
-		"line of another page": {string(valid[PageOf(good)]), "line 2"},
-		"no JSON":              {strings.Replace(page, "}\n{", "}\n", 1), "line 2"},
-		"binary":               {"\x04\x01\x02", "invalid character"},
-		"another version":      {strings.Replace(page, `{"Version":1}`, `{"Version":2}`, 1), "format version 2; this release reads version 1"},
+		"cut to half":           {page[:len(page)/2], "entry 1"},
+		"last byte missing":     {page[:len(page)-1], "entry 1"},
+		"garbage at the end":    {page + "x", "entry 2"},
+		"entry of another page": {string(valid[PageOf(good)]), "entry 1"},
+		"JSON":                  {strings.Replace(page, "}\n", "}\n{}\n", 1), "entry 1"},
+		"binary":                {"\x04\x01\x02", "invalid character"},
+		"another version":       {strings.Replace(page, `{"Version":2}`, `{"Version":1}`, 1), "format version 1; this release reads version 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values := slices.Clone(valid)
@@ -102,17 +104,22 @@ func TestUnreadableValueIsReported(t *testing.T) {
 
 func TestEntryThatCantBeUsedIsAnError(t *testing.T) {
 	const id = "/run/nixl/agent"
-	values := written(empty(), id)
-	page := string(values[PageOf(id)])
-	for _, c := range [][2]string{{`"Totals":{`, `"Totals":null,"Others":{`}, {`"Layout":0`, `"Layout":"x"`}} {
-		if !strings.Contains(page, c[0]) {
-			t.Fatalf("%s isn't in %s", c[0], page)
-		}
-		values[PageOf(id)] = []byte(strings.Replace(page, c[0], c[1], 1))
-		p, errs := NewPages(values)
-		must.OK(t, errors.Join(errs...))
+	p := empty()
+	number := int64(1) << 40
+	p.Put(&Entry{ID: id, Name: "agent", Attributes: []Attribute{{Key: "process.pid", Int: &number}}, Totals: new(tally.State)})
+	whole := p.pages[PageOf(id)][id]
+	without := appendValue(nil, reflect.ValueOf(Entry{ID: id}))
+	large := bytes.Repeat([]byte{0xff}, 4*len(whole))
+	for name, raw := range map[string][]byte{"without totals": without, "longer": append(slices.Clip(whole), 0), "large numbers": append(slices.Clip(whole[:20]), large...)} {
+		p.pages[PageOf(id)][id] = raw
 		if e, err := p.Get(id); e != nil || !errors.Is(err, ErrInvalid) {
-			t.Errorf("with %s: entry %v, error %v", c[1], e, err)
+			t.Errorf("%s: entry %v, error %v", name, e, err)
+		}
+	}
+	for n := range whole {
+		p.pages[PageOf(id)][id] = whole[:n]
+		if e, err := p.Get(id); e != nil || !errors.Is(err, ErrInvalid) {
+			t.Errorf("cut to %d bytes: entry %v, error %v", n, e, err)
 		}
 	}
 }
