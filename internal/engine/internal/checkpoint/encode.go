@@ -37,7 +37,7 @@ func appendValue(b []byte, v reflect.Value) []byte {
 		}
 		return appendValue(append(b, 1), v.Elem())
 	case reflect.Struct:
-		for i := range v.NumField() {
+		for i := range v.NumField() { //nolint:modernize // Fields also returns the names, which takes longer
 			b = appendValue(b, v.Field(i))
 		}
 		return b
@@ -114,7 +114,7 @@ func (d *decoder) value(v reflect.Value) {
 			d.value(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
+		for i := range v.NumField() { //nolint:modernize // Fields also returns the names, which takes longer
 			d.value(v.Field(i))
 		}
 	case reflect.Slice:

@@ -163,14 +163,19 @@ func (d *Directory) run() {
 			d.do(d.runCalls)
 		case <-look.C:
 			d.do(d.look)
-			every := lookInterval
-			if d.allInUse() {
-				every = usedInterval
-			}
+			every := d.lookEvery()
 			look.Reset(every - time.Duration(time.Now().UnixNano())%every)
 		}
 	}
 	d.do(d.end)
+}
+
+// lookEvery returns the interval at which the directory is looked at now.
+func (d *Directory) lookEvery() time.Duration {
+	if d.allInUse() {
+		return usedInterval
+	}
+	return lookInterval
 }
 
 // do runs a function that may block.

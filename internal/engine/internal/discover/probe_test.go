@@ -60,6 +60,28 @@ func TestProbeDetectsExitAndRestart(t *testing.T) {
 	}
 }
 
+// A thousand directories that are looked at four times per second take more than a percent of a core.
+func TestDirectoryIsLookedAtLessOftenWhileAllItsAgentsRun(t *testing.T) {
+	x := newFixture(t)
+	d := x.directory(nil)
+	var got []time.Duration
+	then := func() {
+		x.round(d)
+		got = append(got, d.lookEvery())
+	}
+	then()
+	ring := x.ring("agent", ringbuf.V4, 8)
+	then()
+	other := x.ring("other", ringbuf.V4, 8)
+	then()
+	must.OK(t, other.Close())
+	then()
+	must.OK(t, ring.Close())
+	if want := []time.Duration{lookInterval, usedInterval, usedInterval, lookInterval}; !slices.Equal(got, want) {
+		t.Errorf("without agents, with one, with two, and after an exit: %v, want %v", got, want)
+	}
+}
+
 // A message that an owner doesn't receive stays in memory.
 func TestResultsOfProbesDoNotAccumulateWhileTheOwnerHangs(t *testing.T) {
 	x := newFixture(t)
