@@ -52,7 +52,7 @@ clone config user.email "$(git config user.email)"
   sed -i "s|^  version: .*|  version: ${version#v}|; s|\($root/[^ ]*\) v0\.0\.0$|\1 $version|" builder-*.yaml
   sed -i "s|image: otelcol-nixl:.*|image: $image:${version#v}|" examples/docker/*.yaml examples/kubernetes/*.yaml
 )
-clone commit --quiet --all --message="Release $version"
+clone commit --quiet --allow-empty --all --message="Release $version" # empty in a rehearsal at the tag
 clone tag "$version"
 
 # Serve the root module from the clone and the rest from the module cache. The
@@ -72,7 +72,7 @@ done
 go -C "$work/clone/examples" mod edit -require="$root@$version"
 go -C "$work/clone/test" mod edit -require="$root@$version" -require="$root/receiver/nixlshmreceiver@$version"
 
-clone commit --quiet --all --amend --no-edit
+clone commit --quiet --allow-empty --all --amend --no-edit
 for t in "${tags[@]}"; do clone tag --force "$t" >/dev/null; done
 clone show --stat --format='commit %H%n%n    %s%n' HEAD
 printf 'tag %s\n' "${tags[@]}"
