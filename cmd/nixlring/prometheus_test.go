@@ -119,7 +119,7 @@ func (b *fakeBackend) add(r *fleets.Reading, i, n int) {
 	}
 }
 
-var rangeQuery = regexp.MustCompile(`^(histogram_sum\(|histogram_count\()?(last|max)_over_time\(\{__name__=~"([^"]*)"(?:,service_name="([^"]*)")?\}\[(\w+)\]\)\)?$`)
+var rangeQuery = regexp.MustCompile(`^(histogram_sum\(|histogram_count\()?(last|max)_over_time\(\{__name__=~"([^"]*)"(?:,service_name="([^"]*)")?(?:,error_type=~"([^"]*)")?\}\[(\w+)\]\)\)?$`)
 
 func (b *fakeBackend) answer(w http.ResponseWriter, r *http.Request) {
 	say := func(data any) {
@@ -147,6 +147,8 @@ func (b *fakeBackend) answer(w http.ResponseWriter, r *http.Request) {
 			result = []any{}
 		}
 		say(map[string]any{"resultType": "vector", "result": result})
+	case strings.HasSuffix(r.URL.Path, "/query") && strings.HasPrefix(query, "count by (error_type) (max_over_time("):
+		say(map[string]any{"resultType": "vector", "result": b.errorTypes()})
 	case strings.HasSuffix(r.URL.Path, "/query_range"):
 		m := rangeQuery.FindStringSubmatch(query)
 		if m == nil {
@@ -159,19 +161,37 @@ func (b *fakeBackend) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// errorTypes returns the types that occurred. Labels with dots can't be grouped by.
+func (b *fakeBackend) errorTypes() []any {
+	types, result := make(map[string]bool), []any{}
+	for _, s := range b.series {
+		if kind, ok := s.labels[b.names("error.type", "")]; ok && slices.ContainsFunc(s.values, func(v float64) bool { return v > 0 }) {
+			types[map[bool]string{true: kind}[b.names("error.type", "") == "error_type"]] = true
+		}
+	}
+	for kind := range types {
+		metric := map[string]string{"error_type": kind}
+		if kind == "" {
+			metric = map[string]string{}
+		}
+		result = append(result, map[string]any{"metric": metric, "value": []any{0, "1"}})
+	}
+	return result
+}
+
 func (b *fakeBackend) matrix(r *http.Request, m []string) []any {
 	number := func(key string) float64 {
 		v, _ := strconv.ParseFloat(r.FormValue(key), 64)
 		return v
 	}
-	lookback, err := time.ParseDuration(m[5])
+	lookback, err := time.ParseDuration(m[6])
 	if err != nil {
 		panic(err)
 	}
 	result, name := []any{}, regexp.MustCompile("^("+m[3]+")$")
 	begin := float64(b.end.Unix())
 	for _, s := range b.series {
-		if !name.MatchString(s.name) || m[4] != "" && s.labels["service_name"] != m[4] {
+		if !name.MatchString(s.name) || m[4] != "" && s.labels["service_name"] != m[4] || m[5] != "" && !slices.Contains(strings.Split(m[5], "|"), s.labels["error_type"]) {
 			continue
 		}
 		var values []any
@@ -360,6 +380,16 @@ func TestWhatABackendCannotAnswerIsAnError(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", name, r, tt.want)
 		}
 		server.Close()
+	}
+}
+
+// Nothing has arrived from the future.
+func TestWhyOfTheFutureIsThatOfNow(t *testing.T) {
+	var b fakeBackend
+	b.serve(t, straggling())
+	r := runWith(t.Context(), world{now: func() time.Time { return b.end }, env: lookup(nil)}, "why", "--prometheus", b.url, "--at", "1800000000")
+	if !strings.Contains(r.out, "1 problem; 6 agents") {
+		t.Errorf("%+v", r)
 	}
 }
 

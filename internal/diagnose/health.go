@@ -56,9 +56,12 @@ func (h *history) vanished(i int) (list []Finding) {
 		for _, t := range group {
 			last = max(last, t.lastSeen(i))
 		}
-		others := "no other agent of this host reports"
-		if reporting[host{group[0].Cluster, group[0].Host}] {
+		who, others := host{group[0].Cluster, group[0].Host}, "no other agent of this host reports"
+		if reporting[who] {
 			others = "other agents of this host report"
+		}
+		if who.host == "" {
+			others = "which host it is isn't known"
 		}
 		f := newFinding(Missing, identities(group), "no metrics for "+units.Age(h.at[i].Sub(h.at[last])),
 			fmt.Sprintf("Metrics no longer arrive from %s.", such(identities(group))), others)

@@ -24,6 +24,7 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
 	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/semconv"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )
 
@@ -192,7 +193,10 @@ func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, at time.
 	counter("nixl.telemetry.ring.saturations", "{saturation}", float64(r.Ring.Saturations))
 	counter("nixl.telemetry.ring.foreign_reads", "{read}", float64(r.Ring.Foreign))
 	counter("nixl.telemetry.ring.restarts", "{restart}", float64(r.Ring.Restarts))
-	for _, kind := range []string{"backend", diagnose.NotFound, diagnose.Canceled} {
+	for _, kind := range []string{ // every status is reported from 0 on
+		semconv.ErrorNotPosted, semconv.ErrorInvalidParam, semconv.ErrorBackend, semconv.ErrorNotFound, semconv.ErrorMismatch, semconv.ErrorNotAllowed, semconv.ErrorRepostActive,
+		semconv.ErrorUnknown, semconv.ErrorNotSupported, semconv.ErrorRemoteDisconnect, semconv.ErrorCanceled, semconv.ErrorNoTelemetry,
+	} {
 		counter("nixl.errors", "{error}", float64(r.Errors[kind]), "error.type", kind)
 	}
 	for d, direction := range []string{"transmit", "receive"} {

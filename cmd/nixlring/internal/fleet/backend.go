@@ -23,6 +23,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/units"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // BackendConfig says what to read from a backend.
@@ -150,9 +151,9 @@ func (s *Backend) explain(ctx context.Context, err error) error {
 func (s *Backend) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	end := s.from.End
-	if end.IsZero() {
-		end = s.cfg.Now()
+	end := s.cfg.Now()
+	if at := s.from.End; !at.IsZero() && at.Before(end) { // in the future, all metrics would be missing
+		end = at
 	}
 	begin := end.Add(-s.from.Length)
 	names, notes, err := s.names(ctx, begin, end)
@@ -171,7 +172,11 @@ func (s *Backend) read(ctx context.Context) error {
 	if r.End.Before(r.Start) {
 		return nil
 	}
-	more, err := s.ask(ctx, names, r)
+	queries, err := s.queries(ctx, names, end)
+	if err != nil {
+		return err
+	}
+	more, err := s.ask(ctx, queries, r)
 	if err != nil {
 		return err
 	}
@@ -247,33 +252,62 @@ type query struct {
 	expr string
 }
 
-// queries returns a query per metric that the backend has.
-func (s *Backend) queries(known names) (list []query) {
+// queries returns a query per metric that the backend has. Of the many types of errors, usually few occur, and the series of the others
+// stay at 0.
+func (s *Backend) queries(ctx context.Context, known names, end time.Time) (list []query, err error) {
 	for _, m := range metrics {
 		if len(known.of(m)) == 0 {
 			continue
 		}
-		over, format := "last_over_time", "%s(%s[%s])"
-		if m.what == fill {
+		selector, over, format := s.selector(known, m), "last_over_time", "%s(%s[%s])"
+		switch {
+		case m.what == failed:
+			if selector, err = s.occurred(ctx, selector, end); err != nil {
+				return nil, err
+			}
+		case m.what == fill:
 			over = "max_over_time"
-		}
-		if m.native != "" {
+		case m.native != "":
 			format = m.native + "(" + format + ")"
 		}
-		list = append(list, query{m, fmt.Sprintf(format, over, s.selector(known, m), s.presence)})
+		if selector != "" {
+			list = append(list, query{m, fmt.Sprintf(format, over, selector, s.presence)})
+		}
 	}
-	return list
+	return list, nil
+}
+
+// occurred restricts a selector of errors to the types that are above 0, or returns "" if none is.
+func (s *Backend) occurred(ctx context.Context, selector string, end time.Time) (string, error) {
+	name := model.LabelName(strings.ReplaceAll(semconv.ErrorType, ".", "_"))
+	value, _, err := s.api.Query(ctx, fmt.Sprintf("count by (%s) (max_over_time(%s[%s]) > 0)", name, selector, model.Duration(s.from.Length.Truncate(time.Second))), end)
+	if err != nil {
+		return "", err
+	}
+	vector, _ := value.(model.Vector)
+	var types []string
+	for _, sample := range vector {
+		if sample.Metric[name] == "" {
+			return selector, nil // the label has a dot
+		}
+		types = append(types, string(sample.Metric[name]))
+	}
+	if len(types) == 0 {
+		return "", nil
+	}
+	slices.Sort(types)
+	return fmt.Sprintf("%s,%s=~%q}", strings.TrimSuffix(selector, "}"), name, strings.Join(types, "|")), nil
 }
 
 // ask adds the answers of all queries to the series.
-func (s *Backend) ask(ctx context.Context, known names, r v1.Range) (notes []string, err error) {
+func (s *Backend) ask(ctx context.Context, queries []query, r v1.Range) (notes []string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.series.begin(r)
 	var mu sync.Mutex // guards notes and the series
 	var asking sync.WaitGroup
 	free := make(chan struct{}, atOnce)
-	for _, q := range s.queries(known) {
+	for _, q := range queries {
 		asking.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
