@@ -80,6 +80,7 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	flags.DurationVarP(&f.window, "window", "w", 5*time.Second, "time over which rates and quantiles are measured")
 	f.watchFlags.register(cmd, "show")
 	f.registerBackend(flags)
+	f.backend.Buckets = true
 	flags.DurationVar(&f.length, "for", liveLength, "how much of the past to begin with, with --prometheus")
 	flags.StringVarP(&f.sort, "sort", "s", screen.ByProblems, "sort by `COLUMN`, such as p99")
 	f.output = addOutput(cmd, "text", "json")

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -35,7 +36,7 @@ func TestWhyJudgesTheFleetsOfRealBackends(t *testing.T) {
 	backends := []backend{startPrometheusWith(t, ""), startVictoriaMetrics(t)}
 	const longest = 2 * time.Hour
 	all := slices.DeleteFunc(slices.Concat(fleets.Incidents(), fleets.Healthy()), func(f fleets.Fleet) bool {
-		return len(f.Members) > 100 || f.Length > longest
+		return len(f.Members) > 100 || f.Length > longest || !regexp.MustCompile(*only).MatchString(f.Name)
 	})
 	end := time.Now().Truncate(time.Minute)
 	agents := sendFleets(t, all, end, longest, backends)
@@ -59,6 +60,22 @@ func TestWhyJudgesTheFleetsOfRealBackends(t *testing.T) {
 			for _, f := range v.Findings {
 				cluster := f.Agents[0].Cluster
 				found[cluster] = append(found[cluster], f)
+			}
+			top := exec.CommandContext(t.Context(), nixlring, "top", "--prometheus", b.url, "--at", strconv.FormatInt(end.Unix(), 10), "--for", "5m", "-o", "json")
+			text, err := top.Output()
+			must.OK(t, err)
+			var last diagnose.Frame
+			lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+			must.OK(t, json.Unmarshal(lines[len(lines)-1], &last))
+			forms := make(map[bool]int) // agents with buckets
+			for i := range last.Agents {
+				a := &last.Agents[i]
+				if len(a.Times.Counts) > 0 && len(a.Sizes.Counts) > 0 {
+					forms[slices.IndexFunc(all, func(f fleets.Fleet) bool { return f.Name == a.Cluster })%2 == 0]++
+				}
+			}
+			if forms[true] == 0 || forms[false] == 0 {
+				t.Errorf("agents with buckets, by whether they are exponential: %v of %d", forms, len(last.Agents))
 			}
 			for i := range all {
 				t.Run(all[i].Name, func(t *testing.T) { judge(t, &all[i], found[all[i].Name]) })
@@ -214,6 +231,7 @@ func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, at time.
 	}
 	if sum := r.Both(); sum.Transfers > 0 {
 		histogram("nixl.transfer.duration", "s", sum.Seconds, sum.Transfers)
+		histogram("nixl.transfer.size", "By", float64(sum.Bytes), sum.Transfers)
 		histogram("nixl.transfer.post_duration", "s", r.Post, sum.Transfers)
 	}
 }

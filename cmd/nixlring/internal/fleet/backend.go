@@ -34,6 +34,7 @@ type BackendConfig struct {
 	End        time.Time     // zero for now
 	Length     time.Duration // of the past that is read
 	Live       bool          // go on, once the past was read
+	Buckets    bool          // read those of histograms, of the last minutes
 }
 
 const (
@@ -41,6 +42,8 @@ const (
 	// minutes, so frames must not be much further apart than a minute.
 	mostSteps               = 120
 	leastStep, greatestStep = 15 * time.Second, time.Minute
+	// bucketsLength is more than the time over which quantiles are measured.
+	bucketsLength = 5 * time.Minute
 	// atOnce is the number of queries at a time. Backends limit them.
 	atOnce = 4
 	// answerTimeout limits the time of all queries together.
@@ -256,7 +259,7 @@ type query struct {
 // stay at 0.
 func (s *Backend) queries(ctx context.Context, known names, end time.Time) (list []query, err error) {
 	for _, m := range metrics {
-		if len(known.of(m)) == 0 {
+		if len(known.of(m)) == 0 || m.what >= times && !s.from.Buckets {
 			continue
 		}
 		selector, over, format := s.selector(known, m), "last_over_time", "%s(%s[%s])"
@@ -267,7 +270,7 @@ func (s *Backend) queries(ctx context.Context, known names, end time.Time) (list
 			}
 		case m.what == fill:
 			over = "max_over_time"
-		case m.native != "":
+		case m.native != "" && m.native != whole:
 			format = m.native + "(" + format + ")"
 		}
 		if selector != "" {
@@ -311,6 +314,10 @@ func (s *Backend) ask(ctx context.Context, queries []query, r v1.Range) (notes [
 		asking.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
+			r := r
+			if q.what >= times { // there are many, and only the newest are shown
+				r.Start = r.Start.Add(max(0, r.End.Sub(r.Start)-bucketsLength).Truncate(r.Step))
+			}
 			value, warnings, err := s.api.QueryRange(ctx, q.expr, r)
 			matrix, ok := value.(model.Matrix)
 			if err == nil && !ok {

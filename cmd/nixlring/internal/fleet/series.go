@@ -8,6 +8,8 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,7 +49,12 @@ const (
 	restarts
 	totals // the number of gauges and counters
 	failed // by type
+	times  // buckets
+	sizes  // likewise
 )
+
+// whole stands for no function.
+const whole = "whole"
 
 // metric is a metric of the catalog, or a part of a histogram.
 type metric struct {
@@ -55,7 +62,7 @@ type metric struct {
 	name   string // without unit and suffix
 	unit   string // suffix of the name, which a backend may leave out
 	part   string // of a histogram with buckets; empty for others
-	native string // function that returns the part of a histogram without buckets
+	native string // function that returns the part of a histogram without buckets; whole for all of it
 	always bool   // an agent that transfers has it
 }
 
@@ -82,9 +89,13 @@ func histograms() (list []metric) {
 		{what: post, name: "nixl.transfer.post_duration", unit: "_seconds", part: "_sum", always: true},
 		{what: speedsOf, name: "nixl.transfer.throughput", unit: "_bytes_per_second", part: "_sum", always: true},
 		{what: speedCountOf, name: "nixl.transfer.throughput", unit: "_bytes_per_second", part: "_count"},
+		{what: times, name: "nixl.transfer.duration", unit: "_seconds", part: "_bucket"},
+		{what: sizes, name: "nixl.transfer.size", unit: "_bytes", part: "_bucket"},
 	} {
 		native := m
-		native.part, native.native = "", "histogram"+m.part
+		if native.part, native.native = "", "histogram"+m.part; m.what >= times {
+			native.native = whole
+		}
 		list = append(list, m, native)
 	}
 	return list
@@ -149,6 +160,7 @@ type sampled struct {
 	there  []bool            // by frame, as everything below
 	values [totals][]float64 // values of gauges, or increases
 	failed map[string][]float64
+	counts map[what][]*diagnose.Histogram
 }
 
 func newSeries(include []string, job string) series {
@@ -159,7 +171,7 @@ func newSeries(include []string, job string) series {
 func (s *series) begin(r v1.Range) {
 	s.r, s.steps = r, int(r.End.Sub(r.Start)/r.Step)+1
 	for _, a := range s.agents {
-		a.there, a.values, a.failed = make([]bool, s.steps), [totals][]float64{}, make(map[string][]float64)
+		a.there, a.values, a.failed, a.counts = make([]bool, s.steps), [totals][]float64{}, make(map[string][]float64), make(map[what][]*diagnose.Histogram)
 	}
 }
 
@@ -181,7 +193,7 @@ func (s *series) agent(m model.Metric) *sampled {
 	id.ID = strings.Join([]string{id.Cluster, id.Namespace, id.Service, id.Pod, id.Host, id.Name}, "/")
 	a := s.agents[id.ID]
 	if a == nil {
-		a = &sampled{Identity: id, attributes: make(map[string]string), errors: make(map[string]float64), there: make([]bool, s.steps), failed: make(map[string][]float64)}
+		a = &sampled{Identity: id, attributes: make(map[string]string), errors: make(map[string]float64), there: make([]bool, s.steps), failed: make(map[string][]float64), counts: make(map[what][]*diagnose.Histogram)}
 		for _, key := range []string{semconv.ServiceName, podNamespace, podName, semconv.HostName} {
 			if v := label(m, key); v != "" {
 				a.attributes[key] = v
@@ -194,6 +206,10 @@ func (s *series) agent(m model.Metric) *sampled {
 
 // add adds the samples of a metric.
 func (s *series) add(m metric, matrix model.Matrix) {
+	if m.what >= times {
+		s.addBuckets(m.what, matrix)
+		return
+	}
 	for _, stream := range matrix {
 		a := s.agent(stream.Metric)
 		if a == nil {
@@ -226,8 +242,8 @@ func (s *series) add(m metric, matrix model.Matrix) {
 		key := counter{m, stream.Metric.Fingerprint()}
 		last, known := s.last[key]
 		for _, p := range stream.Values {
-			i, v := int(p.Timestamp.Time().Sub(s.r.Start)/s.r.Step), float64(p.Value)
-			if i < 0 || i >= s.steps || math.IsNaN(v) {
+			i, v := s.index(p.Timestamp), float64(p.Value)
+			if i < 0 || math.IsNaN(v) {
 				continue
 			}
 			a.there[i] = true
@@ -246,6 +262,89 @@ func (s *series) add(m metric, matrix model.Matrix) {
 			s.last[key] = last
 		}
 	}
+}
+
+// addBuckets adds histograms in each of their forms: buckets with an upper bound, which include those below; with a range, as
+// VictoriaMetrics has them; or all of a histogram in each sample.
+func (s *series) addBuckets(w what, matrix model.Matrix) {
+	type bucket struct {
+		upper  float64
+		stream *model.SampleStream
+	}
+	cumulative := make(map[model.Fingerprint][]bucket)
+	for _, stream := range matrix {
+		a := s.agent(stream.Metric)
+		if a == nil {
+			continue
+		}
+		for _, p := range stream.Histograms {
+			for _, b := range p.Histogram.Buckets {
+				a.count(w, s.index(p.Timestamp), float64(b.Upper), float64(b.Count))
+			}
+		}
+		if _, upper, ok := strings.Cut(string(stream.Metric["vmrange"]), "..."); ok {
+			bound, _ := strconv.ParseFloat(upper, 64)
+			for _, p := range stream.Values {
+				a.count(w, s.index(p.Timestamp), bound, float64(p.Value))
+			}
+		} else if le, err := strconv.ParseFloat(string(stream.Metric[model.BucketLabel]), 64); err == nil {
+			others := stream.Metric.Clone()
+			delete(others, model.BucketLabel)
+			cumulative[others.Fingerprint()] = append(cumulative[others.Fingerprint()], bucket{le, stream})
+		}
+	}
+	for _, list := range cumulative {
+		slices.SortFunc(list, func(a, b bucket) int { return cmp.Compare(a.upper, b.upper) })
+		a, below := s.agent(list[0].stream.Metric), make([]float64, s.steps)
+		for _, b := range list {
+			for _, p := range b.stream.Values {
+				if i := s.index(p.Timestamp); i >= 0 {
+					a.count(w, i, b.upper, float64(p.Value)-below[i])
+					below[i] = float64(p.Value)
+				}
+			}
+		}
+	}
+}
+
+// index returns the frame of a time, or -1.
+func (s *series) index(at model.Time) int {
+	i := int(at.Time().Sub(s.r.Start) / s.r.Step)
+	if i < 0 || i >= s.steps {
+		return -1
+	}
+	return i
+}
+
+// count adds to the bucket of a frame with an upper bound.
+func (a *sampled) count(w what, i int, upper, n float64) {
+	const rounding = 1 - 1e-9
+	if i < 0 || !(n > 0) {
+		return
+	}
+	if a.counts[w] == nil {
+		a.counts[w] = make([]*diagnose.Histogram, len(a.there))
+	}
+	h := a.counts[w][i]
+	if h == nil {
+		bounds := timeBounds
+		if w == sizes {
+			bounds = semconv.TransferSize.Bounds
+		}
+		h = &diagnose.Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
+		a.counts[w][i] = h
+	}
+	h.Counts[sort.SearchFloat64s(h.Bounds, upper*rounding)] += uint64(math.Round(n))
+}
+
+// buckets returns the histogram of a frame. Frames before the first one have the same, because they show no increase.
+func (a *sampled) buckets(w what, i int) diagnose.Histogram {
+	for _, h := range a.counts[w][min(i, len(a.counts[w])):] {
+		if h != nil {
+			return *h
+		}
+	}
+	return diagnose.Histogram{}
 }
 
 // increase returns how far a counter grew. A counter that is lower than before started again at 0.
@@ -317,7 +416,7 @@ func (a *sampled) advance(i int) {
 func (a *sampled) state(i int) diagnose.Agent {
 	sum := func(w what) uint64 { return uint64(math.Round(a.sums[w])) }
 	out := diagnose.Agent{
-		Identity: a.Identity, Attributes: a.attributes, Post: a.sums[post], Errors: make(map[string]uint64), Dropped: sum(dropped),
+		Identity: a.Identity, Attributes: a.attributes, Times: a.buckets(times, i), Sizes: a.buckets(sizes, i), Post: a.sums[post], Errors: make(map[string]uint64), Dropped: sum(dropped),
 	}
 	for d := range out.Moved {
 		out.Moved[d] = diagnose.Moved{Bytes: sum(bytesOf + what(d)), Transfers: sum(transfersOf + what(d)), Seconds: a.seconds[d]}
