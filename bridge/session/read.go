@@ -40,9 +40,7 @@ func readRows(file io.ReaderAt, size int64, each func(*Row), skip func(SkippedRo
 		return err
 	}
 	begin := make([]byte, min(size, int64(len(byteOrderMark+headerLine))))
-	if _, err := file.ReadAt(begin, 0); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
+	_, _ = file.ReadAt(begin, 0) // reading the header returns the error again
 	start := int64(0)
 	if bytes.HasPrefix(begin, []byte(byteOrderMark)) {
 		start = int64(len(byteOrderMark))
