@@ -65,7 +65,9 @@ func (b *builder) write(a *engine.Snapshot, taken pcommon.Timestamp, metrics pme
 	p := &points{disabled: b.disabled, metrics: metrics, start: start, ts: max(taken, start+pcommon.Timestamp(time.Millisecond))}
 	a.Totals.Points(p.add)
 	if !a.Store { // a store, which has neither events nor a ring
-		a.Totals.EventPoints(p.add)
+		if !b.disabled[semconv.Events.Name] { // off by default, and they are many points
+			a.Totals.EventPoints(p.add)
+		}
 		a.Totals.RingPoints(a.Layout, p.add)
 	}
 	switch a.Up {
