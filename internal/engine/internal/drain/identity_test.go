@@ -82,6 +82,19 @@ func TestRingStaysOpenUntilItsEventsAreStored(t *testing.T) {
 	}
 }
 
+// Another file has replaced the ring while a message about the exit of its process was under way.
+func TestMessagesAboutAnEarlierRingAreIgnored(t *testing.T) {
+	b := started(t, false)
+	earlier := b.reader
+	b.step()
+	b.openOther(3)
+	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+	b.step(Attended{ID: agentPath, Reader: earlier, Known: true}, Gone{ID: agentPath, Reader: earlier})
+	if a := b.agent(); a.reader != b.reader || a.exit.up != UpYes || !a.exit.gone.IsZero() {
+		t.Errorf("the agent, which is running, is in the state %+v", a.exit)
+	}
+}
+
 // Discovery no longer finds the directory, but the next scan finds a process that has the ring mapped.
 func TestRingThatAProcessStillHasMappedStaysOpen(t *testing.T) {
 	b := started(t, false)
