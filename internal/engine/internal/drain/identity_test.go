@@ -87,7 +87,7 @@ func TestMessagesAboutAnEarlierRingAreIgnored(t *testing.T) {
 	b := started(t, false)
 	earlier := b.reader
 	b.step()
-	b.openOther(3)
+	b.openOther(1)
 	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 	b.step(Attended{ID: agentPath, Reader: earlier, Known: true}, Gone{ID: agentPath, Reader: earlier})
 	if a := b.agent(); a.reader != b.reader || a.exit.up != UpYes || !a.exit.gone.IsZero() {

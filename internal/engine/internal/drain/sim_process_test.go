@@ -309,6 +309,9 @@ func (p *process) attend() {
 			if w.observers[a.file] != nil && w.IntN(2) == 0 {
 				open = true // until a search decides that no agent has it mapped
 			}
+			if open && p.alive[w.files[a.path]] {
+				continue // the owner knows it
+			}
 			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless})
 			p.alive[w.files[a.path]] = open && !w.plan.leaseless
 			if !open {
