@@ -77,7 +77,8 @@ To turn off colors, set NO_COLOR=1.`, "top", "top", strings.ReplaceAll(screen.He
 func (f *topFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVarP(&f.window, "window", "w", 5*time.Second, "time over which rates and quantiles are measured")
+	flags.DurationVarP(&f.window, "window", "w", 5*time.Second, "time over which rates and quantiles are measured (default 5s, or 3m with --prometheus)")
+	flags.Lookup("window").DefValue = "0s" // the text has both
 	f.watchFlags.register(cmd, "show")
 	f.registerBackend(flags)
 	f.backend.Buckets = true

@@ -65,7 +65,7 @@ const liveLength, backendWindow = 30 * time.Minute, 3 * time.Minute
 func (f *watchFlags) registerBackend(flags *pflag.FlagSet) {
 	flags.StringVar(&f.backend.URL, "prometheus", "", "read the metrics of agents from the backend at `URL`")
 	flags.StringVar(&f.backend.HTTPConfig, "http.config.file", "", "`FILE` with the HTTP client settings for --prometheus")
-	flags.StringVar(&f.backend.Job, "job", "", "read only the agents with this service.name, with --prometheus")
+	flags.StringVar(&f.backend.Job, "job", "", "read only the agents with this `SERVICE` name (service.name), with --prometheus")
 	flags.Var((*instant)(&f.backend.End), "at", "read the past up to `TIME` (RFC 3339, or seconds since 1970), with --prometheus (default now)")
 }
 

@@ -76,7 +76,8 @@ examine, such as no running agent, or no permission.`, "why", "why"),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to watch; with --prometheus, how much of the past (default 1h)")
+	flags.DurationVar(&f.length, "for", 10*time.Second, "how long to watch, or how much of the past with --prometheus (default 10s, or 1h)")
+	flags.Lookup("for").DefValue = "0s" // the text has both
 	f.watchFlags.register(cmd, "watch")
 	f.registerBackend(flags)
 	f.output = addOutput(cmd, "text", "json")
