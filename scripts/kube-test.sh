@@ -33,4 +33,4 @@ go -C test run ./kube/image -o "$work/otelcol-nixl.tar" -name localhost/otelcol-
 for image in agent otelcol-nixl; do
   ${KUBE_LOAD:-kind load image-archive} "$work/$image.tar"
 done
-KUBE_TEST=1 go -C test test -count=1 -v -timeout 30m ./kube "$@"
+KUBE_TEST=1 NIXLRING="$work/nixlring" go -C test test -count=1 -v -timeout 30m ./kube "$@"

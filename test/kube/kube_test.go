@@ -47,6 +47,7 @@ func TestProcessesModeCountsAllEventsOnce(t *testing.T) {
 	checkAttributes(t, allAttributes, a, b)
 
 	c.showsAgents(t, a, b)
+	c.recordsWhatWhySays(t, a)
 
 	t.Log("containers crash, pods are replaced")
 	a.crash(t, 30)
