@@ -8,17 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// openOther opens a second ring, at another path, whose agent has the same ID.
-func (b *harness) openOther(events int) *ringbuf.Reader {
+// openOther opens a second ring, at another path, whose agent has the same ID and has written an event.
+func (b *harness) openOther() {
 	b.t.Helper()
 	_, b.writer, b.reader = inMemory(b.t, 64)
-	b.push(events)
+	b.push(1)
 	b.step(Opened{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: "/other/agent"}, Reader: b.reader, From: b})
-	return b.reader
 }
 
 func (b *harness) agent() *agent { return b.owner.agents[agentPath] }
@@ -87,7 +84,7 @@ func TestMessagesAboutAnEarlierRingAreIgnored(t *testing.T) {
 	b := started(t, false)
 	earlier := b.reader
 	b.step()
-	b.openOther(1)
+	b.openOther()
 	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 	b.step(Attended{ID: agentPath, Reader: earlier, Known: true}, Gone{ID: agentPath, Reader: earlier})
 	if a := b.agent(); a.reader != b.reader || a.exit.up != UpYes || !a.exit.gone.IsZero() {

@@ -74,7 +74,7 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 		"other path after an exit": {do: func(b *harness) {
 			b.step(Gone{ID: agentPath, Reader: b.reader})
 			b.steps(3)
-			b.openOther(1)
+			b.openOther()
 		}, want: []string{"INFO agent restarted with another ring"}},
 		"restart after an exit": {do: func(b *harness) {
 			b.push(10)
