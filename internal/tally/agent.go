@@ -62,7 +62,7 @@ const (
 	singleWork  = 4  // outside of a whole transfer
 	lookupWork  = 20 // if its name, or its unknown type, is looked up
 	errorWork   = 20 // if an error is passed on
-	watchedWork = 8  // if a transfer is passed on
+	watchedWork = 4  // if a transfer is passed on: few are slow
 )
 
 // Add counts the events of a batch. It returns how much work that was: 1 for each event of a whole transfer,
