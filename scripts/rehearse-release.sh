@@ -20,6 +20,8 @@ work=$(mktemp -d)
 pids=()
 finish() {
   for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done
+  # The containers' cgroups.
+  find /sys/fs/cgroup -depth -type d -path "*/${work##*/}*" -exec rmdir {} + 2>/dev/null || true
   chmod -R u+w "$work" && rm -rf "$work"
 }
 trap finish EXIT
