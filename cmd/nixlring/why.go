@@ -45,7 +45,9 @@ It finds
     or, if agents are discovered, with the same OTEL_SERVICE_NAME, and with
     transfers of a similar size in the same direction. This requires at least four
     agents with 100 transfers each, or three if one has less than 22%% of their
-    speed. Size and load don't matter;
+    speed. Size and load don't matter. Why also says if their processes have
+    fewer RDMA devices open than those of all peers on this host, or only those
+    of other NUMA nodes;
   - agents that hang while their peers continue, or are idle;
   - agents that restart again and again;
   - agents that spend most of their time posting, and small transfers that wait
@@ -210,6 +212,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 	v.Findings = append(v.Findings, r.Findings...)
 	if !f.past() {
 		last.Processes = processes(w)
+		fleet.Place(w.proc, last, v.Findings)
 	}
 	v.Findings = append(v.Findings, diagnose.Processes(last.Processes)...)
 	diagnose.Sort(v.Findings)
