@@ -106,6 +106,9 @@ func (o options) serve() error {
 		go func() { ended <- listen(command) }()
 		select {
 		case <-ctx.Done():
+			for _, w := range workers { // otherwise, one may see that its input ends, and write once more
+				_ = w.process.Kill()
+			}
 			return nil
 		case err := <-ended:
 			return err
