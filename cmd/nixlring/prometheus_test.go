@@ -238,38 +238,6 @@ func (b *fakeBackend) why(t *testing.T, length time.Duration, args ...string) (v
 	return v
 }
 
-// named returns what findings are about, as the table of fleets has it.
-func named(list []diagnose.Finding) (all []fleets.Want) {
-	for i := range list {
-		w := fleets.Want{Kind: list[i].Kind}
-		if !list[i].OfJob() && len(list[i].Agents) == 1 && !slices.Contains([]diagnose.Kind{diagnose.JobStalled, diagnose.JobSlower, diagnose.Failing, diagnose.Gone}, w.Kind) {
-			w.Agent = list[i].Agents[0].Name
-		}
-		all = append(all, w)
-	}
-	return all
-}
-
-// judge fails the test if the findings about a fleet aren't those that the rules would have.
-func judge(t *testing.T, f *fleets.Fleet, found []diagnose.Finding) {
-	t.Helper()
-	all := named(found)
-	for _, w := range f.Want {
-		if w.Kind != diagnose.SmallBehindLarge && !slices.Contains(all, w) { // that needs buckets
-			t.Errorf("found %v, want %v", all, w)
-		}
-	}
-	for i, w := range all {
-		alerted := slices.ContainsFunc(f.Alerts, func(a fleets.Alert) bool { return a.Value == w.Agent })
-		switch severity := found[i].Severity; {
-		case severity == diagnose.Info, f.Warns && severity == diagnose.Warning, slices.Contains(f.Want, w), len(f.Want) == 0 && alerted:
-		case w == fleets.Want{Kind: diagnose.JobStalled} && len(f.Alerts) > 0: // a direction, of a job that the alerts name
-		default:
-			t.Errorf("found %v: %s", w, found[i].What)
-		}
-	}
-}
-
 // Some fleets in each of the forms that backends have.
 func TestWhyJudgesTheFleetsOfABackendAsTheRulesDo(t *testing.T) {
 	dots := func(name, _ string) string { return name }
@@ -295,7 +263,9 @@ func TestWhyJudgesTheFleetsOfABackendAsTheRulesDo(t *testing.T) {
 				b.native = true
 			}
 			b.serve(t, &f)
-			judge(t, &f, b.why(t, f.Length).Findings)
+			for _, wrong := range f.Misjudged(b.why(t, f.Length).Findings) {
+				t.Error(wrong)
+			}
 		})
 	}
 }

@@ -78,37 +78,11 @@ func TestWhyJudgesTheFleetsOfRealBackends(t *testing.T) {
 				t.Errorf("agents with buckets, by whether they are exponential: %v of %d", forms, len(last.Agents))
 			}
 			for i := range all {
-				t.Run(all[i].Name, func(t *testing.T) { judge(t, &all[i], found[all[i].Name]) })
+				for _, wrong := range all[i].Misjudged(found[all[i].Name]) {
+					t.Errorf("%s: %s", all[i].Name, wrong)
+				}
 			}
 		})
-	}
-}
-
-// judge fails the test if the findings about a fleet aren't those that it must have.
-func judge(t *testing.T, f *fleets.Fleet, found []diagnose.Finding) {
-	t.Helper()
-	ofJob := []diagnose.Kind{diagnose.JobStalled, diagnose.JobSlower, diagnose.Failing, diagnose.Gone}
-	var all []fleets.Want
-	for i := range found {
-		w := fleets.Want{Kind: found[i].Kind}
-		if len(found[i].Agents) == 1 && !slices.Contains(ofJob, w.Kind) {
-			w.Agent = found[i].Agents[0].Name
-		}
-		all = append(all, w)
-	}
-	for _, w := range f.Want {
-		if w.Kind != diagnose.SmallBehindLarge && !slices.Contains(all, w) { // that isn't found in a backend
-			t.Errorf("found %v, want %v", all, w)
-		}
-	}
-	for i, w := range all {
-		alerted := slices.ContainsFunc(f.Alerts, func(a fleets.Alert) bool { return a.Value == w.Agent })
-		switch severity := found[i].Severity; {
-		case severity == diagnose.Info, f.Warns && severity == diagnose.Warning, slices.Contains(f.Want, w), len(f.Want) == 0 && alerted:
-		case w == fleets.Want{Kind: diagnose.JobStalled} && len(f.Alerts) > 0: // a direction, of a job that the alerts name
-		default:
-			t.Errorf("found %v: %s", w, found[i].What)
-		}
 	}
 }
 
