@@ -131,7 +131,8 @@ type owner struct {
 	mu       sync.Mutex
 	messages []drain.Message
 	arrived  chan drain.Message
-	mute     bool // it doesn't get the messages, and keeps every ring
+	mute     bool  // it doesn't get the messages, and keeps every ring
+	refuses  error // why it keeps none, while it is mute
 }
 
 const staleAfter = time.Hour
@@ -158,7 +159,7 @@ func (o *owner) send(m drain.Message) {
 	if opened, ok := m.(drain.Opened); !o.mute {
 		o.loop.Send(m)
 	} else if ok {
-		opened.From.Answer(opened.Agent, opened.Reader, nil)
+		opened.From.Answer(opened.Agent, opened.Reader, o.refuses)
 	}
 	select {
 	case o.arrived <- m:

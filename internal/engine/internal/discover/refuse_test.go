@@ -64,6 +64,24 @@ func TestRestartedRingIsTriedAgainSoon(t *testing.T) {
 	}
 }
 
+// The owner still reads the ring that the file has replaced.
+func TestRingThatTheOwnerIsTooBusyForIsOfferedAgain(t *testing.T) {
+	x := newFixture(t)
+	x.owner.mute, x.owner.refuses = true, drain.ErrBusy
+	x.ring("agent", ringbuf.V4, 8)
+	d := x.directory(nil)
+	d.look()
+	x.advance(2 * lookInterval)
+	d.look()
+	x.advance(2 * lookInterval)
+	x.owner.refuses = nil
+	d.look()
+	if n := count[drain.Opened](x.owner); n != 3 || d.open.Load() != 1 || len(x.noticesOf(notice.RingRefused)) > 0 {
+		t.Errorf("the ring was offered %d times; %d rings are open; notices are %v", n, d.open.Load(), x.noticesOf(notice.RingRefused))
+	}
+	d.Close(x.owner.ring(x.path("agent")).Reader)
+}
+
 func TestNoticeDependsOnTheReason(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
