@@ -36,7 +36,7 @@
 //     histograms.go: numbers and histograms
 //   - category.go, typename.go, totals.go, agent.go: the totals
 //   - memory.go, health.go, series.go, spelling.go: their parts
-//   - group.go, transfers.go, translate.go, slots.go, watch.go, slow.go: transfers
+//   - group.go, transfers.go, translate.go, slots.go, watch.go: transfers
 //   - values.go: totals that another program has counted
 //   - points.go: the table of metrics
 //   - state.go: the stored form
