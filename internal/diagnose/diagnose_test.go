@@ -41,7 +41,7 @@ func found(list []diagnose.Finding) (all []fleets.Want) {
 }
 
 func TestEachIncidentIsNamedWithinTenMinutes(t *testing.T) {
-	for _, f := range fleets.Incidents() {
+	for _, f := range slices.Concat(fleets.Incidents(), fleets.Strangers()) {
 		if len(f.Want) == 0 {
 			continue // only the alerts can know
 		}
@@ -53,7 +53,7 @@ func TestEachIncidentIsNamedWithinTenMinutes(t *testing.T) {
 			slices.SortFunc(got, func(a, b fleets.Want) int { return strings.Compare(a.Agent, b.Agent) })
 			slices.SortFunc(f.Want, func(a, b fleets.Want) int { return strings.Compare(a.Agent, b.Agent) })
 			if !slices.Equal(got, f.Want) {
-				t.Errorf("found %v, want %v", got, f.Want)
+				t.Errorf("found %v, want %v; %s", got, f.Want, f.Why)
 			}
 			for _, finding := range list {
 				if slices.Contains([]string{finding.What, finding.Next, finding.Short, finding.Not}, "") || finding.Evidence == nil {
@@ -67,7 +67,7 @@ func TestEachIncidentIsNamedWithinTenMinutes(t *testing.T) {
 // eachMinute calls check with what is known of each healthy fleet after every minute.
 func eachMinute(t *testing.T, check func(t *testing.T, f *fleets.Fleet, samples []*diagnose.Frame)) {
 	t.Helper()
-	for _, f := range fleets.Healthy() {
+	for _, f := range slices.Concat(fleets.Healthy(), fleets.HealthyStrangers()) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			samples := f.Frames()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
@@ -89,28 +90,34 @@ func (h *history) crashLoops(i int) (list []Finding) {
 		a.ID = ""
 		return a
 	}) {
-		restarts, newest := 0.0, lives[0]
-		for _, t := range lives {
-			restarts += max(h.during(t, i, CrashWindow).restarts, float64(t.lives(h.index(i, CrashWindow), i)))
-			if newest.first < t.first {
-				newest = t
+		newest := slices.MaxFunc(lives, func(a, b *track) int { return a.first - b.first })
+		for _, w := range []struct {
+			length time.Duration
+			least  float64
+		}{{CrashWindow, Restarts}, {CrashLonger, MoreRestarts}} {
+			restarts := 0.0
+			for _, t := range lives {
+				restarts += h.restarts(t, i, w.length)
 			}
-		}
-		if restarts >= Restarts {
-			f := newFinding(CrashLoop, []Identity{newest.Identity}, "restarts again and again", fmt.Sprintf("%s restarts again and again.", newest.Identity),
-				fmt.Sprintf("%.0f restarts or exits in %s", restarts, units.Age(CrashWindow)))
-			f.Ratio = restarts
-			list = append(list, f)
+			if restarts >= w.least {
+				f := newFinding(CrashLoop, []Identity{newest.Identity}, "restarts again and again", fmt.Sprintf("%s restarts again and again.", newest.Identity),
+					fmt.Sprintf("%.0f restarts or exits in %s", restarts, units.Age(w.length)))
+				f.Ratio = restarts
+				list = append(list, f)
+				break
+			}
 		}
 	}
 	return list
 }
 
-// lives returns how often an agent exited or had new totals between two frames. An agent that is absent may still run.
-func (t *track) lives(from, to int) int {
+// restarts returns how often an agent restarted, exited or had new totals in the time before frame i. An agent that is absent
+// may still run.
+func (h *history) restarts(t *track, i int, ago time.Duration) float64 {
 	exits, starts := 0, 0
-	last := t.states[max(t.first, from)]
-	for _, a := range t.states[max(t.first, from) : to+1] {
+	from := max(t.first, h.index(i, ago))
+	last := t.states[from]
+	for _, a := range t.states[from : max(i, from)+1] {
 		if last == nil {
 			last = a
 		}
@@ -120,5 +127,5 @@ func (t *track) lives(from, to int) int {
 			last = a
 		}
 	}
-	return max(exits, starts)
+	return max(h.during(t, i, ago).restarts, float64(exits), float64(starts))
 }

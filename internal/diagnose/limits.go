@@ -18,7 +18,7 @@ const (
 	StragglerSpeed = 0.65   // of the median of the peers
 	FarSlower      = 0.22   // of the median of the peers: too slow for an older NIC
 	SlowerSpeed    = 0.6    // of the agent's own past
-	PastSpeed      = 0.9    // quantile of past speeds
+	PastSpeed      = 0.75   // quantile of past speeds
 	FarLonger      = 10     // of the past: a transfer that takes so much longer is evidence by itself
 	MoreLoad       = 1.5    // of the past's bytes per second: a shared link slows down under load
 	SimilarSize    = 2      // a factor, compared with one past window: other sizes have other speeds
@@ -39,12 +39,15 @@ const (
 	FewErrors     = 5                     // in both of its windows
 	ErrorShare    = 0.1                   // of all operations, in the short window
 	ErrorLong     = 0.05                  // of all operations, in the long window
-	CanceledShare = 0.25                  // of all operations, for long: a time-out cancels them
+	CanceledShare = 0.2                   // of all operations, for long: a time-out cancels them
 	UsualCanceled = 2                     // a factor; some applications always cancel some
 	MinErrors     = 10                    // in the long window
 	FullShare     = 0.8                   // of a ring
+	WarmUp        = 3 * time.Minute       // after a start, an agent may be slower than before
 	CrashWindow   = 10 * time.Minute      // in which an agent restarts again and again
 	Restarts      = 3                     // in this time
+	CrashLonger   = 40 * time.Minute      // likewise, because Kubernetes waits for longer and longer
+	MoreRestarts  = 5                     // in this time
 	JobSilent     = time.Minute           // a job may pause for less
 	NotTaken      = 0.9                   // of the load; less than a falling load explains within ten minutes
 	EvenLoad      = 0.35                  // standard deviations per mean, up to which the load of agents is even

@@ -25,6 +25,9 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 		var found []Finding
 		judged, remembered := 0, make(map[string]bool)
 		for _, t := range job {
+			if h.restarts(t, i, WarmUp) > 0 {
+				continue // it sets up connections, and its caches are cold
+			}
 			compared := 0
 			var ways []slowness
 			for _, now := range h.paces(t, i) {
@@ -34,8 +37,11 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 					ways, remembered[t.ID] = append(ways, slowness{now, past, past.source()}), past.remembered
 				}
 			}
-			if now, past, ok := h.fewSlower(t, i); ok {
-				ways = append(ways, slowness{now, past, past.source()})
+			if now, past, ok := h.few(t, i); ok {
+				compared++
+				if now.time > FarLonger*past.time {
+					ways = append(ways, slowness{now, past, past.source()})
+				}
 			}
 			judged += boolean(compared > 0)
 			if len(ways) > 0 {
@@ -55,8 +61,8 @@ func (h *history) slowdowns(i int, stragglers []Finding) (list []Finding) {
 	return list
 }
 
-// fewSlower reports whether the transfers of an agent that completes too few for a pace take far longer than before.
-func (h *history) fewSlower(t *track, i int) (now, past pace, slower bool) {
+// few returns the pace of an agent that completes too few transfers for others, and that of before.
+func (h *history) few(t *track, i int) (now, past pace, ok bool) {
 	const longer, few = 5, 10
 	window := longer * h.windows.Longer
 	if t.states[i] == nil || !h.full(t, i, 2*window) {
@@ -67,7 +73,7 @@ func (h *history) fewSlower(t *track, i int) (now, past pace, slower bool) {
 		return now, past, false
 	}
 	now, past = n.mean(both), before.mean(both)
-	return now, past, now.like(past) && now.time > FarLonger*past.time
+	return now, past, now.like(past)
 }
 
 // like reports whether a pace has about the size of another.

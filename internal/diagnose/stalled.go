@@ -23,9 +23,14 @@ import (
 // Of an agent that hung before the watch or soon after it began, only the ring knows that it transferred. Without such
 // transfers, it is idle: it may be spare. Neither is unusual if many agents are quiet.
 func (h *history) stalls(i int) (list []Finding) {
+	known := make(map[Key]bool) // an agent that hangs also hangs in each direction
 	for _, w := range []way{both, writes, reads} {
 		for _, job := range h.jobs {
-			list = append(list, h.stallsOf(job, i, w)...)
+			for _, f := range h.stallsOf(job, i, w) {
+				if !known[f.Key()] {
+					known[f.Key()], list = true, append(list, f)
+				}
+			}
 		}
 	}
 	return list
@@ -87,14 +92,14 @@ func (h *history) weigh(hung, active []*track, list []Finding, i int, w way) []F
 	}
 	end := h.until(h.at[begun].Add(2*h.windows.Silent), i)
 	var now, then, lost, other float64
-	var rates []float64
+	var rates []float64 // over a longer time, because sessions that stick to agents may be spread evenly by chance
 	for _, t := range active {
-		r := h.rate(t, begun, h.windows.Silent, w)
-		now, then, rates = now+h.rate(t, end, h.windows.Silent, w), then+r, append(rates, r)
+		now, then = now+h.rate(t, end, h.windows.Silent, w), then+h.rate(t, begun, h.windows.Silent, w)
+		rates = append(rates, h.rate(t, begun, 10*h.windows.Silent, w))
 	}
 	for _, t := range hung {
-		r := h.rate(t, h.lastMove(t, i, w), h.windows.Silent, w)
-		lost, rates = lost+r, append(rates, r)
+		n := h.lastMove(t, i, w)
+		lost, rates = lost+h.rate(t, n, h.windows.Silent, w), append(rates, h.rate(t, n, 10*h.windows.Silent, w))
 	}
 	if w != both {
 		for _, t := range slices.Concat(hung, active) {
@@ -145,9 +150,9 @@ func (h *history) stoppedDirection(hung []*track, list []Finding, i int, w way) 
 }
 
 // stoppedBefore returns the finding about an agent that stopped before the watch, or soon after it began. The transfers that
-// its ring remembers and those of the watch show that it is used; the rate in the watch, that it would have completed some.
+// its ring remembers and those of the watch show that it is used; the pauses in the watch, that it makes none that is so long.
 func (h *history) stoppedBefore(t *track, i, last int, w way) (f Finding, ok bool) {
-	const some = 5 // by chance, an agent completes none of so many in one of 150 cases
+	const far = 5 // times as long
 	remembered := "its ring still has " + units.Count(t.before()) + " transfers from before"
 	if w != both { // only the older half is known by direction
 		remembered = "its ring still has " + units.Count(t.remembered(w).Transfers) + " or more " + w.noun() + "s from before"
@@ -158,15 +163,25 @@ func (h *history) stoppedBefore(t *track, i, last int, w way) (f Finding, ok boo
 		}
 		f = h.stall(t, w, i, last, remembered)
 	} else {
-		watched, quiet := h.at[last].Sub(h.at[t.first]).Seconds(), h.at[i].Sub(h.at[last]).Seconds()
-		n := float64(t.totals[last].moved[w].Transfers - t.totals[t.first].moved[w].Transfers)
-		if w != both || watched >= (h.windows.Regular+h.windows.Silent).Seconds() || float64(t.before())+n < Regularly || n*quiet < some*watched {
+		n := t.totals[last].moved[w].Transfers - t.totals[t.first].moved[w].Transfers
+		if w != both || h.full(t, last, h.windows.Regular+h.windows.Silent) || t.before()+n < Regularly || h.at[i].Sub(h.at[last]) < far*h.pause(t, last, w) {
 			return f, false
 		}
 		f = h.stall(t, w, i, last, remembered)
 	}
 	f.Severity = Warning
 	return f, true
+}
+
+// pause returns the longest time up to a frame in which an agent completed no transfer.
+func (h *history) pause(t *track, to int, w way) (longest time.Duration) {
+	begin := t.first
+	for i := t.first + 1; i <= to; i++ {
+		if t.totals[i].moved[w].Transfers > t.totals[i-1].moved[w].Transfers {
+			longest, begin = max(longest, h.at[i].Sub(h.at[begin])), i
+		}
+	}
+	return longest
 }
 
 // hidden reports whether the ring of an agent that shows no transfers is full, so that nobody sees what the agent does.
@@ -213,7 +228,7 @@ func (h *history) steady(t *track, last int, w way, window, known time.Duration,
 		return usual * min(1, window.Seconds()/d.seconds)
 	}
 	counts := []float64{count(last)}
-	now, step := counts[0], max(window/3, time.Nanosecond)
+	now, step := counts[0], max(h.windows.Silent/3, time.Nanosecond)
 	for ago := step; ago <= h.windows.Recent; ago += step {
 		n := h.index(last, ago)
 		if !h.full(t, n, window) {

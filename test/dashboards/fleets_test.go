@@ -59,7 +59,7 @@ func TestAlertsNameEachIncidentAndNoHealthyFleet(t *testing.T) {
 	must.OK(t, os.WriteFile(rules, alertsOnly(t), 0o600))
 	var tests []*unitTest
 	open, native := make(map[string]*unitTest), make(map[string]bool) // by what the fleets must share, and by alert
-	for i, f := range slices.Concat(fleets.Incidents(), fleets.Healthy()) {
+	for i, f := range slices.Concat(fleets.Incidents(), fleets.Healthy(), fleets.Strangers(), fleets.HealthyStrangers()) {
 		if !regexp.MustCompile(*only).MatchString(f.Name) {
 			continue
 		}
@@ -181,14 +181,14 @@ func (u *unitTest) add(f *fleets.Fleet, kind string) {
 	}
 	names := make(map[string][]string)
 	for _, a := range f.Alerts {
-		some(fmt.Sprintf(`,alertname=%q,%s=%q`, a.Name, a.Label, a.Value))
+		some(fmt.Sprintf(`,alertname=~%q,%s=%q`, cmp.Or(a.Name, ".+"), a.Label, a.Value))
 		names[a.Label] = append(names[a.Label], a.Value)
 	}
 	if f.Critical {
 		some(`,severity="critical"`)
 	}
 	if f.Lasts {
-		u.Exprs = append(u.Exprs, exprTest{fmt.Sprintf(`group(ALERTS{alertstate="firing",alertname=%q,k8s_cluster_name=%q})`, f.Alerts[0].Name, f.Name), f.Length.String(), []exprTestWant{{"{}", 1}}})
+		u.Exprs = append(u.Exprs, exprTest{fmt.Sprintf(`group(ALERTS{alertstate="firing",alertname=~%q,k8s_cluster_name=%q})`, cmp.Or(f.Alerts[0].Name, ".+"), f.Name), f.Length.String(), []exprTestWant{{"{}", 1}}})
 	}
 	for label, list := range names {
 		if names["host_name"] == nil { // no Collector is to blame

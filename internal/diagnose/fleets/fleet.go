@@ -60,7 +60,7 @@ type Want struct {
 	Agent string // its name; empty for a finding about a job
 }
 
-// Alert is an alert that an incident must raise, and what it must name.
+// Alert is an alert that an incident must raise, and what it must name. Without a name, it may be any alert.
 type Alert struct{ Name, Label, Value string }
 
 // Fleet is a number of agents over some time.
@@ -69,6 +69,7 @@ type Fleet struct {
 	Members  []Member
 	Length   time.Duration
 	Requests float64 // running in the inference engine; 0 if there is no metric
+	Why      string  // an operator wants to know about it, or doesn't
 
 	Want     []Want        // findings of package diagnose about an incident; none if only the alerts can know
 	Alerts   []Alert       // about an incident; none if only the tools say it

@@ -4,24 +4,15 @@
 package fleets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 )
-
-// Stranger is a fleet by an author who knew the metrics, but none of the rules.
-type Stranger struct {
-	Fleet
-	Why string // an operator would want to know about it, or wouldn't
-
-	// Culprits are the agents of which one must be named. OrJob accepts a finding about their job, too.
-	// An incident without culprits is about its job.
-	Culprits []string
-	OrJob    bool
-}
 
 // busy returns a load that varies as that of users does: in waves and from sample to sample.
 func busy(i int, loads ...Load) func(time.Duration) State {
@@ -64,14 +55,7 @@ func after(affected func(i int) bool, before, incident func(i int) func(time.Dur
 }
 
 func only(which ...int) func(int) bool {
-	return func(i int) bool {
-		for _, w := range which {
-			if i == w {
-				return true
-			}
-		}
-		return false
-	}
+	return func(i int) bool { return slices.Contains(which, i) }
 }
 
 func everyone(int) bool { return true }
@@ -85,24 +69,28 @@ func ramp(t, from, length time.Duration) float64 {
 	return min(1, max(0, float64(t-from)/float64(length)))
 }
 
-// Strangers returns incidents that somebody invented who knew the metrics, but none of the rules.
-func Strangers() []Stranger {
+// Strangers returns incidents whose author knew the metrics, but none of the rules.
+func Strangers() []Fleet {
 	const hour = time.Hour
 	// A decode worker of vLLM reads the KV cache of each request from a prefill worker.
 	pull := reads(at(8*mib, 45*gb, 25))
 	// A worker of Dynamo writes blocks to its peer and reads others.
 	push := at(2*mib, 40*gb, 40)
-	var list []Stranger
-	incident := func(why string, f Fleet, culprits ...string) *Stranger {
-		if f.Length == 0 {
-			f.Length = Begin + 30*time.Minute
+	var list []Fleet
+	// incident adds one with agents that must be named, or else their job.
+	incident := func(why string, f Fleet, culprits ...string) {
+		f.Why, f.Length = why, cmp.Or(f.Length, Begin+15*time.Minute)
+		for _, name := range culprits {
+			f.Alerts = append(f.Alerts, Alert{"", "nixl_agent_name", name})
 		}
-		list = append(list, Stranger{Fleet: f, Why: why, Culprits: culprits})
-		return &list[len(list)-1]
+		if len(culprits) == 0 && !slices.ContainsFunc(f.Want, func(w Want) bool { return w.Agent != "" }) {
+			f.Alerts = []Alert{{"", "service_name", f.Members[0].Service}}
+		}
+		list = append(list, f)
 	}
 
 	incident("Requests on this host wait four times as long until somebody replaces the cable.", Fleet{
-		Name: "a NIC negotiates down to 100 Gbit/s",
+		Name: "a NIC negotiates down to 100 Gbit/s", Want: wants(diagnose.Straggler, "decode-6", "decode-7"),
 		Members: on("decode", 12, 2, after(only(6, 7), doing(pull),
 			doing(reads(at(8*mib, 11*gb, 25))))),
 	}, "decode-6", "decode-7")
@@ -118,15 +106,15 @@ func Strangers() []Stranger {
 		}
 	}
 	incident("A request waits for its slowest rank, so one congested rail slows all requests.",
-		Fleet{Name: "a congested rail slows the same rank of all replicas", Members: ranks}, rail...).OrJob = true
+		Fleet{Name: "a congested rail slows the same rank of all replicas", Want: wants(diagnose.Straggler, rail...), Members: ranks}, rail...)
 
 	incident("A spine switch lost half of its uplinks; all requests wait twice as long.", Fleet{
-		Name:    "the fabric at half speed",
+		Name: "the fabric at half speed", Want: []Want{{diagnose.JobSlower, ""}},
 		Members: on("decode", 10, 2, after(everyone, doing(pull), doing(reads(at(8*mib, 21*gb, 25))))),
 	})
 
 	incident("The pod came back without its RDMA device, and UCX fell back to TCP without a word.", Fleet{
-		Name: "one pod falls back to TCP after a restart",
+		Name: "one pod falls back to TCP after a restart", Want: wants(diagnose.Straggler, "decode-4"),
 		Members: on("decode", 10, 1, after(only(4), doing(pull), func(i int) func(time.Duration) State {
 			slow := busy(i, reads(at(8*mib, 1.8*gb, 25)))
 			return func(t time.Duration) State {
@@ -141,7 +129,7 @@ func Strangers() []Stranger {
 	}, "decode-4")
 
 	incident("A prefill peer hangs. The decode worker gives up each transfer after its time-out and computes the cache again.", Fleet{
-		Name: "time-outs of a hung peer end as canceled",
+		Name: "time-outs of a hung peer end as canceled", Length: Begin + 30*time.Minute, Lasts: true, Want: wants(diagnose.SomeFail, "decode-3"),
 		Members: on("decode", 8, 2, after(only(3), doing(pull), func(i int) func(time.Duration) State {
 			return with(busy(i, times(0.7, pull)...), func(_ time.Duration, s *State) {
 				s.Errors = map[string]float64{"canceled": 6}
@@ -150,7 +138,7 @@ func Strangers() []Stranger {
 	}, "decode-3")
 
 	incident("The index of the cache pool is gone: nothing is read anymore, everything is computed again, and only writes go on.", Fleet{
-		Name: "all reads of a pool stop",
+		Name: "all reads of a pool stop", Want: []Want{{diagnose.JobStalled, ""}},
 		Members: on("offload", 8, 2, after(everyone, doing(push, reads(at(4*mib, 30*gb, 30))),
 			doing(push))),
 	})
@@ -174,7 +162,7 @@ func Strangers() []Stranger {
 		wait = min(5*time.Minute, 2*wait)
 	}
 	incident("The pod never gets ready. Kubernetes restarts it less and less often.", Fleet{
-		Name: "a crash loop with back-off",
+		Name: "a crash loop with back-off", Want: append(wants(diagnose.CrashLoop, "decode-1"), Want{diagnose.Gone, ""}),
 		Members: on("decode", 8, 2, after(only(1), doing(pull), func(int) func(time.Duration) State {
 			return func(t time.Duration) State {
 				for at, lives := range loop {
@@ -189,7 +177,7 @@ func Strangers() []Stranger {
 	}, "decode-1")
 
 	incident("The Collector of this host gets no CPU; its totals are too low, and each decision made from them is wrong.", Fleet{
-		Name: "rings run full behind a noisy neighbor",
+		Name: "rings run full behind a noisy neighbor", Want: wants(diagnose.EventsLost, "decode-4", "decode-5"),
 		Members: on("decode", 8, 2, after(only(4, 5), doing(pull), func(i int) func(time.Duration) State {
 			return with(busy(i, pull), func(_ time.Duration, s *State) { s.Fill, s.Full = 1, 0.05 })
 		})),
@@ -197,45 +185,45 @@ func Strangers() []Stranger {
 
 	small, large := reads(at(128*kib, 8*gb, 60)), reads(at(64*mib, 12*gb, 3))
 	incident("One tier of the storage degrades: restored conversations wait, the others don't.", Fleet{
-		Name: "storage gets slow for large reads only",
+		Name: "storage gets slow for large reads only", Want: []Want{{diagnose.JobSlower, ""}},
 		Members: on("tiered", 8, 2, after(everyone, doing(small, large),
 			doing(small, slowed(large, 6)))),
 	})
 
 	incident("After the failover of etcd, some workers keep metadata of agents that no longer exist: half of their requests are computed twice.",
 		Fleet{
-			Name: "split brain after a failover",
+			Name: "split brain after a failover", Want: wants(diagnose.SomeFail, "decode-4", "decode-5", "decode-6", "decode-7"),
 			Members: on("decode", 8, 2, after(func(i int) bool { return i >= 4 }, doing(pull), func(i int) func(time.Duration) State {
 				return with(busy(i, times(0.5, pull)...), func(_ time.Duration, s *State) {
 					s.Errors = map[string]float64{"not_found": 12}
 				})
 			})),
-		}, "decode-4", "decode-5", "decode-6", "decode-7").OrJob = true
+		}, "decode-4", "decode-5", "decode-6", "decode-7")
 
 	incident("The connector is deadlocked: its thread for heartbeats lives, and requests on this worker wait forever.", Fleet{
-		Name: "a deadlock behind living heartbeats",
+		Name: "a deadlock behind living heartbeats", Want: wants(diagnose.Stalled, "decode-6"),
 		Members: on("decode", 8, 2, after(only(6), doing(pull, heartbeat()),
 			func(int) func(time.Duration) State { return always(heartbeat()) })),
 	}, "decode-6")
 
 	incident("A module overheats; somebody should drain the node before it fails.", Fleet{
-		Name: "a link degrades within 20 minutes",
+		Name: "a link degrades within 20 minutes", Want: wants(diagnose.Straggler, "decode-9"),
 		Members: on("decode", 10, 1, after(only(9), doing(pull), func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
 				return busy(i, slowed(pull, 1+3*ramp(t, Begin, 20*time.Minute)))(t)
 			}
 		})),
-		Within: 25 * time.Minute,
+		Length: Begin + 25*time.Minute, Within: 25 * time.Minute,
 	}, "decode-9")
 
 	incident("A dirty connector: packets are lost and sent again after a time-out. Most transfers are fine, one in twelve isn't.", Fleet{
-		Name: "retransmissions delay one transfer in twelve",
+		Name: "retransmissions delay one transfer in twelve", Want: wants(diagnose.Straggler, "decode-2"),
 		Members: on("decode", 10, 1, after(only(2), doing(pull),
 			doing(append(times(11./12, pull), times(1./12, slowed(pull, 50))...)...))),
 	}, "decode-2")
 
 	incident("The pods' CPU limit throttles them: a transfer spends most of its time before it is posted.", Fleet{
-		Name: "posting takes long on a throttled host",
+		Name: "posting takes long on a throttled host", Want: append(wants(diagnose.Straggler, "decode-6", "decode-7", "decode-8"), wants(diagnose.PostBound, "decode-6", "decode-7", "decode-8")...),
 		Members: on("decode", 12, 3, after(func(i int) bool { return i/3 == 2 }, doing(pull), func(i int) func(time.Duration) State {
 			throttled := pull
 			throttled.Post += 2 * time.Millisecond
@@ -246,7 +234,7 @@ func Strangers() []Stranger {
 
 	restore := reads(at(4*mib, 6*gb, 10))
 	incident("The disk is full: nothing new is kept, and what is kept grows old.", Fleet{
-		Name: "writes to a full disk fail, and reads go on",
+		Name: "writes to a full disk fail, and reads go on", Want: append([]Want{{diagnose.Failing, ""}}, wants(diagnose.Stalled, "offload-5")...),
 		Members: on("offload", 6, 1, after(only(5), doing(at(4*mib, 5*gb, 12), restore), func(i int) func(time.Duration) State {
 			return with(busy(i, restore), func(_ time.Duration, s *State) { s.Errors = map[string]float64{"backend": 12} })
 		})),
@@ -263,7 +251,7 @@ func Strangers() []Stranger {
 		}
 	}
 	incident("The shard of one rank takes 20 times as long, and training waits for it at each save.", Fleet{
-		Name:    "one rank saves its checkpoints slowly",
+		Name: "one rank saves its checkpoints slowly", Want: wants(diagnose.Slower, "train-3"),
 		Members: on("train", 8, 4, after(only(3), saves(time.Second), saves(20*time.Second))),
 	}, "train-3")
 
@@ -283,19 +271,19 @@ func Strangers() []Stranger {
 	replacement.Name, replacement.Pod, replacement.Host = "decode-8", "decode-8", "gpu-08"
 	replacement.Do = func(t time.Duration) State { return State{Absent: t < Begin+time.Minute, Memory: 64 << 30} }
 	incident("The pod was moved to a node without a working fabric. It is ready, gets requests, and none ever completes.", Fleet{
-		Name: "a replaced pod never transfers", Members: append(born, replacement),
-		Length: Begin + 40*time.Minute, Lasts: true, Within: 15 * time.Minute,
-	}, "decode-8")
+		// No alert can tell it from a spare agent.
+		Name: "a replaced pod never transfers", Want: wants(diagnose.Idle, "decode-8"), Members: append(born, replacement),
+	})
 
 	incident("All writers send to the same new storage node. Writes queue behind each other; reads are as fast as ever.", Fleet{
-		Name: "incast slows writes only",
+		Name: "incast slows writes only", Want: []Want{{diagnose.JobSlower, ""}},
 		Members: on("offload", 8, 2, after(everyone, doing(push, reads(at(2*mib, 40*gb, 40))),
 			doing(slowed(push, 5), reads(at(2*mib, 40*gb, 40))))),
 	})
 
 	rare := reads(at(16*mib, 20*gb, 0.5))
 	incident("A small tenant with few requests, of which every third fails, is a customer, too.", Fleet{
-		Name: "a third of few transfers fails",
+		Name: "a third of few transfers fails", Want: []Want{{diagnose.Failing, ""}},
 		Members: on("tenant", 4, 2, after(only(0), doing(rare), func(i int) func(time.Duration) State {
 			return with(busy(i, times(2./3, rare)...), func(_ time.Duration, s *State) { s.Errors = map[string]float64{"backend": 0.17} })
 		})),
@@ -305,19 +293,17 @@ func Strangers() []Stranger {
 }
 
 // HealthyStrangers returns healthy fleets by the same author.
-func HealthyStrangers() []Stranger {
+func HealthyStrangers() []Fleet {
 	pull := reads(at(8*mib, 45*gb, 25))
 	push := at(2*mib, 40*gb, 40)
-	var list []Stranger
+	var list []Fleet
 	healthy := func(why string, f Fleet) {
-		if f.Length == 0 {
-			f.Length = 90 * time.Minute
-		}
-		list = append(list, Stranger{Fleet: f, Why: why})
+		f.Why, f.Length = why, cmp.Or(f.Length, 90*time.Minute)
+		list = append(list, f)
 	}
 
 	healthy("The evening needs fewer workers; each is drained, idles while its last users read, and exits.", Fleet{
-		Name: "drains at dusk",
+		Name: "drains at dusk", Warns: true,
 		Members: on("decode", 10, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
 				left := 1 - 0.45*ramp(t, 20*time.Minute, time.Hour)
@@ -415,7 +401,7 @@ func HealthyStrangers() []Stranger {
 	})
 
 	healthy("Prompts got longer, so the planner turns decode workers into prefill workers, and two back later.", Fleet{
-		Name: "a planner changes roles",
+		Name: "a planner changes roles", Warns: true,
 		Members: on("worker", 12, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
 				away := func(i int, t time.Duration) float64 {
@@ -437,7 +423,7 @@ func HealthyStrangers() []Stranger {
 	})
 
 	healthy("A session stays on its worker. Some workers have long conversations, some have none for half an hour.", Fleet{
-		Name: "sticky sessions",
+		Name: "sticky sessions", Warns: true,
 		Members: on("sticky", 9, 3, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
 				slot := int(t/(10*time.Minute)) + 3*i
@@ -616,7 +602,7 @@ func HealthyStrangers() []Stranger {
 	})
 
 	healthy("A development cluster: a few transfers per minute, when somebody tries something.", Fleet{
-		Name: "hardly any load",
+		Name: "hardly any load", Warns: true,
 		Members: on("dev", 4, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
 				if int(t.Minutes())*(i+3)%7 < 2 && int(t/(15*time.Minute))%4 != i {
