@@ -58,7 +58,7 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	add("errors", all(c.tried) && c.canceled <= ErrorShare, unless(c.tried, fmt.Sprintf("no agent ended %d operations in %s", FewErrors, c.window),
 		"of the operations of %s, at most %s failed and %s were canceled", of(c.tried, running), percent(c.failed), percent(c.canceled)), Failing, SomeFail)
 	add("posting and queues", all(c.paced), unless(c.paced, fmt.Sprintf("no agent completed %d transfers in %s", MinTransfers, units.Age(h.windows.Longer)),
-		"posting takes at most %s of the transfer time of %s", percent(c.post), of(c.paced, running)), PostBound, SmallBehindLarge)
+		"posting takes at most %s of the transfer time of %s", percent(c.post), of(c.paced, running)), PostBound)
 	nobody := "no consumer of a ring was found"
 	if c.unknown > 0 {
 		nobody = fmt.Sprintf("who consumes the rings isn't known; they are at most %s full", percent(c.fill))

@@ -101,7 +101,7 @@ func (h *history) findings(i int) []Finding {
 	list = append(list, bound...)
 	_, other := h.path(i)
 	list = append(list, other...)
-	for _, find := range []func(int) []Finding{h.stalls, h.still, h.smallBehindLarge, h.failing, h.telemetry, h.unknown, h.gone, h.vanished, h.crashLoops} {
+	for _, find := range []func(int) []Finding{h.stalls, h.still, h.failing, h.telemetry, h.unknown, h.gone, h.vanished, h.crashLoops} {
 		list = append(list, find(i)...)
 	}
 	return list

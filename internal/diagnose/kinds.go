@@ -18,7 +18,6 @@ const (
 	Straggler         Kind = "straggler"          // one agent is far slower than its peers
 	Slower            Kind = "slower"             // one agent is far slower than it was
 	SomeFail          Kind = "some_fail"          // some operations of an agent fail, again and again
-	SmallBehindLarge  Kind = "small_behind_large" // small transfers wait behind large ones
 	PostBound         Kind = "post_bound"         // posting takes longer than moving the data
 	NotRDMA           Kind = "not_rdma"           // transfers use TCP on a host with RDMA
 	RingFull          Kind = "ring_full"          // nothing drains a ring, and it is full
@@ -78,10 +77,6 @@ var kinds = []about{
 		checkNIC + "and what changed when it became slower. " + seeSlow,
 	},
 	{SomeFail, Warning, "Canceled operations don't count.", "backend: see the transport's log; other types: see docs/alerts.md#nixlagenterrors. " + seeErrors},
-	{
-		SmallBehindLarge, Warning, "It isn't a slow link: the large transfers use it fully.",
-		"Split large transfers into chunks, or give small ones an agent, a queue or a NIC of their own. " + seeSlow,
-	},
 	{
 		PostBound, Warning, "It isn't the network: the time is spent on the CPU of this host.",
 		"Use fewer, larger blocks (descriptors), prepare transfers once and repost them, and check that the agent's threads get enough CPU. " + seeSlow,

@@ -18,7 +18,6 @@ const (
 	StragglerSpeed = 0.65   // of the median of the peers
 	FarSlower      = 0.22   // of the median of the peers: too slow for an older NIC
 	SlowerSpeed    = 0.6    // of the agent's own past
-	PastSpeed      = 0.75   // quantile of past speeds
 	FarLonger      = 10     // of the past: a transfer that takes so much longer is evidence by itself
 	MoreLoad       = 1.5    // of the past's bytes per second: a shared link slows down under load
 	SimilarSize    = 2      // a factor, compared with one past window: other sizes have other speeds
@@ -53,16 +52,6 @@ const (
 	EvenLoad      = 0.35                  // standard deviations per mean, up to which the load of agents is even
 	Heartbeat     = 1.0 / 16              // of the mean size; smaller transfers aren't work
 	StillBusy     = 0.5                   // of the median rate of the past: an agent that was slower before it stopped ran out of work
-	MixedSizes    = 0.1                   // of the mean size, which most transfers are below if sizes are mixed
-	MixedTimes    = 1.0 / 3               // of the mean time, which most transfers are below if small ones don't wait
-	WaitingTime   = time.Millisecond      // shorter waits aren't worth improving
-	WaitingFast   = 0.25                  // of this time, which a tenth of the transfers take if the others wait
-)
-
-// Quantiles that show whether small transfers wait behind large ones.
-const (
-	MostTransfers = 0.8
-	FastTransfers = 0.1
 )
 
 // Windows are the time ranges of a diagnosis.
@@ -81,6 +70,7 @@ type Windows struct {
 	Step    time.Duration // between two of them
 	Gap     time.Duration // between them and now
 	Steps   int           // minimum number of them
+	Usual   float64       // quantile of them that is the usual speed
 
 	Before time.Duration // in which agents have exited
 }
@@ -90,7 +80,7 @@ func Rules() Windows {
 	return Windows{
 		Window: 3 * time.Minute, Longer: 3 * time.Minute, Silent: 3 * time.Minute, Short: 2 * time.Minute, Long: 5 * time.Minute, Again: 4 * time.Minute, Apart: 5 * time.Minute,
 		Recent: time.Hour, Regular: 10 * time.Minute,
-		Past: 24 * time.Hour, Step: 10 * time.Minute, Gap: 5 * time.Minute, Steps: 3,
+		Past: 24 * time.Hour, Step: 10 * time.Minute, Gap: 5 * time.Minute, Steps: 3, Usual: 0.4,
 		Before: 10 * time.Minute,
 	}
 }
@@ -112,14 +102,15 @@ func Watch(length time.Duration) Windows {
 }
 
 // Live returns the windows of a tool that has watched for some time, and goes on. Speeds and rates
-// are those of window. An agent is compared with its speeds from a minute ago on.
+// are those of window. An agent is compared with its speeds from a minute ago on, near the best, because the watch may have begun
+// shortly before it became slower.
 func Live(window, length time.Duration) Windows {
 	const longest = 2 * time.Minute // of errors and losses, so that they don't stay for long
 	const silent = 5 * time.Second  // at least: an agent may pause
 	w := Watch(min(length, longest))
 	w.Window = min(w.Window, window)
 	w.Silent = min(max(w.Silent, silent), 3*window) // a hung agent is shown soon
-	w.Past, w.Step, w.Gap = length, 30*time.Second, time.Minute
+	w.Past, w.Step, w.Gap, w.Usual = length, 30*time.Second, time.Minute, 0.9
 	return w
 }
 

@@ -96,8 +96,7 @@ func jobSlower(slower []Finding, judged int, remembered bool) Finding {
 	return f
 }
 
-// past returns the usual pace of an agent at the size of a pace now: near the best, because a watch may have begun
-// shortly before the agent became slower. A watch that is too short for a past compares with what the ring
+// past returns the usual pace of an agent at the size of a pace now. A watch that is too short for a past compares with what the ring
 // remembered when it was opened, whose load is unknown.
 func (h *history) past(t *track, i int, now pace) (past pace, ok bool) {
 	w := h.windows
@@ -118,7 +117,7 @@ func (h *history) past(t *track, i int, now pace) (past pace, ok bool) {
 		past.remembered = true
 		return past, ok && now.like(past)
 	}
-	past = pace{way: now.way, size: median(sizes), speed: quantile(speeds, PastSpeed)}
+	past = pace{way: now.way, size: median(sizes), speed: quantile(speeds, w.Usual)}
 	past.time = past.size / past.speed
 	return past, len(speeds) >= w.Steps
 }

@@ -32,28 +32,6 @@ func (h *history) postBound(i int) (list []Finding) {
 	return list
 }
 
-// smallBehindLarge returns the agents whose small transfers wait behind large ones. Most of their
-// transfers are far smaller than the mean size, but take nearly as long as the mean time, although a
-// tenth is fast. If the time depended on the size, most transfers would also be far faster.
-func (h *history) smallBehindLarge(i int) (list []Finding) {
-	for _, t := range h.agents {
-		p, ok := h.pace(t, i, both)
-		from := t.states[h.index(i, h.windows.Window)]
-		if !ok || from == nil {
-			continue
-		}
-		sizes, times := t.states[i].Sizes.Since(from.Sizes), t.states[i].Times.Since(from.Times)
-		small, took, fast := sizes.Quantile(MostTransfers), times.Quantile(MostTransfers), times.Quantile(FastTransfers)
-		if small < MixedSizes*p.size && took > MixedTimes*p.time && fast < WaitingFast*took && took > WaitingTime.Seconds() {
-			f := newFinding(SmallBehindLarge, []Identity{t.Identity}, "small behind large", fmt.Sprintf("Small transfers of %s wait behind large ones.", t.Identity), p.String(),
-				fmt.Sprintf("%s of the transfers have at most %s, but take up to %s; a tenth takes at most %s", percent(MostTransfers), size(small), units.Duration(took), units.Duration(fast)))
-			f.Ratio = took / p.time
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
 // failing returns the jobs with agents whose operations fail, and the agents with a few that fail again and
 // again. Operations that were canceled count if they are a large share for long, and more than usual: then a time-out cancels them.
 //

@@ -24,7 +24,6 @@ type Agent struct {
 	w       *ringbuf.Writer // nil before a life, between lives, and after the last
 	stopped bool
 	staging staging
-	link    link
 
 	traffic *rand.Rand // for operations
 	starts  *rand.Rand // for the start of a life, so that restarts don't change the traffic

@@ -53,7 +53,7 @@ func (a *Agent) operate(elapsed time.Duration) error {
 		}
 		a.operations++
 		done := a.cfg.doneAt(a.operations)
-		op := a.cfg.Traffic.draw(a.traffic, &a.link, done)
+		op := a.cfg.Traffic.draw(a.traffic, done)
 		if op.failed {
 			a.failed++
 		}

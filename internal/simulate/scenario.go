@@ -76,15 +76,6 @@ var scenarios = []Scenario{
 		},
 	},
 	{
-		"mixed-sizes", "small transfers wait behind large ones, 1 in 20",
-		func(c *FleetConfig) {
-			c.Agent.Rate = 400
-			t := &c.Agent.Traffic
-			t.MedianSize, t.SizeSpread, t.LargeShare = 64<<10, 0.5, 0.05
-			t.Queue = true
-		},
-	},
-	{
 		"post-bound", "posting takes more than half of the time of a transfer",
 		func(c *FleetConfig) {
 			c.Agent.Rate = 100

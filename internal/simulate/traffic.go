@@ -34,9 +34,6 @@ type Traffic struct {
 	// PostPerBlock is added to the post time for each block.
 	PostPerBlock time.Duration
 
-	// Queue makes each transfer wait until the bytes of earlier transfers are moved.
-	Queue bool
-
 	// In a Degrading phase, Bandwidth decreases exponentially to DegradedTo times its
 	// value. It recovers when the phase ends.
 	Degrading  Phase
@@ -82,22 +79,9 @@ type operation struct {
 	extra  uint64 // random bits for events of some layouts
 }
 
-// link is the link that an agent's transfers share.
-type link struct {
-	free float64 // when it becomes free, in seconds on the timeline
-}
-
-// wait returns how long a transfer that arrives at a point on the timeline waits for the link,
-// and then occupies the link. All times are in seconds.
-func (l *link) wait(at, onWire float64) float64 {
-	wait := max(0, l.free-at)
-	l.free = at + wait + onWire
-	return wait
-}
-
 // draw returns a random operation that ends at a point on the timeline. It always takes the same
 // number of values from rng.
-func (t *Traffic) draw(rng *rand.Rand, l *link, at time.Duration) operation {
+func (t *Traffic) draw(rng *rand.Rand, at time.Duration) operation {
 	fails, extra := rng.Float64(), rng.Uint64()
 	size := t.size(rng.NormFloat64(), extra)
 	post := postMicros(size/t.Block, rng.NormFloat64()) + float64(size/t.Block)*t.PostPerBlock.Seconds()*micros
@@ -109,9 +93,6 @@ func (t *Traffic) draw(rng *rand.Rand, l *link, at time.Duration) operation {
 	late := t.HeldUp.Seconds() * rng.ExpFloat64()
 	if heldUp >= t.HeldUpShare {
 		late = 0
-	}
-	if t.Queue {
-		late += l.wait(at.Seconds(), onWire)
 	}
 	share, status := t.ErrorShare, pickError(uint8(extra>>56))
 	if t.Outages.inside(at) {

@@ -225,11 +225,6 @@ func changed() []Fleet {
 			Name: "posting takes most of the time", Want: wants(diagnose.PostBound, "decode-0"),
 			Members: some(3, []int{0}, always(usual()), later(Load{Size: 4 * mib, Time: 150 * time.Microsecond, Post: 110 * time.Microsecond, Rate: 30})),
 		},
-		{
-			Name: "small transfers wait behind large ones", Want: wants(diagnose.SmallBehindLarge, "decode-0"),
-			Members: some(2, []int{0}, always(at(64*kib, 45*gb, 100), at(512*mib, 45*gb, 5)),
-				always(at(64*kib, 45*gb, 60), Load{Size: 64 * kib, Time: 6 * time.Millisecond, Post: 4 * time.Microsecond, Rate: 40}, at(512*mib, 45*gb, 5))),
-		},
 	}
 }
 

@@ -30,7 +30,7 @@ func (f *Fleet) Misjudged(found []diagnose.Finding) (wrong []string) {
 		}
 	}
 	for _, w := range f.Want {
-		if w.Kind != diagnose.SmallBehindLarge && !slices.Contains(all, w) { // that needs the distributions of the whole time
+		if !slices.Contains(all, w) {
 			wrong = append(wrong, fmt.Sprintf("found %v, want %v", all, w))
 		}
 	}

@@ -542,7 +542,7 @@ func HealthyStrangers() []Fleet {
 	})
 
 	healthy("Few conversations come back from an object store. That takes long, and always has.", Fleet{
-		Name: "one read in twenty comes from an object store",
+		Name: "one read in twenty comes from an object store", Warns: true, // by a tool that has watched for minutes
 		Members: on("tiered", 8, 2, func(i int) func(time.Duration) State {
 			deep := reads(Load{Size: 8 * mib, Time: 180 * time.Millisecond, Post: 50 * time.Microsecond, Rate: 1.3})
 			return func(t time.Duration) State {

@@ -116,7 +116,6 @@ func TestCauseOfAScenarioIsNamed(t *testing.T) {
 		{"stalled", 60 + 230, stalled, stalled, "worker-3"},
 		{"degrading-link", 60 + 90, []diagnose.Kind{diagnose.JobSlower}, nil, "6"},
 		{"post-bound", 20, []diagnose.Kind{diagnose.PostBound}, []diagnose.Kind{diagnose.PostBound}, "worker-0"},
-		{"mixed-sizes", 20, []diagnose.Kind{diagnose.SmallBehindLarge}, []diagnose.Kind{diagnose.SmallBehindLarge}, "worker-1"},
 		{"failing-peer", 30, []diagnose.Kind{diagnose.Failing}, []diagnose.Kind{diagnose.Failing}, "6"},
 		{"overflow", 20, []diagnose.Kind{diagnose.EventsLost}, []diagnose.Kind{diagnose.EventsLost}, "worker-0"},
 	} {

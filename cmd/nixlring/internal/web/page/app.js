@@ -13,7 +13,7 @@ const alarm = ["series1", "series2", "series3", "series4", "series5", "series6"]
 const calm = ["series5", "series4", "series3", "series6", "muted", "faint"]; // of agents whose problem isn't that of the chart
 const mostRows = 12;
 // The findings that give an agent an alarm color in a chart, and in the bar of the speed.
-const ofSpeed = ["straggler", "slower", "job_slower", "post_bound", "small_behind_large"];
+const ofSpeed = ["straggler", "slower", "job_slower", "post_bound"];
 const ofErrors = ["failing", "some_fail"], ofRings = ["ring_full", "ring_nearly_full", "events_lost", "no_consumer"];
 
 const every = 2000, pointEvery = 6000, history = 30 * 60 * 1000; // ms
