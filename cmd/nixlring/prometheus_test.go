@@ -254,11 +254,11 @@ func TestWhyJudgesTheFleetsOfABackendAsTheRulesDo(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			b := fakeBackend{native: i%3 == 1}
+			b := fakeBackend{native: i%3 == 0}
 			switch i % 4 {
-			case 2:
+			case 1:
 				b.names = plain
-			case 3:
+			case 2:
 				b.names = dots
 				b.native = true
 			}
