@@ -73,7 +73,7 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 		}
 	}
 	if c.moving == 0 && len(h.agents) > 0 && h.at[i].Sub(h.at[0]) >= h.windows.Silent {
-		still = noTransfer("", stopped)
+		still = noTransfer("", both.noun(), stopped)
 	}
 	return list, still
 }

@@ -126,3 +126,16 @@ func TestSlowPostingIsNotBlamedOnTheNetwork(t *testing.T) {
 		}
 	}
 }
+
+// Between updates of weights, an agent still completes transfers that are far smaller than those.
+func TestSmallTransfersAreNotDenied(t *testing.T) {
+	for _, f := range fleets.HealthyStrangers() {
+		if f.Name != "weight updates of reinforcement learning" {
+			continue
+		}
+		list := diagnose.Now(f.Between(0, 23*time.Minute, fleets.Every), diagnose.Rules()).Findings
+		if len(list) != 1 || !strings.Contains(list[0].What, "completed a transfer of the usual size") {
+			t.Errorf("%+v", list)
+		}
+	}
+}

@@ -282,11 +282,14 @@ func (h *history) still(i int) (list []Finding) {
 	}
 	for _, job := range h.jobs {
 		var stopped []Identity
-		last, running, active := 0, false, false
+		last, running, active, noun := 0, false, false, both.noun()
 		for _, t := range job {
 			running = running || t.up(i) != No
 			n := h.lastMove(t, i, both)
 			active = active || t.hidden(i) || n >= 0 && h.at[i].Sub(h.at[n]) < h.windows.Window
+			if h.during(t, i, h.windows.Silent).moved[both].Transfers > 0 {
+				noun = both.noun() + " of the usual size"
+			}
 			if last = max(last, n); n > 0 || t.before() > 0 {
 				stopped = append(stopped, t.Identity)
 			}
@@ -298,15 +301,15 @@ func (h *history) still(i int) (list []Finding) {
 		if last == 0 {
 			quiet += " or more"
 		}
-		f := newFinding(JobStalled, stopped, fmt.Sprintf("no transfer for %s, like its peers", quiet), "N"+noTransfer(" of "+job[0].Job.String(), len(stopped))[1:]+".")
+		f := newFinding(JobStalled, stopped, fmt.Sprintf("no %s for %s, like its peers", noun, quiet), "N"+noTransfer(" of "+job[0].Job.String(), noun, len(stopped))[1:]+".")
 		f.Since = h.at[last]
 		list = append(list, f)
 	}
 	return list
 }
 
-func noTransfer(of string, before int) string {
-	s := "no agent" + of + " completed a transfer"
+func noTransfer(of, noun string, before int) string {
+	s := "no agent" + of + " completed a " + noun
 	if before > 0 {
 		s += ", although " + counted(before, "one did", "%d did") + " before"
 	}
