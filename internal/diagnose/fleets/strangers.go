@@ -69,8 +69,8 @@ func ramp(t, from, length time.Duration) float64 {
 	return min(1, max(0, float64(t-from)/float64(length)))
 }
 
-// Strangers returns incidents whose author knew the metrics, but none of the rules.
-func Strangers() []Fleet {
+// Strangers returns incidents by an author who knew the metrics, but none of the rules.
+func Strangers() []Fleet { //nolint:funlen // a table
 	const hour = time.Hour
 	// A decode worker of vLLM reads the KV cache of each request from a prefill worker.
 	pull := reads(at(8*mib, 45*gb, 25))
@@ -89,7 +89,7 @@ func Strangers() []Fleet {
 		list = append(list, f)
 	}
 
-	incident("Requests on this host wait four times as long until somebody replaces the cable.", Fleet{
+	incident("Requests on this host wait four times as long until the cable is replaced.", Fleet{
 		Name: "a NIC negotiates down to 100 Gbit/s", Want: wants(diagnose.Straggler, "decode-6", "decode-7"),
 		Members: on("decode", 12, 2, after(only(6, 7), doing(pull),
 			doing(reads(at(8*mib, 11*gb, 25))))),
@@ -206,7 +206,7 @@ func Strangers() []Fleet {
 			func(int) func(time.Duration) State { return always(heartbeat()) })),
 	}, "decode-6")
 
-	incident("A module overheats; somebody should drain the node before it fails.", Fleet{
+	incident("A module overheats; the node must be drained before it fails.", Fleet{
 		Name: "a link degrades within 20 minutes", Want: wants(diagnose.Straggler, "decode-9"),
 		Members: on("decode", 10, 1, after(only(9), doing(pull), func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -282,7 +282,7 @@ func Strangers() []Fleet {
 	})
 
 	rare := reads(at(16*mib, 20*gb, 0.5))
-	incident("A small tenant with few requests, of which every third fails, is a customer, too.", Fleet{
+	incident("A small tenant is a customer, too: a third of its few requests fails.", Fleet{
 		Name: "a third of few transfers fails", Want: []Want{{diagnose.Failing, ""}},
 		Members: on("tenant", 4, 2, after(only(0), doing(rare), func(i int) func(time.Duration) State {
 			return with(busy(i, times(2./3, rare)...), func(_ time.Duration, s *State) { s.Errors = map[string]float64{"backend": 0.17} })
@@ -293,7 +293,7 @@ func Strangers() []Fleet {
 }
 
 // HealthyStrangers returns healthy fleets by the same author.
-func HealthyStrangers() []Fleet {
+func HealthyStrangers() []Fleet { //nolint:funlen // a table
 	pull := reads(at(8*mib, 45*gb, 25))
 	push := at(2*mib, 40*gb, 40)
 	var list []Fleet
@@ -601,7 +601,7 @@ func HealthyStrangers() []Fleet {
 		}),
 	})
 
-	healthy("A development cluster: a few transfers per minute, when somebody tries something.", Fleet{
+	healthy("A development cluster: a few transfers per minute, when a developer tries something.", Fleet{
 		Name: "hardly any load", Warns: true,
 		Members: on("dev", 4, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
