@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,7 +24,7 @@ func TestContainersOnOneDirectoryKeepTheirAttributes(t *testing.T) {
 	startSink(t)
 	c := install(t, "shared", system, "state.hostPath=/var/lib/nixl-test-shared")
 	t.Cleanup(func() { logOnFailure(t, c) })
-	const hostPath = "{name: shm, hostPath: {path: /dev/shm/nixl-test, type: DirectoryOrCreate}}"
+	hostPath := fmt.Sprintf("{name: shm, hostPath: {path: /dev/shm/nixl-test-%d, type: DirectoryOrCreate}}", time.Now().UnixNano()) // without an earlier run's rings
 	containers := []string{"both/prefill", "both/decode", "one/inference", "two/inference"}
 	for pod, volume := range map[string]string{"both": shm, "one": hostPath, "two": hostPath} {
 		manifest := ""
