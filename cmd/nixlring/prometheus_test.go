@@ -248,7 +248,7 @@ func TestWhyJudgesTheFleetsOfABackendAsTheRulesDo(t *testing.T) {
 		}
 		return strings.ReplaceAll(name, ".", "_") + "_" + part
 	}
-	for i, f := range slices.Concat(fleets.Incidents(), fleets.Healthy()) {
+	for i, f := range slices.Concat(fleets.Incidents(), fleets.Healthy(), fleets.Strangers(), fleets.HealthyStrangers()) {
 		if len(f.Members) > 100 {
 			continue
 		}

@@ -207,9 +207,9 @@ func (h *history) lastMove(t *track, i int, w way) int {
 
 // regular reports whether an agent transferred regularly until a frame, and is quiet for long enough since.
 func (h *history) regular(t *track, i, last int, w way) bool {
-	const few, longer = 6, 5 // of an agent with few transfers, in a longer time
+	const few, longer, quiet = 6, 5, 7 // of an agent with few transfers, in a longer time, and how long none; rare work comes in waves
 	return last >= 0 && (h.steady(t, last, w, h.windows.Silent, h.windows.Regular, Regularly) ||
-		h.at[i].Sub(h.at[last]) >= longer*h.windows.Silent && h.steady(t, last, w, longer*h.windows.Silent, 2*longer*h.windows.Silent, few))
+		h.at[i].Sub(h.at[last]) >= quiet*h.windows.Silent && h.steady(t, last, w, longer*h.windows.Silent, 2*longer*h.windows.Silent, few))
 }
 
 // steady reports whether an agent completed at least a number of transfers in each window until a frame, and no fewer in the last

@@ -162,7 +162,7 @@ func Strangers() []Fleet { //nolint:funlen // a table
 		wait = min(5*time.Minute, 2*wait)
 	}
 	incident("The pod never gets ready. Kubernetes restarts it less and less often.", Fleet{
-		Name: "a crash loop with back-off", Want: append(wants(diagnose.CrashLoop, "decode-1"), Want{diagnose.Gone, ""}),
+		Name: "a pod that never gets ready", Want: wants(diagnose.CrashLoop, "decode-1"),
 		Members: on("decode", 8, 2, after(only(1), doing(pull), func(int) func(time.Duration) State {
 			return func(t time.Duration) State {
 				for at, lives := range loop {
@@ -173,7 +173,7 @@ func Strangers() []Fleet { //nolint:funlen // a table
 				return State{Up: diagnose.No}
 			}
 		})),
-		Length: Begin + 40*time.Minute, Lasts: true,
+		Length: Begin + 40*time.Minute + 30*time.Second, Lasts: true,
 	}, "decode-1")
 
 	incident("The Collector of this host gets no CPU; its totals are too low, and each decision made from them is wrong.", Fleet{
@@ -602,7 +602,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 	})
 
 	healthy("A development cluster: a few transfers per minute, when a developer tries something.", Fleet{
-		Name: "hardly any load", Warns: true,
+		Name: "hardly any load",
 		Members: on("dev", 4, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
 				if int(t.Minutes())*(i+3)%7 < 2 && int(t/(15*time.Minute))%4 != i {
