@@ -97,6 +97,7 @@ func (b *fakeBackend) add(r *fleets.Reading, i, n int) {
 	histogram := func(name, unit string, sum float64, count uint64, more ...string) {
 		if b.native {
 			add(name, unit, sum, more...)
+			add(name+countMark, unit, float64(count), more...)
 			return
 		}
 		add(name, unit+"_sum", sum, more...)
@@ -118,6 +119,9 @@ func (b *fakeBackend) add(r *fleets.Reading, i, n int) {
 		histogram("nixl.transfer.post_duration", "_seconds", r.Post, sum.Transfers)
 	}
 }
+
+// countMark is in the names of series with the counts of histograms without buckets.
+const countMark = "#count"
 
 var rangeQuery = regexp.MustCompile(`^(histogram_sum\(|histogram_count\()?(last|max)_over_time\(\{__name__=~"([^"]*)"(?:,service_name="([^"]*)")?(?:,error_type=~"([^"]*)")?\}\[(\w+)\]\)\)?$`)
 
@@ -191,7 +195,7 @@ func (b *fakeBackend) matrix(r *http.Request, m []string) []any {
 	result, name := []any{}, regexp.MustCompile("^("+m[3]+")$")
 	begin := float64(b.end.Unix())
 	for _, s := range b.series {
-		if !name.MatchString(s.name) || m[4] != "" && s.labels["service_name"] != m[4] || m[5] != "" && !slices.Contains(strings.Split(m[5], "|"), s.labels["error_type"]) {
+		if strings.Contains(s.name, countMark) != (m[1] == "histogram_count(") || !name.MatchString(strings.Replace(s.name, countMark, "", 1)) || m[4] != "" && s.labels["service_name"] != m[4] || m[5] != "" && !slices.Contains(strings.Split(m[5], "|"), s.labels["error_type"]) {
 			continue
 		}
 		var values []any

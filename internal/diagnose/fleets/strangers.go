@@ -289,7 +289,7 @@ func Strangers() []Fleet { //nolint:funlen // a table
 		})),
 	}, "tenant-0")
 
-	return list
+	return append(list, unseen()...)
 }
 
 // HealthyStrangers returns healthy fleets by the same author.
@@ -613,5 +613,5 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	return list
+	return append(list, unseenHealthy()...)
 }

@@ -26,8 +26,8 @@ func failures(kind string, rate float64) func(time.Duration, *State) {
 	return func(_ time.Duration, s *State) { s.Errors = map[string]float64{kind: rate} }
 }
 
-// Unseen returns incidents that were written after the rules had been changed for Strangers, and before they were run.
-func Unseen() []Fleet { //nolint:funlen // a table
+// unseen returns incidents that were written before the rules had seen them, but by an author who had read the rules.
+func unseen() []Fleet { //nolint:funlen // a table
 	pull := reads(at(8*mib, 45*gb, 25))
 	write := at(4*mib, 40*gb, 20)
 	pulls, both := []Load{pull}, []Load{pull, write}
@@ -43,10 +43,10 @@ func Unseen() []Fleet { //nolint:funlen // a table
 		list = append(list, f)
 	}
 	incident("Two prefill hosts can't be reached: a quarter of all requests is computed twice.", Fleet{
-		Name: "a quarter of all reads fails", Members: on("decode", 8, 2, affects(everyone, pulls, times(0.75, pull), failures("backend", 6))),
+		Name: "a quarter of all reads fails", Want: []Want{{diagnose.Failing, ""}}, Members: on("decode", 8, 2, affects(everyone, pulls, times(0.75, pull), failures("backend", 6))),
 	})
 	incident("The host's cards are throttled, and its requests wait nearly twice as long.", Fleet{
-		Name: "a host at 55%", Members: on("decode", 16, 4, affects(only(8, 9, 10, 11), pulls, []Load{reads(at(8*mib, 24.5*gb, 25))}, nil)),
+		Name: "a host at 55%", Want: wants(diagnose.Straggler, "decode-8", "decode-9", "decode-10", "decode-11"), Members: on("decode", 16, 4, affects(only(8, 9, 10, 11), pulls, []Load{reads(at(8*mib, 24.5*gb, 25))}, nil)),
 	}, "decode-8", "decode-9", "decode-10", "decode-11")
 	flaps := on("decode", 8, 2, func(i int) func(time.Duration) State {
 		return func(t time.Duration) State {
@@ -59,7 +59,7 @@ func Unseen() []Fleet { //nolint:funlen // a table
 	})
 	incident("A cable flaps: five bad minutes, five good ones.", Fleet{Name: "a link that flaps every five minutes", Members: flaps}, "decode-5")
 	incident("One rank of data parallelism is stuck, in a job whose load was never spread evenly.", Fleet{
-		Name: "a stuck rank among uneven ones", Members: on("dp", 8, 4, func(i int) func(time.Duration) State {
+		Name: "a stuck rank among uneven ones", Want: wants(diagnose.Stalled, "dp-3"), Members: on("dp", 8, 4, func(i int) func(time.Duration) State {
 			l := pull
 			l.Rate *= float64(1 + i*i%5)
 			if i == 3 {
@@ -70,11 +70,11 @@ func Unseen() []Fleet { //nolint:funlen // a table
 	}, "dp-3")
 	small, large := reads(at(256*kib, 30*gb, 40)), reads(at(32*mib, 45*gb, 8))
 	incident("A wrong MTU on one host: small transfers are fine, large ones take five times as long.", Fleet{
-		Name: "a wrong MTU on one host", Members: on("decode", 10, 2, affects(only(2, 3), []Load{small, large}, []Load{small, slowed(large, 5)}, nil)),
+		Name: "a wrong MTU on one host", Want: wants(diagnose.Straggler, "decode-2", "decode-3"), Members: on("decode", 10, 2, affects(only(2, 3), []Load{small, large}, []Load{small, slowed(large, 5)}, nil)),
 	}, "decode-2", "decode-3")
 	store := reads(at(16*mib, 3*gb, 4))
 	incident("The object store throttles its clients.", Fleet{
-		Name: "an object store throttles", Members: on("offload", 6, 2, affects(everyone, []Load{store}, []Load{slowed(store, 8)}, nil)),
+		Name: "an object store throttles", Want: []Want{{diagnose.JobSlower, ""}}, Members: on("offload", 6, 2, affects(everyone, []Load{store}, []Load{slowed(store, 8)}, nil)),
 	})
 	incident("Each reconnection leaves 2 GiB pinned. In a few hours, the host has none left.", Fleet{
 		Name: "pinned memory grows in steps", Length: Begin + time.Hour, Within: 55 * time.Minute,
@@ -87,28 +87,30 @@ func Unseen() []Fleet { //nolint:funlen // a table
 			})
 		}),
 	}, "decode-4")
-	incident("Somebody started a second reader on a host, and the totals of its agents are too low.", Fleet{
-		Name: "a second reader on one host", Members: on("decode", 8, 2, affects(only(0, 1), pulls, pulls, func(_ time.Duration, s *State) { s.Foreign = 0.5 })),
+	incident("An operator started a second reader on a host, and the totals of its agents are too low.", Fleet{
+		Name: "a second reader on one host", Want: []Want{{diagnose.EventsTaken, ""}}, Members: on("decode", 8, 2, affects(only(0, 1), pulls, pulls, func(_ time.Duration, s *State) { s.Foreign = 0.5 })),
 	}, "decode-0", "decode-1")
 	incident("After an upgrade of the driver, one operation in 40 fails, and each is computed twice.", Fleet{
-		Name: "one operation in 40 fails", Members: on("decode", 4, 2, affects(everyone, pulls, pulls, failures("backend", 0.65))),
+		Name: "one operation in 40 fails", Want: wants(diagnose.SomeFail, "decode-0", "decode-1", "decode-2", "decode-3"), Members: on("decode", 4, 2, affects(everyone, pulls, pulls, failures("backend", 0.65))),
 	}, "decode-0", "decode-1", "decode-2", "decode-3")
 	incident("The store of metadata is down: requests wait, and nothing moves.", Fleet{
-		Name: "nothing moves although requests run", Requests: 20, Members: on("decode", 6, 2, after(everyone, doing(both...), func(int) func(time.Duration) State { return always() })),
+		Name: "nothing moves although requests run", Want: []Want{{diagnose.JobStalled, ""}}, Requests: 20, Members: on("decode", 6, 2, after(everyone, doing(both...), func(int) func(time.Duration) State { return always() })),
 	})
 	incident("A volume was remounted read-only: nothing new is kept on one worker.", Fleet{
-		Name: "the writes of one worker stop", Members: on("offload", 6, 2, affects(only(2), both, pulls, nil)),
+		Name: "the writes of one worker stop", Want: wants(diagnose.Stalled, "offload-2"), Members: on("offload", 6, 2, affects(only(2), both, pulls, nil)),
 	}, "offload-2")
 	loops := on("decode", 8, 2, func(i int) func(time.Duration) State {
-		return with(busy(i, pull), func(t time.Duration, s *State) { s.Absent = i/2 == 1 && t >= Begin && t%(150*time.Second) < 75*time.Second })
+		return with(busy(i, pull), func(t time.Duration, s *State) {
+			s.Absent = i/2 == 1 && t >= Begin && t%(150*time.Second) < 75*time.Second
+		})
 	})
 	f := Fleet{Name: "a Collector that runs out of memory", Members: loops, Alerts: []Alert{{"", "host_name", "gpu-01"}}, Within: 15 * time.Minute}
 	incident("The host's metrics have holes, and its alerts with them.", f)
 	incident("The ring of one agent was deleted while it runs: it could hang, and nobody would see it.", Fleet{
-		Name: "an agent disappears from its host's metrics", Members: on("decode", 8, 2, affects(only(3), pulls, pulls, func(_ time.Duration, s *State) { s.Absent = true })),
+		Name: "an agent disappears from its host's metrics", Want: wants(diagnose.Missing, "decode-3"), Members: on("decode", 8, 2, affects(only(3), pulls, pulls, func(_ time.Duration, s *State) { s.Absent = true })),
 	}, "decode-3")
 	incident("The fabric gets worse in steps: at last, requests wait 2.5 times as long.", Fleet{
-		Name: "a fabric that gets worse in steps", Length: Begin + 20*time.Minute, Within: 20 * time.Minute,
+		Name: "a fabric that gets worse in steps", Want: []Want{{diagnose.JobSlower, ""}}, Length: Begin + 20*time.Minute, Within: 20 * time.Minute,
 		Members: on("decode", 8, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
 				steps := 0.
@@ -123,13 +125,13 @@ func Unseen() []Fleet { //nolint:funlen // a table
 		Name: "a fragmented cache", Members: on("decode", 6, 2, affects(everyone, []Load{at(2*mib, 40*gb, 30)}, []Load{at(64*kib, 12*gb, 960)}, nil)),
 	})
 	incident("One of the two workers of a small tenant is slow, and half of its requests.", Fleet{
-		Name: "one of two workers at a fifth", Members: on("tenant", 2, 1, affects(only(1), pulls, []Load{slowed(pull, 5)}, nil)),
+		Name: "one of two workers at a fifth", Want: wants(diagnose.Slower, "tenant-1"), Members: on("tenant", 2, 1, affects(only(1), pulls, []Load{slowed(pull, 5)}, nil)),
 	}, "tenant-1")
 	return list
 }
 
-// UnseenHealthy returns healthy fleets that were written with Unseen.
-func UnseenHealthy() []Fleet { //nolint:funlen // a table
+// unseenHealthy returns healthy fleets that were written with unseen.
+func unseenHealthy() []Fleet { //nolint:funlen // a table
 	pull := reads(at(8*mib, 45*gb, 25))
 	write := at(4*mib, 40*gb, 20)
 	var list []Fleet
@@ -152,7 +154,7 @@ func UnseenHealthy() []Fleet { //nolint:funlen // a table
 				return State{Absent: t < 30*time.Minute, Loads: times(ramp(t, Begin, 2*time.Minute), busy(i, pull)(t).Loads...)}
 			}))...),
 	})
-	healthy("One worker per host backs the caches up.", Fleet{Name: "a backup with large blocks", Members: on("decode", 8, 4, each(func(i int, t time.Duration) State {
+	healthy("One worker per host backs the caches up.", Fleet{Name: "a backup with large blocks", Warns: true, Members: on("decode", 8, 4, each(func(i int, t time.Duration) State {
 		s := busy(i, pull)(t)
 		if i%4 == 1 && during(t, Begin, 20*time.Minute) {
 			s.Loads = append(s.Loads, at(256*mib, 20*gb, 8))
@@ -205,7 +207,7 @@ func UnseenHealthy() []Fleet { //nolint:funlen // a table
 		s.Restart = t == back
 		return s
 	}))})
-	healthy("A benchmark tries sizes, one after the other.", Fleet{Name: "a sweep of sizes", Members: on("bench", 4, 2, each(func(_ int, t time.Duration) State {
+	healthy("A benchmark tries sizes, one after the other.", Fleet{Name: "a sweep of sizes", Warns: true, Members: on("bench", 4, 2, each(func(_ int, t time.Duration) State {
 		n := uint(t/(3*time.Minute)) % 6
 		return State{Loads: []Load{at(uint64(64*kib)<<(2*n), 45*gb, 800/math.Pow(3, float64(n)))}}
 	}))})
