@@ -121,6 +121,13 @@ func unremarkable() []Fleet {
 				s.Errors[diagnose.Canceled] = 7
 			}
 		}))},
+		{Name: "two of eight agents also write for twenty minutes", Length: 80 * time.Minute, Members: some(8, []int{1, 2}, always(reads(usual())), func(t time.Duration) State {
+			s := State{Loads: []Load{reads(usual())}}
+			if during(t, Begin, 20*time.Minute) {
+				s.Loads = append(s.Loads, usual())
+			}
+			return s
+		})},
 		{Name: "long prompts on one agent", Members: some(6, []int{3}, fine, then(fine, always(at(16*mib, 45*gb, 7))))},
 	}
 }
