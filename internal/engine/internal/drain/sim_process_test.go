@@ -371,9 +371,10 @@ func (p *process) report(n notice.Notice) {
 }
 
 func (p *process) save(b *batch, ops []checkpoint.Op) {
+	agents := maps.Clone(p.owner.agents) // the same step may drop some
 	p.call(func() {
 		p.asked, p.saving = p.world.now, b
-		p.saver.save(b, ops)
+		p.saver.save(b, ops, agents)
 	})
 }
 

@@ -55,11 +55,11 @@ func (s *simSaver) step() {
 }
 
 // save begins a save, and decides how long it takes, and whether it fails.
-func (s *simSaver) save(b *batch, ops []checkpoint.Op) {
+func (s *simSaver) save(b *batch, ops []checkpoint.Op, agents map[string]*agent) {
 	w := s.process.world
 	s.current = &simSave{batch: b, ops: ops}
 	for _, op := range ops {
-		s.check(op)
+		s.check(op, agents)
 	}
 	took := time.Duration(w.IntN(1_000_000))
 	if w.plan.slow {
@@ -78,7 +78,7 @@ func (s *simSaver) save(b *batch, ops []checkpoint.Op) {
 
 // check checks that a page has the entries of all its agents, except of those that were retired
 // and of those that haven't appeared in time.
-func (s *simSaver) check(op checkpoint.Op) {
+func (s *simSaver) check(op checkpoint.Op, agents map[string]*agent) {
 	w, p := s.process.world, s.process
 	number := slices.Index(checkpoint.Keys(), op.Key)
 	values := make([][]byte, number+1)
@@ -101,7 +101,7 @@ func (s *simSaver) check(op checkpoint.Op) {
 		s.entries[path] = stored{lineage: p.countedBefore(path, e), known: w.known[path], restarts: w.restarts[path], mark: e.Mark}
 		s.current.paths = append(s.current.paths, path)
 	}
-	maps.DeleteFunc(s.entries, func(path string, _ stored) bool { return p.owner.agents[path] == nil && !p.appeared[path] })
+	maps.DeleteFunc(s.entries, func(path string, _ stored) bool { return agents[path] == nil && !p.appeared[path] })
 	content := make(map[string]stored)
 	for path, one := range s.entries {
 		if checkpoint.PageOf(path) == number {
