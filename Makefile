@@ -107,7 +107,7 @@ e2e: build ## Run only the tests of the built Collector
 # The simulation runs neither the loop, nor the saver's goroutine, nor files on a disk.
 .PHONY: sim
 sim: ## Simulate agents, stores and crashes: make sim [SEEDS=100000] [FIRST=1] [SEED=...]; how often branches run: make sim BRANCHES=1
-	@mkdir -p bin/sim && go run ./internal/mutate -overlay bin/sim
+	@mkdir -p bin/sim && go run ./internal/lab/mutate -overlay bin/sim
 ifdef BRANCHES
 	@go test -overlay bin/sim/overlay.json -count=1 -timeout 0 -covermode=count -coverprofile=bin/sim/branches \
 	  -coverpkg=./ringbuf,./internal/engine/internal/checkpoint,./internal/engine/internal/drain \
@@ -122,7 +122,7 @@ endif
 # The root directory must not change while this runs.
 .PHONY: mutate
 mutate: ## Apply bugs to the core, and report what finds them: make mutate [SEEDS=20000] [EVERY=1] [ONLY=...]
-	go run ./internal/mutate -seeds=$(or $(SEEDS),20000) -every=$(or $(EVERY),1) -only="$(ONLY)"
+	go run ./internal/lab/mutate -seeds=$(or $(SEEDS),20000) -every=$(or $(EVERY),1) -only="$(ONLY)"
 
 .PHONY: chaos
 chaos: build ## Let everything fail at random while agents write: make chaos [CHAOS_DURATION=3m] [CHAOS_SEED=...]

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 )
 
 func TestLayoutsMatchTheirStructsAndVersions(t *testing.T) {

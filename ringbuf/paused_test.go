@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // A restarting agent is paused after each of its stores, for several passes. No pass

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // plain is a ring's file in plain memory.

@@ -8,7 +8,7 @@ package ringbuf
 import (
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // Nothing but the slots shows a restart at position 0.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 )
 
 // wantEvents converts a real ring's JSON to the events that this package should read.

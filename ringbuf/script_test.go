@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/scripttest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/scripttest"
 )
 
 // script runs the commands of a test on a ring in plain memory. Events have increasing values. The readers are c, a

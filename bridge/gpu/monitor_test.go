@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

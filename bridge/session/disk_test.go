@@ -19,7 +19,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 func TestCloseReturnsAnErrorIfTheDirectoryWasRemoved(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // Reading a CSV never panics. A truncated file has the same leading rows as the whole

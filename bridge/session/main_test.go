@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.uber.org/goleak"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 var update = flag.Bool("update", false, "update the golden files")

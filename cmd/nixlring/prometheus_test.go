@@ -24,8 +24,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
-	"github.com/nixl-otel/nixl-otel/internal/golden"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/golden"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // fakeBackend answers the queries of nixlring for the series of a fleet, as Prometheus does.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/recording"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // recordingOf returns a recording of six agents, with a frame every interval for some time. Transfers of agent-3 take ten

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // serve runs nixlring web until the test ends, and returns the address of the page. read returns

@@ -14,7 +14,7 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	"google.golang.org/grpc"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/bridge/session"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 func TestRunRecordsAllPackets(t *testing.T) {

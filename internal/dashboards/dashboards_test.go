@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/dashboards"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 

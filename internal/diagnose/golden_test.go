@@ -13,7 +13,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
-	"github.com/nixl-otel/nixl-otel/internal/golden"
+	"github.com/nixl-otel/nixl-otel/internal/lab/golden"
 )
 
 var update = flag.Bool("update", false, "update the golden files")

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/discover"
-	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 )
 
 // BenchmarkDiscovered compares 1,000 agents that are discovered through /proc, each in

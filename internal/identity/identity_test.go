@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/identity"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // Backends join on the ID, so it must not change between releases.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 func TestDocumentSaysHowToBuildBeforeTheFirstReleaseAndHowToInstallAfterIt(t *testing.T) {

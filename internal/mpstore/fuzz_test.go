@@ -9,7 +9,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/storetest"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 )
 

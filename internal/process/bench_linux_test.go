@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // BenchmarkScan measures scans of a large host every five seconds. The host has 2,000

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
-	"github.com/nixl-otel/nixl-otel/internal/scripttest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/scripttest"
 )
 
 // run runs a command of a script.

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/nixl-otel/nixl-otel/internal/processtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/processtest"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // block makes a file of a process block its readers.

@@ -9,7 +9,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

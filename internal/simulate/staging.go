@@ -4,7 +4,7 @@
 package simulate
 
 import (
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

@@ -3,7 +3,7 @@
 
 package simulate
 
-import "github.com/nixl-otel/nixl-otel/internal/oracle"
+import "github.com/nixl-otel/nixl-otel/internal/lab/oracle"
 
 // Totals count what one or more agents did. The field names of their JSON are stable.
 type Totals struct {

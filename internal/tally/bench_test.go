@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

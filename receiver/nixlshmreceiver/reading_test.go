@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
 )
 
 // agents is a batch in a form that go-cmp can compare, by the names of the agents.

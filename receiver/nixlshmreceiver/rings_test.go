@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/oracle/ringoracle"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/lab/oracle/ringoracle"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 

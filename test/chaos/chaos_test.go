@@ -21,9 +21,9 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/process"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
 	"github.com/nixl-otel/nixl-otel/test/chaos/internal/agent"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"

@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )
 

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // grafana has the fields of a Grafana dashboard that the tests use.

@@ -17,7 +17,7 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // rule has the fields of an alert or a recording rule that the tests use.

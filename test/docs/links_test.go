@@ -15,8 +15,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 )
 
 // hosted is where the files of the main branch are on the web.

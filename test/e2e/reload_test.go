@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 	"github.com/nixl-otel/nixl-otel/test/internal/otelcol"
 	"github.com/nixl-otel/nixl-otel/test/internal/otlpfile"
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"

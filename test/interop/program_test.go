@@ -19,8 +19,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 )
 
 // TestMain removes the programs that the tests have built.

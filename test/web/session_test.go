@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 	"github.com/nixl-otel/nixl-otel/test/internal/browser"
 	"github.com/nixl-otel/nixl-otel/test/internal/built"
 )

@@ -24,7 +24,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // what exporters compress with
 	"google.golang.org/grpc/status"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // Sink is a server for OTLP over gRPC and HTTP, which share a port. It keeps and adds up what it

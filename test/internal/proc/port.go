@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // The ports are below the kernel's default range of ephemeral ports, which

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // ticksPerSecond is the unit of times in /proc on every Linux architecture that

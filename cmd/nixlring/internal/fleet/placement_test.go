@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 func TestExplainSaysWhatIsMissingAndWhatToDo(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/must"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
-	"github.com/nixl-otel/nixl-otel/internal/storetest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

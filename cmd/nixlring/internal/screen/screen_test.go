@@ -18,7 +18,7 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/fleet"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/golden"
+	"github.com/nixl-otel/nixl-otel/internal/lab/golden"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 )
 

@@ -22,11 +22,11 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/processtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/scripttest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/storetest"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/processtest"
-	"github.com/nixl-otel/nixl-otel/internal/scripttest"
-	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )

@@ -14,9 +14,9 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/drain"
 	"github.com/nixl-otel/nixl-otel/internal/files"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/storetest"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
-	"github.com/nixl-otel/nixl-otel/internal/storetest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

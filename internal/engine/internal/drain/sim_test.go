@@ -22,7 +22,7 @@ var (
 	seeds = flag.Uint64("sim.seeds", 1000, "number of seeds to simulate")
 	first = flag.Uint64("sim.first", 1, "first seed")
 	one   = flag.Uint64("sim.seed", 0, "simulate only this seed, and print a trace")
-	races = flag.Bool("sim.races", false, "let agents run between any two loads of a reader; needs the overlay of internal/mutate")
+	races = flag.Bool("sim.races", false, "let agents run between any two loads of a reader; needs the overlay of internal/lab/mutate")
 )
 
 // TestSimulation runs agents, stores, other consumers and crashes from seeds, and compares

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
-	"github.com/nixl-otel/nixl-otel/internal/mutate/atomic"
+	"github.com/nixl-otel/nixl-otel/internal/lab/mutate/atomic"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/internal/tally"
 	"github.com/nixl-otel/nixl-otel/ringbuf"

@@ -14,7 +14,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
 )
 
 // Counts are the numbers of events, by the series that counts them: nixl.events{…}.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // Case is a ring of testdata/rings, and its content according to its JSON file.

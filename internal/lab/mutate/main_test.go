@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // Each bug can be applied to the code as it is, and the tests that it names exist.
@@ -18,7 +18,7 @@ func TestBugsFitTheCode(t *testing.T) {
 	must.OK(t, err)
 	var tests strings.Builder
 	for _, dir := range packages {
-		files, err := filepath.Glob("../../" + dir + "/*_test.go")
+		files, err := filepath.Glob("../../../" + dir + "/*_test.go")
 		must.OK(t, err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
@@ -28,7 +28,7 @@ func TestBugsFitTheCode(t *testing.T) {
 	}
 	rules := make(map[string]bool)
 	for _, b := range list {
-		if _, err := b.apply("../.."); err != nil {
+		if _, err := b.apply("../../.."); err != nil {
 			t.Error(err)
 		}
 		for name := range strings.SplitSeq(b.test, "|") {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // Host is a proc file system.

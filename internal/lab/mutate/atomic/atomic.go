@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package atomic replaces sync/atomic in ringbuf when the simulation is built with the
-// overlay of internal/mutate. Agents can then make steps between any two accesses of a
+// overlay of internal/lab/mutate. Agents can then make steps between any two accesses of a
 // reader to the header.
 package atomic
 

@@ -38,7 +38,7 @@ func overlay(root, dir, file, edited string) (string, error) {
 			}
 			content = string(b)
 		}
-		const old, replacement = `"sync/atomic"`, `"github.com/nixl-otel/nixl-otel/internal/mutate/atomic"`
+		const old, replacement = `"sync/atomic"`, `"github.com/nixl-otel/nixl-otel/internal/lab/mutate/atomic"`
 		if !strings.Contains(content, old) {
 			return "", fmt.Errorf("%s doesn't import sync/atomic; adjust the list of files", name)
 		}

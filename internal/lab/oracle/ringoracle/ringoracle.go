@@ -5,8 +5,8 @@
 package ringoracle
 
 import (
-	"github.com/nixl-otel/nixl-otel/internal/oracle"
-	"github.com/nixl-otel/nixl-otel/internal/ringtest"
+	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
+	"github.com/nixl-otel/nixl-otel/internal/lab/ringtest"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 

@@ -9,7 +9,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/nixl-otel/nixl-otel/internal/must"
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // HeaderSize is the size of a ring's header.
