@@ -193,6 +193,13 @@ func (p *Pages) Ops() (ops []Op) {
 	return ops
 }
 
+// Failed makes the pages of operations that weren't applied changed again.
+func (p *Pages) Failed(ops []Op) {
+	for _, op := range ops {
+		p.changed[slices.Index(Keys(), op.Key)] = true
+	}
+}
+
 // value returns the value of a page.
 func (p *Pages) value(i int) []byte {
 	head := fmt.Sprintf("{\"Version\":%d}\n", version)

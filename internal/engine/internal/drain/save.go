@@ -26,6 +26,7 @@ const (
 // batch is a save in progress.
 type batch struct {
 	tickets  []ticket
+	ops      []checkpoint.Op
 	collects []*collect // answered once the batch is stored
 	began    time.Time
 	waited   time.Duration // sum over the steps, at most slowSave/4 for each
@@ -57,6 +58,7 @@ func (m saved) apply(o *owner, now time.Time) {
 	o.failing = m.err != nil
 	if m.err != nil {
 		o.retryAt = now.Add(saveEvery)
+		o.pages.Failed(m.batch.ops)
 		for _, t := range m.batch.tickets {
 			t.agent.dirty = true
 		}
@@ -160,9 +162,9 @@ func (o *owner) begin(now time.Time) {
 	}
 	if o.pages.Changed() {
 		o.batch = b
-		ops := o.pages.Ops()
-		o.charge(b, ops)
-		o.env.save(b, ops)
+		b.ops = o.pages.Ops()
+		o.charge(b)
+		o.env.save(b, b.ops)
 		return
 	}
 	for _, c := range b.collects {
@@ -198,9 +200,9 @@ func (o *owner) write(a *agent) (checkpoint.Mark, error) {
 }
 
 // charge records the work of a save: its agents share that of their pages.
-func (o *owner) charge(b *batch, ops []checkpoint.Op) {
+func (o *owner) charge(b *batch) {
 	keys, size, agents := checkpoint.Keys(), make(map[string]int), make(map[string]int)
-	for _, op := range ops {
+	for _, op := range b.ops {
 		size[op.Key] = len(op.Value)
 	}
 	for _, t := range b.tickets {

@@ -195,6 +195,24 @@ func TestSavesOfManyAgentsWriteEachPageOnce(t *testing.T) {
 	}
 }
 
+// A page may have changed only because an agent was dropped. Otherwise, its entry would be loaded at the next start.
+func TestPagesOfASaveThatFailedAreWrittenAgain(t *testing.T) {
+	b, dropped := started(t, true), "/dropped"
+	for checkpoint.PageOf(dropped) == checkpoint.PageOf(agentPath) {
+		dropped += "-"
+	}
+	b.steps(3)
+	b.owner.pages.Remove(dropped)
+	b.hangs = true
+	b.step()
+	b.stored[checkpoint.PageOf(dropped)] = nil
+	b.hangs = false
+	b.step(saved{batch: b.batch, err: errors.New("disk full")})
+	if b.stepIn(saveEvery); b.stored[checkpoint.PageOf(dropped)] == nil {
+		t.Error("the page isn't written again")
+	}
+}
+
 // The agent can't use their slots yet.
 func TestFillIncludesEventsThatAreNotCommitted(t *testing.T) {
 	b := started(t, true)
