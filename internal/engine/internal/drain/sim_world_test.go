@@ -398,7 +398,7 @@ func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
 		for slot, id := range w.live[f] {
 			if held <= (c.To-c.From)&(f.slots-1) && (slot-at)&(f.slots-1) < held && !w.counted[f.path][id] {
 				why := "crash"
-				if !w.uncertain() {
+				if w.taken[f.path] { // a commit without a checkpoint may be another agent's
 					why = "foreign"
 				}
 				w.loseEvent(f.path, id, why, false)
