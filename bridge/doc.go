@@ -67,7 +67,7 @@
 //		return nil
 //	}
 //
-// What is closed keeps its final values until the MeterProvider is shut down, so everything is exported once, in any
+// A closed agent, runtime or session keeps its final values until the MeterProvider is shut down, so everything is exported once, in any
 // order of Close and Shutdown, even if the program lives for less than an export interval. None of
 // the packages requires gRPC; only the exporter does.
 package bridge

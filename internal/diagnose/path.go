@@ -65,8 +65,8 @@ func (h *history) between(from, to int) (paths [2]path) {
 	return paths
 }
 
-// path returns what is known about the path of the transfers in the long window: a text, or "" if nothing is certain, and a finding
-// if the host has RDMA ports, but the transfers use TCP.
+// path says where the transfers in the long window went, or "" if that isn't certain. It also returns a finding if they used TCP
+// on a host with RDMA ports.
 func (h *history) path(i int) (text string, found []Finding) {
 	var at []int // frames with links
 	for n := h.index(i, h.windows.Long); n <= i; n++ {

@@ -50,7 +50,7 @@ func explain(conf *confmap.Conf) error {
 	return errors.Join(errs...)
 }
 
-// explain adds what is wrong with a value that is decoded into a type.
+// explain compares a value with the type of its key, and adds an error for each difference.
 func (f *faults) explain(at string, t reflect.Type, value any) {
 	t = decoded(t)
 	wrong := func(what, example string) {

@@ -6,11 +6,10 @@
 //
 // # One owner
 //
-// Every reader, tally and position belongs to an [owner], which has no goroutine, no
-// clock and no file system. Its step method takes the current time and the messages that
-// have arrived. What it asks of others, such as to close a ring or to store checkpoints, never
-// blocks. A [Loop] runs one owner on one goroutine. Other goroutines send messages or get
-// copies.
+// Every reader, tally and position belongs to an [owner], which has no goroutine and opens
+// no file. Its step method takes the current time and the messages that have arrived. It waits
+// for nobody: closing a ring or storing checkpoints are requests to others. A [Loop] runs one
+// owner on one goroutine. Other goroutines send messages or get copies.
 //
 //	discover ── Opened, Attended … ───────▶ ┌───────┐ ──▶ Close, Reopen, Retire
 //	saver    ── saved ────────────────────────▶ │ owner │ ──▶ save
