@@ -50,8 +50,7 @@ It finds
     of other NUMA nodes;
   - agents that hang while their peers continue, or are idle;
   - agents that restart again and again;
-  - agents that spend most of their time posting, and small transfers that wait
-    behind large ones;
+  - agents that spend most of their time posting;
   - operations that fail, without those that were canceled;
   - rings that overflow, are nearly full, aren't drained, or are read by another
     program;
