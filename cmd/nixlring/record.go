@@ -35,13 +35,16 @@ func newRecord(w world) *cobra.Command {
 		Long: fmt.Sprintf(`Record watches agents as nixlring why does until interrupted, and writes what it
 sees to a file, once per second, for a bug report or to look at it elsewhere: the
 names and attributes of the agents, their totals, the slowest transfers, and all
-that took longer than a second. It contains no transferred data. Nixlring why, top,
-web and slow read it. FILE is - for standard output.
+that took longer than a second; the programs of the host that use NIXL, and the
+counters of its RDMA ports and network interfaces. It contains no transferred data.
+Nixlring why, top, web and slow read it. FILE is - for standard output.
 
 `+sourceHelp+`
 
 The file has one JSON object per line, as nixlring top -o json prints them,
-compressed with zstd. If record crashes, the file is readable up to the last second.`, "record"),
+compressed with zstd. If record crashes, the file is readable up to the last second.
+Other commands refuse lines of more than 256 MiB, and files that require more than
+64 MiB to decompress.`, "record"),
 		Example: `  nixlring record bug.jsonl.zst
   nixlring record busy.jsonl.zst /run/nixl --duration 1m
   kubectl exec POD -- nixlring record -d 1m - >bug.jsonl.zst

@@ -92,16 +92,24 @@ func (s *schema) rows(t *testing.T, above string, defs map[string]schema) (table
 	return table
 }
 
+// With -update, the test writes the table.
 func TestKeyTableSaysWhatTheSchemaSays(t *testing.T) {
+	const begin, end = "<!-- generated from config.schema.yaml by go test -update -->\n", "<!-- end of generated text -->\n"
 	var s schema
 	text, err := os.ReadFile("config.schema.yaml")
 	must.OK(t, errors.Join(err, yaml.Unmarshal(text, &s)))
+	want := "| key | default | |\n|---|---|---|\n" + s.rows(t, "", s.Defs)
 	readme, err := os.ReadFile("README.md")
 	must.OK(t, err)
-	_, table, _ := strings.Cut(string(readme), "| key | default | |\n|---|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	if d := cmp.Diff(s.rows(t, "", s.Defs), table+"\n"); d != "" {
-		t.Errorf("(-config.schema.yaml +README.md)\n%s", d)
+	before, rest, began := strings.Cut(string(readme), begin)
+	table, after, ended := strings.Cut(rest, end)
+	if !began || !ended {
+		t.Fatalf("README.md has no section between %q and %q", begin, end)
+	}
+	if *update {
+		must.OK(t, os.WriteFile("README.md", []byte(before+begin+want+end+after), 0o644))
+	} else if d := cmp.Diff(want, table); d != "" {
+		t.Errorf("run go test -update (-config.schema.yaml +README.md)\n%s", d)
 	}
 }
 
