@@ -107,8 +107,7 @@ func newOwner(cfg *Config, e env, saves bool) *owner {
 // step processes messages and does everything that is due. It returns the time of the next step.
 func (o *owner) step(now time.Time, messages []Message) (next time.Time) {
 	if now.Sub(o.workAt) >= workIn {
-		clear(o.work)
-		o.workAt = now
+		o.forgive(now)
 	}
 	for _, m := range messages {
 		m.apply(o, now)

@@ -491,10 +491,37 @@ func TestRingsAreDrainedTogether(t *testing.T) {
 	}
 }
 
+// The rings of all others wait for a round, and many containers may have full rings.
+func TestContainerWithManyFullRingsCausesLittleWorkInOneRound(t *testing.T) {
+	const capacity, rings, most = 1 << 16, 40, 2_200_000 // events; about 20 ms
+	b := started(t, false)
+	events := make([]ringbuf.Event, capacity-1)
+	for i := range events {
+		events[i] = ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)
+	}
+	full := make([]*ringbuf.Writer, rings)
+	for i := range full {
+		full[i], _ = b.add(fmt.Sprint("/full-", i), capacity, Holder{Pod: "pod"})
+	}
+	b.stepIn(time.Second)
+	for _, w := range full {
+		_, err := w.PushBatch(events)
+		must.OK(t, err)
+	}
+	b.stepIn(time.Second)
+	taken := 0
+	for i := range full {
+		taken += int(b.owner.agents[fmt.Sprint("/full-", i)].tally.Requests(tally.Transmit).Events)
+	}
+	if taken == 0 || taken > most {
+		t.Errorf("%d events were taken, want 1 to %d", taken, most)
+	}
+}
+
 // A container whose rings are always full delays no others. Small rings cost checkpoints instead
 // of events, and events outside of transfers cost more.
 func TestWorkForAContainerIsLimited(t *testing.T) {
-	const large, small, rings = 1 << 16, 64, 100
+	const large, small, rings, work = 1 << 16, 64, 100, maxWork * int(time.Second/workIn)
 	container := Holder{Pod: "pod", Container: "hostile"}
 	transfer := []ringbuf.Event{
 		ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1), ringbuf.NewEvent(ringbuf.TypeXferTime, 1),
@@ -508,11 +535,11 @@ func TestWorkForAContainerIsLimited(t *testing.T) {
 		saves           bool
 		least, most     int // events that are read in a second
 	}{
-		"large rings":            {container, transfer, 1, large, false, maxWork - 2*large, maxWork + 2*large},
-		"small rings":            {container, transfer, rings, small, true, maxWork / (saveWork + drainWork) * small / 2, maxWork / saveWork * small},
+		"large rings":            {container, transfer, 1, large, false, work - 2*large, work + 2*large},
+		"small rings":            {container, transfer, rings, small, true, work / (saveWork + drainWork) * small / 2, work / saveWork * small},
 		"large directory":        {Holder{Place: "/rings", Shared: true}, transfer, 1, large, false, 199 * (large - 1), 200 * (large - 1)},
 		"directory with small":   {Holder{Place: "/rings", Shared: true}, transfer, rings, small, true, 100 * rings * (small - 1), 200 * rings * (small - 1)},
-		"errors that are logged": {container, failure, 1, large, false, 0, maxWork/20 + 2*large},
+		"errors that are logged": {container, failure, 1, large, false, 0, work/20 + 2*large},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t)

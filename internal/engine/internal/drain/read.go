@@ -24,8 +24,9 @@ const brokenWait = time.Second
 // maxWork limits the work that the agents of one container cause in workIn: the events that are
 // read from their rings, their drains, their checkpoints, and agents that are compared to make room. The unit is an event of a
 // whole transfer; see [tally.Agent.Add]. 128 agents that write as fast as NIXL's defaults allow cause as much. It takes
-// about a tenth of a core.
-const maxWork, workIn = 10_000_000, time.Second
+// about a tenth of a core. The time is short because a container may cause all of it in one round, for which
+// the rings of all others wait.
+const maxWork, workIn = 2_000_000, 200 * time.Millisecond
 
 // A drain takes as long as counting drainWork events, and a checkpoint as long as counting
 // saveWork events, mostly in the storage extension. In a large page, each event is workBytes; in slots that are compared
@@ -36,6 +37,18 @@ const drainWork, saveWork, workBytes, compareBytes = 200, 3000, 8, 32
 func (o *owner) worked(h Holder, work int) {
 	if h.Isolated() {
 		o.work[h] += work
+	}
+}
+
+// forgive begins another workIn. A container that has caused more work than it may causes less in the next one.
+func (o *owner) forgive(now time.Time) {
+	o.workAt = now
+	for h, work := range o.work {
+		if work > maxWork {
+			o.work[h] = work - maxWork
+		} else {
+			delete(o.work, h)
+		}
 	}
 }
 

@@ -176,7 +176,7 @@ func TestBytesThatAContainerStoresAreLimited(t *testing.T) {
 	b.saving = nil
 	b.steps(2)
 	if held := b.owner.agents["/hostile"].held(); held > 0 {
-		t.Errorf("%d events aren't committed in the next second", held)
+		t.Errorf("%d events aren't committed later", held)
 	}
 }
 
