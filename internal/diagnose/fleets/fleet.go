@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -123,6 +124,7 @@ func (f *Fleet) readings(from, to, every time.Duration) (all [][]Reading) {
 	for i := range f.Members {
 		runs[i] = newRun(fmt.Sprintf("%03d", i), f.Members[i].Identity)
 		runs[i].every, runs[i].left = every, from
+		runs[i].remember(f.Members[i].Do, from)
 	}
 	for at := from; at <= to; at += every {
 		var readings []Reading
@@ -169,6 +171,36 @@ func (r *run) restart() {
 		r.sums.Speeds[i] = histogram(semconv.TransferThroughput.Bounds)
 	}
 	r.part = make(map[string]float64)
+}
+
+// remember sets what the agent's ring has from before a time.
+func (r *run) remember(do func(time.Duration) State, before time.Duration) {
+	const most, step = 4095 / 4, 5 * time.Second
+	var newest []Load // with the number of transfers instead of a rate
+	n, due := 0., 0.
+	for at := before - step; at >= 0 && n < most; at -= step {
+		s := do(at)
+		if s.Absent || s.Up == diagnose.No {
+			break
+		}
+		for _, l := range s.Loads {
+			due += l.Rate * step.Seconds()
+			l.Rate = min(math.Floor(due), most-n)
+			n, due = n+l.Rate, due-math.Floor(due)
+			newest = append(newest, l)
+		}
+		if s.Restart || s.Restarted || s.NewStore {
+			break
+		}
+	}
+	r.sums.Before = uint64(n)
+	for half := math.Floor(n / 2); half > 0; newest = newest[:len(newest)-1] {
+		l := newest[len(newest)-1]
+		count := min(half, l.Rate)
+		half -= count
+		m := &r.sums.Remembered[boolean(l.Read)]
+		m.Transfers, m.Bytes, m.Seconds = m.Transfers+uint64(count), m.Bytes+uint64(count)*l.Size, m.Seconds+count*l.Time.Seconds()
+	}
 }
 
 func histogram(bounds []float64) diagnose.Histogram {

@@ -153,19 +153,19 @@ func drained(n, some int, trend float64, stay time.Duration) []Member {
 // scaledDown returns healthy fleets that are scaled down while their load changes.
 func scaledDown() (list []Fleet) {
 	for _, c := range []struct {
-		agents int
-		trend  float64
-	}{{8, -0.5}, {8, -0.28}, {8, 0}, {8, 0.25}, {8, 0.5}, {4, -0.5}, {32, -0.05}, {32, -0.5}} {
+		agents, drained int
+		trend           float64
+	}{{8, 1, -0.5}, {8, 1, -0.28}, {8, 2, -0.28}, {8, 1, 0}, {8, 1, 0.25}, {8, 1, 0.5}, {4, 1, -0.5}, {32, 1, -0.05}, {32, 4, -0.05}, {32, 4, -0.5}} {
 		list = append(list, Fleet{
-			Name: fmt.Sprintf("%d agents, one in eight drained, load %+.0f%% per hour", c.agents, 100*c.trend), Warns: true, Length: 70 * time.Minute,
-			Members: drained(c.agents, max(1, c.agents/8), c.trend, 15*time.Minute),
+			Name: fmt.Sprintf("%d of %d agents drained, load %+.0f%% per hour", c.drained, c.agents, 100*c.trend), Warns: true, Length: 70 * time.Minute,
+			Members: drained(c.agents, c.drained, c.trend, 15*time.Minute),
 		})
 	}
 	return list
 }
 
 // operated returns healthy fleets that an operator or an autoscaler changes.
-func operated() []Fleet {
+func operated() []Fleet { //nolint:funlen // a table
 	fine := always(usual())
 	large := Load{Size: 512 * mib, Time: 200 * time.Millisecond, Post: 100 * time.Microsecond}
 	return []Fleet{
@@ -174,6 +174,18 @@ func operated() []Fleet {
 				sessions := float64(1 + (i*7+int(t/(4*time.Minute))*5)%6)
 				if i == 3 && during(t, Begin, 12*time.Minute) {
 					sessions = 0
+				}
+				return State{Loads: []Load{scaled(usual(), sessions/3)}}
+			}
+		})},
+		{Name: "sessions that stick to agents, spread evenly by chance when an agent has none", Warns: true, Length: 75 * time.Minute, Members: members("decode", 6, func(i int) func(time.Duration) State {
+			return func(t time.Duration) State {
+				sessions := []float64{1, 2, 6, 2, 6, 1}[(i+int(t/(5*time.Minute)))%6]
+				switch {
+				case i == 3 && during(t, Begin, 15*time.Minute):
+					sessions = 0
+				case during(t, Begin-3*time.Minute, 18*time.Minute):
+					sessions = 3
 				}
 				return State{Loads: []Load{scaled(usual(), sessions/3)}}
 			}
