@@ -116,11 +116,8 @@ func (h *history) crashLoops(i int) (list []Finding) {
 func (h *history) restarts(t *track, i int, ago time.Duration) float64 {
 	exits, starts := 0, 0
 	from := max(t.first, h.index(i, ago))
-	last := t.states[from]
+	last := t.states[max(t.first, t.lastSeen(from))]
 	for _, a := range t.states[from : max(i, from)+1] {
-		if last == nil {
-			last = a
-		}
 		if a != nil {
 			exits += boolean(last.Up == Yes && a.Up == No)
 			starts += boolean(!last.Start.Equal(a.Start))

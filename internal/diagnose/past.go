@@ -102,9 +102,6 @@ func (h *history) past(t *track, i int, now pace) (past pace, ok bool) {
 	w := h.windows
 	var speeds, sizes []float64
 	known := 0
-	if now.window > w.Window {
-		return past, false // it may include times of other work
-	}
 	for ago := w.Gap; ago <= w.Gap+w.Past && h.at[i].Sub(h.at[t.first]) >= ago; ago += w.Step {
 		if p, ok := h.pace(t, h.index(i, ago), now.way); ok {
 			if known++; now.like(p) {

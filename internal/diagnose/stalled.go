@@ -5,6 +5,7 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -37,11 +38,11 @@ func (h *history) stalls(i int) (list []Finding) {
 }
 
 func (h *history) stallsOf(job []*track, i int, w way) []Finding {
-	var hung, active []*track
+	var hung, earlier, active []*track
 	var stalled, before, idle []Finding // agents that stopped in the watch, before it, or never began
 	busy := 0
 	for _, t := range job {
-		if t.up(i) == No || !h.full(t, i, h.windows.Silent) || h.during(t, i, h.windows.Long).foreign > 0 {
+		if t.up(i) == No || !h.full(t, i, h.windows.Silent) || h.restarts(t, i, h.windows.Silent) > 0 || h.during(t, i, h.windows.Long).foreign > 0 {
 			continue
 		}
 		recent, last := h.during(t, i, h.windows.Silent), h.lastMove(t, i, w)
@@ -57,7 +58,7 @@ func (h *history) stallsOf(job []*track, i int, w way) []Finding {
 			hung, stalled = append(hung, t), append(stalled, h.stall(t, w, i, last))
 		} else if recent.failed == 0 { // else it doesn't hang
 			if f, ok := h.stoppedBefore(t, i, last, w); ok {
-				before = append(before, f)
+				earlier, before = append(earlier, t), append(before, f)
 			} else if last < 0 && (w != both || t.up(i) == Yes || t.before() > 0) {
 				idle = append(idle, newFinding(Idle, []Identity{t.Identity}, fmt.Sprintf("no %s, unlike its peers", w.noun()),
 					fmt.Sprintf("%s completed no %s in %s and, as far as its ring shows, few or none before, unlike its peers.", t.Identity, w.noun(), units.Age(h.at[i].Sub(h.at[0])))))
@@ -65,6 +66,10 @@ func (h *history) stallsOf(job []*track, i int, w way) []Finding {
 		}
 	}
 	if stalled = h.weigh(hung, active, stalled, i, w); len(active) == 0 {
+		if w != both && len(hung) == 0 && len(earlier) > 1 {
+			stalled = []Finding{h.stoppedDirection(earlier, before, i, w)}
+			stalled[0].Severity = Info // the load before isn't known
+		}
 		return stalled
 	}
 	if quiet := len(before) + len(idle); quiet <= busy {
@@ -92,14 +97,11 @@ func (h *history) weigh(hung, active []*track, list []Finding, i int, w way) []F
 	}
 	end := h.until(h.at[begun].Add(2*h.windows.Silent), i)
 	var now, then, lost, other float64
-	var rates []float64 // over a longer time, because sessions that stick to agents may be spread evenly by chance
 	for _, t := range active {
 		now, then = now+h.rate(t, end, h.windows.Silent, w), then+h.rate(t, begun, h.windows.Silent, w)
-		rates = append(rates, h.rate(t, begun, 10*h.windows.Silent, w))
 	}
 	for _, t := range hung {
-		n := h.lastMove(t, i, w)
-		lost, rates = lost+h.rate(t, n, h.windows.Silent, w), append(rates, h.rate(t, n, 10*h.windows.Silent, w))
+		lost += h.rate(t, h.lastMove(t, i, w), h.windows.Silent, w)
 	}
 	if w != both {
 		for _, t := range slices.Concat(hung, active) {
@@ -121,27 +123,38 @@ func (h *history) weigh(hung, active []*track, list []Finding, i int, w way) []F
 		f.Severity = Warning
 		if grown-1 >= share/(1-share)/2 {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("its peers have taken over its load, as if a load balancer had: %s transfers per second instead of %s", units.Rate(now), units.Rate(then)))
-		} else if even(rates) && grown*(1-share) < NotTaken && h.at[i].Sub(f.Since) >= JobSilent { // else the job may be about to stop
+		} else if h.even(slices.Concat(hung, active), begun, w) && grown*(1-share) < NotTaken && h.at[i].Sub(f.Since) >= JobSilent { // else the job may be about to stop
 			f.Severity = Critical
 		}
 	}
 	return list
 }
 
-// even reports whether agents have about the same load.
-func even(rates []float64) bool {
-	var sum, squares float64
-	for _, r := range rates {
-		sum, squares = sum+r, squares+r*r
+// even reports whether the load of agents was spread evenly for long until a frame. Sessions that stick to agents may be spread
+// evenly by chance at one time.
+func (h *history) even(agents []*track, to int, w way) bool {
+	const long = 30 * time.Minute
+	uneven, known := 0.0, 0.0 // standard deviations per mean
+	for ago := time.Duration(0); ago < long; ago += max(h.windows.Silent, time.Second) {
+		at := h.index(to, ago)
+		var count, sum, squares float64
+		for _, t := range agents {
+			if r := h.rate(t, at, h.windows.Silent, w); r > 0 {
+				count, sum, squares = count+1, sum+r, squares+r*r
+			}
+		}
+		if count > 0 {
+			mean := sum / count
+			uneven, known = uneven+math.Sqrt(max(0, squares/count-mean*mean))/mean, known+1
+		}
 	}
-	mean, n := sum/float64(len(rates)), float64(len(rates))
-	return squares/n-mean*mean <= EvenLoad*EvenLoad*mean*mean
+	return uneven <= EvenLoad*known
 }
 
 // stoppedDirection returns the finding about a job that stopped reading or writing.
 func (h *history) stoppedDirection(hung []*track, list []Finding, i int, w way) Finding {
 	since := slices.MaxFunc(list, func(a, b Finding) int { return a.Since.Compare(b.Since) }).Since
-	quiet := units.Age(h.at[i].Sub(since))
+	quiet := h.quiet(since, i)
 	f := newFinding(JobStalled, identities(hung), fmt.Sprintf("no %s for %s, like its peers", w.noun(), quiet),
 		fmt.Sprintf("No agent of %s completed a %s for %s, although %d did before, and complete %ss.", hung[0].Job, w.noun(), quiet, len(hung), (reads-w).noun()), list[0].Evidence...)
 	f.Severity, f.Since = Warning, since
@@ -248,11 +261,13 @@ func (h *history) missing(t *track, i int, w way) bool {
 
 // stall returns the finding about an agent that stopped at a frame, or before the watch.
 func (h *history) stall(t *track, w way, i, last int, evidence ...string) Finding {
-	quiet, although := units.Age(h.at[i].Sub(h.at[0]))+" or more", "it did before"
+	var since time.Time
+	although := "it did before"
 	if last >= 0 {
-		quiet = units.Age(h.at[i].Sub(h.at[last]))
+		since = h.at[last]
 		evidence = append(evidence, "before: "+units.Rate(h.rate(t, last, h.windows.Silent, w))+" transfers per second")
 	}
+	quiet := h.quiet(since, i)
 	if w != both {
 		although = "it completes " + (reads - w).noun() + "s"
 	}
@@ -262,9 +277,7 @@ func (h *history) stall(t *track, w way, i, last int, evidence ...string) Findin
 	}
 	f := newFinding(Stalled, []Identity{t.Identity}, fmt.Sprintf("no %s for %s", noun, quiet),
 		fmt.Sprintf("%s completed no %s for %s, although %s.", t.Identity, noun, quiet, although), evidence...)
-	if last >= 0 {
-		f.Since = h.at[last]
-	}
+	f.Since = since
 	if w != both {
 		f.Severity = Warning
 	}
@@ -272,6 +285,14 @@ func (h *history) stall(t *track, w way, i, last int, evidence ...string) Findin
 		f.Not += " It isn't known whether the agent still runs."
 	}
 	return f
+}
+
+// quiet says for how long nothing was completed, since a time or since before the watch.
+func (h *history) quiet(since time.Time, i int) string {
+	if since.IsZero() {
+		return units.Age(h.at[i].Sub(h.at[0])) + " or more"
+	}
+	return units.Age(h.at[i].Sub(since))
 }
 
 // still returns the jobs whose agents complete no transfers, although some did before, which may have exited: they hang, or
@@ -297,7 +318,7 @@ func (h *history) still(i int) (list []Finding) {
 		if !running || active || len(stopped) == 0 {
 			continue
 		}
-		quiet := units.Age(h.at[i].Sub(h.at[last]))
+		quiet := h.quiet(h.at[last], i)
 		if last == 0 {
 			quiet += " or more"
 		}

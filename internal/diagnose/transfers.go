@@ -57,11 +57,18 @@ func (h *history) failing(i int) (list []Finding) {
 					fmt.Sprintf("%s of the operations of %s fail, again and again.", percent(share), t.Identity), h.errorTypes(i, t))
 				f.Ratio = share
 				list = append(list, f)
-			case h.canceled(t, i):
-				n := now.operations() + now.canceled
-				f := newFinding(SomeFail, []Identity{t.Identity}, percent(now.canceled/n)+" canceled",
-					fmt.Sprintf("%s of the operations of %s are canceled, more than usual.", percent(now.canceled/n), t.Identity), "canceled: "+units.Count(uint64(now.canceled)))
-				f.Ratio, f.Not = now.canceled/n, "If clients cancel their requests, this is normal. If a time-out does, a peer or the fabric hangs."
+			default:
+				share, usual, known := h.canceled(t, i)
+				if share <= max(CanceledShare, UsualCanceled*usual) {
+					continue
+				}
+				than := ""
+				if known {
+					than = ", instead of " + percent(usual)
+				}
+				f := newFinding(SomeFail, []Identity{t.Identity}, percent(share)+" canceled",
+					fmt.Sprintf("%s or more of the operations of %s are canceled%s.", percent(share), t.Identity, than), "canceled: "+units.Count(uint64(now.canceled)))
+				f.Ratio, f.Not = share, "If clients cancel their requests, this is normal. If a time-out does, a peer or the fabric hangs."
 				list = append(list, f)
 			}
 		}
@@ -80,18 +87,19 @@ func (h *history) failing(i int) (list []Finding) {
 	return list
 }
 
-// canceled reports whether far more of an agent's operations are canceled than usual, for long.
-func (h *history) canceled(t *track, i int) bool {
-	share := func(i int, ago time.Duration) float64 {
+// canceled returns the share of an agent's operations that are canceled for long, and the usual one.
+func (h *history) canceled(t *track, i int) (share, usual float64, known bool) {
+	of := func(i int, ago time.Duration) float64 {
 		d := h.during(t, i, ago)
 		return d.canceled / max(FewErrors, d.operations()+d.canceled)
 	}
-	w, usual := h.windows, CanceledShare
-	if n := h.index(i, w.Apart+w.Again); h.full(t, n, w.Again) {
-		usual = share(n, w.Recent)
+	w := h.windows
+	share, usual = min(of(i, w.Again), of(h.index(i, w.Apart), w.Again)), CanceledShare
+	n := h.index(i, w.Apart+w.Again)
+	if known = h.full(t, n, w.Again); known {
+		usual = of(n, w.Recent)
 	}
-	before := share(h.index(i, w.Apart), w.Again)
-	return min(before, share(i, w.Again)) > max(CanceledShare, UsualCanceled*usual)
+	return share, usual, known
 }
 
 // errorTypes lists the errors of agents in the long window by type, the most frequent first.
