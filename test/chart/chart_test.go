@@ -137,6 +137,27 @@ func TestPrometheusObjectsHaveEveryRuleAndDashboard(t *testing.T) {
 	}
 }
 
+// An alert's command finds the Collector in the namespace of the release.
+func TestCommandsOfAlertsHaveTheReleasesNamespace(t *testing.T) {
+	t.Parallel()
+	commands := 0
+	for _, g := range render(t, everything).rule.Spec.Groups {
+		for _, r := range g.Rules {
+			command, ok := r.Annotations["command"]
+			if !ok {
+				continue
+			}
+			commands++
+			if strings.Count(command, "kubectl ") != strings.Count(command, "kubectl -n "+namespace+" ") {
+				t.Errorf("%s: %s", r.Alert, command)
+			}
+		}
+	}
+	if commands == 0 {
+		t.Error("no alert has a command")
+	}
+}
+
 func TestExpectedErrorsAreThoseOfTheValues(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{

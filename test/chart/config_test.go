@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/lab/must"
@@ -47,6 +48,19 @@ func TestCollectorAcceptsEveryModesConfiguration(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An observer has no positions to store, and the receiver rejects storage.
+func TestObserverHasNoStorage(t *testing.T) {
+	t.Parallel()
+	config := func(mode string) string {
+		return render(t, endpoint, "receiver: {mode: "+mode+"}").configMap.Data["config.yaml"]
+	}
+	const storage = "storage: file_storage\n"
+	if strings.Contains(config("observe"), storage) || !strings.Contains(config("consume"), storage) {
+		t.Errorf("observe renders\n%s\nconsume renders\n%s", config("observe"), config("consume"))
+	}
+	validate(t, config("observe"))
 }
 
 // The test uses the values in docs/deploy.md that need the full Collector.

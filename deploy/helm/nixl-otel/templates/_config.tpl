@@ -80,6 +80,8 @@ service:
       processors: {{ include "nixl-otel.processorNames" . }}
       exporters: {{ include "nixl-otel.exporterNames" . }}
   telemetry:
+    logs:
+      disable_zap_resource: true # shorter lines
     metrics:
       readers:
         - pull: {exporter: {prometheus: {host: 0.0.0.0, port: {{ .Values.telemetry.port }}}}}
@@ -115,7 +117,9 @@ resource: # not in a processor: the receiver must see a change
   k8s.container.name: {{ .Values.sidecar.container | quote }}
   {{- end }}
 collection_interval: {{ .Values.collectionInterval }}
+{{- if ne (get .Values.receiver "mode") "observe" }}
 storage: file_storage
+{{- end }}
 {{- end }}
 
 {{- /* Associates by attributes of the receiver, not by connection, which would be the Collector's own pod. */}}
