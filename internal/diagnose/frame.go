@@ -41,7 +41,10 @@ type Agent struct {
 	Start      time.Time         `json:"start,omitzero"`
 	Up         Up                `json:"up"`
 
-	Moved   [2]Moved          `json:"moved"` // writes and reads
+	Moved [2]Moved `json:"moved"` // writes and reads
+	// Undivided reports whether only the sum of the times of writes and reads is known.
+	Undivided bool `json:"undivided,omitempty"`
+
 	Post    float64           `json:"post_seconds"`
 	Errors  map[string]uint64 `json:"errors,omitempty"` // by error.type
 	Events  uint64            `json:"events"`

@@ -179,6 +179,7 @@ type pace struct {
 	count float64 // transfers
 	load  float64 // bytes per second, including idle time
 	mixed bool    // the agent also moves data in the other direction
+	share float64 // of writes among its transfers
 
 	window     time.Duration
 	remembered bool // by the ring, from before the watch
@@ -201,12 +202,14 @@ func (m Moved) mean(w way) pace {
 	return pace{way: w, size: bytes / n, time: m.Seconds / n, speed: bytes / m.Seconds, count: n}
 }
 
-// pace returns an agent's pace at frame i, if it completed enough transfers.
+// pace returns an agent's pace at frame i, if it completed enough transfers, and how long they took is known.
 func (h *history) pace(t *track, i int, w way) (p pace, ok bool) {
 	for _, window := range []time.Duration{h.windows.Window, h.windows.Longer} {
 		if d := h.during(t, i, window); !ok && t.states[i] != nil {
 			p, ok = d.moved[w].pace(w)
 			p.mixed = d.moved[w].Transfers < d.moved[both].Transfers
+			p.share = float64(d.moved[writes].Transfers) / max(1, float64(d.moved[both].Transfers))
+			ok = ok && !(p.mixed && t.states[i].Undivided)
 			p.load, p.window = float64(d.moved[w].Bytes)/d.seconds, window
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	FarLonger      = 10     // of the past: a transfer that takes so much longer is evidence by itself
 	MoreLoad       = 1.5    // of the past's bytes per second: a shared link slows down under load
 	SimilarSize    = 2      // a factor, compared with one past window: other sizes have other speeds
+	SimilarShare   = 0.2    // a difference of the shares of writes: reads and writes have other speeds
 	LongerTime     = 1.25   // of the median of the peers, or of the past: slow transfers take longer
 	Spread         = 3      // standard deviations below the median of the peers
 	PerDeviation   = 1.4826 // standard deviations of a normal distribution in a median absolute deviation

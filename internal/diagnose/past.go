@@ -104,17 +104,17 @@ func (h *history) past(t *track, i int, now pace) (past pace, ok bool) {
 	known := 0
 	for ago := w.Gap; ago <= w.Gap+w.Past && h.at[i].Sub(h.at[t.first]) >= ago; ago += w.Step {
 		if p, ok := h.pace(t, h.index(i, ago), now.way); ok {
-			if known++; now.like(p) {
+			if known++; now.like(p) && now.mixedLike(p) {
 				speeds, sizes = append(speeds, p.speed/max(1, now.load/(MoreLoad*p.load))), append(sizes, p.size)
 			}
 		}
 	}
 	if known < w.Steps {
 		past, ok = t.remembered(now.way).pace(now.way)
-		past.remembered = true
+		past.remembered, past.share = true, now.share
 		return past, ok && now.like(past)
 	}
-	past = pace{way: now.way, size: median(sizes), speed: quantile(speeds, w.Usual)}
+	past = pace{way: now.way, size: median(sizes), speed: quantile(speeds, w.Usual), share: now.share}
 	past.time = past.size / past.speed
 	return past, len(speeds) >= w.Steps
 }

@@ -22,7 +22,13 @@ func (s slowness) ratio() float64 { return s.now.speed / s.usual.speed }
 
 // slow reports whether a pace is slow compared with another: the speed is below a share, and transfers take longer.
 func (p pace) slow(usual pace, share float64) bool {
-	return p.speed < share*usual.speed && p.time > LongerTime*usual.time
+	return p.speed < share*usual.speed && p.time > LongerTime*usual.time && p.mixedLike(usual)
+}
+
+// mixedLike reports whether a pace of both directions has about as many writes as another. If it hasn't, it may be slower only because
+// one direction is.
+func (p pace) mixedLike(usual pace) bool {
+	return p.way != both || math.Abs(p.share-usual.share) <= SimilarShare
 }
 
 // slower returns a finding about an agent that is slow in one direction or in both.
@@ -118,11 +124,11 @@ func slowPeers(peers []peer) (usual pace, slow []peer) {
 	}
 	// A straggler has a lower speed, a longer time and a larger deviation than the median. Another value
 	// at the other end moves the median as far as leaving out the straggler does.
-	speeds, times, deviations := []float64{math.Inf(1)}, []float64{0}, []float64{0}
+	speeds, times, deviations, shares := []float64{math.Inf(1)}, []float64{0}, []float64{0}, []float64(nil)
 	for _, p := range peers {
-		speeds, times = append(speeds, p.speed), append(times, p.time)
+		speeds, times, shares = append(speeds, p.speed), append(times, p.time), append(shares, p.share)
 	}
-	usual.speed, usual.time = median(speeds), median(times)
+	usual.speed, usual.time, usual.share = median(speeds), median(times), median(shares)
 	for _, p := range peers {
 		deviations = append(deviations, math.Abs(p.speed-usual.speed))
 		if p.slow(usual, StragglerSpeed) {

@@ -65,6 +65,7 @@ func setTotals(a *diagnose.Agent, t *tally.Totals, seen *transfers) {
 	for d := range a.Moved {
 		a.Moved[d] = diagnose.Moved{Bytes: t.Size(tally.Direction(d)).Total().Lo, Transfers: t.Requests(tally.Direction(d)).Sum.Lo}
 	}
+	a.Undivided = a.Store
 	seen.divide(&a.Moved, seconds(t.Duration().Total().Lo))
 	a.Post, a.Dropped = seconds(t.PostDuration().Total().Lo), t.Dropped().Sum.Lo
 	a.Times, a.Sizes = histogram(t.Duration()), histogram(t.Size(tally.Transmit), t.Size(tally.Receive))
@@ -175,7 +176,7 @@ func (x *transfers) add(t *tally.Transfer) {
 const lastMicros = 253402250399_999999
 
 // divide sets the times by direction, given that of both. Neither rings nor stores have them, so what the frame
-// before lacks is divided as that of the transfers that were seen since, or else by their bytes.
+// before lacks is divided as that of the transfers that were seen since, or else by their bytes, which says nothing about speeds.
 func (x *transfers) divide(moved *[2]diagnose.Moved, all float64) {
 	if all < x.all || moved[0].Bytes < x.moved[0].Bytes || moved[1].Bytes < x.moved[1].Bytes { // new totals
 		x.all, x.moved = 0, [2]diagnose.Moved{}

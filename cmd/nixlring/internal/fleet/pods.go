@@ -18,6 +18,7 @@ const (
 	clusterName  = "k8s.cluster.name"
 	podName      = "k8s.pod.name"
 	podNamespace = "k8s.namespace.name"
+	instance     = "instance" // a label of Prometheus
 )
 
 // podsInterval is the minimum time between two searches for pods.

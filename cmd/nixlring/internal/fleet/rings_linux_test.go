@@ -396,7 +396,7 @@ func TestFramesHaveTheTotalsOfStores(t *testing.T) {
 	store.Transfer(0, 1<<20, 50, 5)
 	want := diagnose.Agent{
 		Identity: diagnose.Identity{ID: w.dir + "/decode-0 " + store.Name(), Name: "decode-0", Job: diagnose.Job{Service: w.dir}}, Path: store.Path(),
-		Attributes: map[string]string{"process.pid": "4711"}, Layout: "prometheus_mp_v1", Up: diagnose.Yes, Store: true,
+		Attributes: map[string]string{"process.pid": "4711"}, Layout: "prometheus_mp_v1", Up: diagnose.Yes, Store: true, Undivided: true,
 		Moved: [2]diagnose.Moved{{Bytes: 4096 + 1<<20, Transfers: 2, Seconds: 100e-6}}, Post: 10e-6, Events: 6, Memory: new(int64),
 	}
 	a := w.only()

@@ -5,8 +5,8 @@ package fleet
 
 import (
 	"cmp"
+	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -20,118 +20,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
-
-// what is what a series says about an agent.
-type what int
-
-// Gauges, and then counters. Those of a direction are followed by the same of the other direction.
-const (
-	up what = iota
-	capacity
-	fill
-	memory
-	gauges // their number
-
-	bytesOf what = iota - 1
-	_
-	transfersOf
-	_
-	speedsOf // the sum of the speeds of all transfers
-	_
-	speedCountOf
-	_
-	took
-	post
-	dropped
-	saturations
-	torn
-	foreign
-	restarts
-	totals // the number of gauges and counters
-	failed // by type
-	times  // buckets
-	sizes  // likewise
-)
-
-// whole stands for no function.
-const whole = "whole"
-
-// metric is a metric of the catalog, or a part of a histogram.
-type metric struct {
-	what
-	name   string // without unit and suffix
-	unit   string // suffix of the name, which a backend may leave out
-	part   string // of a histogram with buckets; empty for others
-	native string // function that returns the part of a histogram without buckets; whole for all of it
-	always bool   // an agent that transfers has it
-}
-
-var agentUp, ringCapacity = metric{what: up, name: "nixl.agent.up", always: true}, metric{what: capacity, name: "nixl.telemetry.ring.capacity"}
-
-var metrics = append([]metric{
-	agentUp, ringCapacity,
-	{what: fill, name: "nixl.telemetry.ring.utilization", unit: "_ratio"},
-	{what: memory, name: "nixl.memory.usage", unit: "_bytes"},
-	{what: bytesOf, name: "nixl.transfer.io", unit: "_bytes", always: true},
-	{what: transfersOf, name: "nixl.transfer.requests", always: true},
-	{what: failed, name: "nixl.errors", always: true},
-	{what: dropped, name: "nixl.telemetry.events.dropped"},
-	{what: saturations, name: "nixl.telemetry.ring.saturations"},
-	{what: torn, name: "nixl.telemetry.ring.torn_groups"},
-	{what: foreign, name: "nixl.telemetry.ring.foreign_reads"},
-	{what: restarts, name: "nixl.telemetry.ring.restarts"},
-}, histograms()...)
-
-// histograms returns the parts of histograms in both forms.
-func histograms() (list []metric) {
-	for _, m := range []metric{
-		{what: took, name: "nixl.transfer.duration", unit: "_seconds", part: "_sum", always: true},
-		{what: post, name: "nixl.transfer.post_duration", unit: "_seconds", part: "_sum", always: true},
-		{what: speedsOf, name: "nixl.transfer.throughput", unit: "_bytes_per_second", part: "_sum", always: true},
-		{what: speedCountOf, name: "nixl.transfer.throughput", unit: "_bytes_per_second", part: "_count"},
-		{what: times, name: "nixl.transfer.duration", unit: "_seconds", part: "_bucket"},
-		{what: sizes, name: "nixl.transfer.size", unit: "_bytes", part: "_bucket"},
-	} {
-		native := m
-		if native.part, native.native = "", "histogram"+m.part; m.what >= times {
-			native.native = whole
-		}
-		list = append(list, m, native)
-	}
-	return list
-}
-
-// names are names of series.
-type names []string
-
-// of returns the names of a metric, with and without the suffixes that backends add, and with dots or underscores.
-func (n names) of(m metric) (list []string) {
-	total := "(_total)?"
-	if m.part+m.native != "" || m.what < gauges {
-		total = ""
-	}
-	pattern := regexp.MustCompile("^" + strings.ReplaceAll(m.name, ".", "[._]") + "(" + m.unit + ")?" + total + m.part + "$")
-	for _, name := range n {
-		if pattern.MatchString(name) {
-			list = append(list, name)
-		}
-	}
-	return list
-}
-
-// missing says which series aren't there. Agents that never transferred have some less.
-func (n names) missing() []string {
-	var list []string
-	for i, m := range metrics {
-		if found := len(n.of(m)) > 0 || m.part != "" && len(n.of(metrics[i+1])) > 0; m.always && m.native == "" && !found {
-			list = append(list, strings.ReplaceAll(m.name, ".", "_")+m.unit)
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return []string{"the backend has no series " + strings.Join(list, ", ") + ", so what needs them isn't found, or no agent has completed a transfer"}
-}
 
 // series collects the samples of agents, and makes frames of them.
 type series struct {
@@ -156,6 +44,7 @@ type sampled struct {
 	sums       [totals]float64    // at the newest frame
 	errors     map[string]float64 // likewise
 	seconds    [2]float64         // likewise
+	undivided  bool               // only their sum is known
 
 	there  []bool            // by frame, as everything below
 	values [totals][]float64 // values of gauges, or increases
@@ -180,21 +69,26 @@ func label(m model.Metric, name string) string {
 	return units.Printable(string(cmp.Or(m[model.LabelName(strings.ReplaceAll(name, ".", "_"))], m[model.LabelName(name)])))
 }
 
+// identity returns who a series is about, without an ID.
+func identity(m model.Metric) diagnose.Identity {
+	return diagnose.Identity{
+		Name: label(m, semconv.AgentName), Pod: label(m, podName), Host: label(m, semconv.HostName),
+		Job: diagnose.Job{Cluster: label(m, clusterName), Namespace: label(m, podNamespace), Service: label(m, semconv.ServiceName)},
+	}
+}
+
 // agent returns the agent of a series, or nil if it isn't selected.
 func (s *series) agent(m model.Metric) *sampled {
-	service := label(m, semconv.ServiceName)
-	id := diagnose.Identity{
-		Name: label(m, semconv.AgentName), Pod: label(m, podName), Host: label(m, semconv.HostName),
-		Job: diagnose.Job{Cluster: label(m, clusterName), Namespace: label(m, podNamespace), Service: cmp.Or(service, label(m, "job"))},
-	}
-	if id.Name == "" || s.job != "" && service != s.job || len(s.include) > 0 && !included(s.include, id.Name) {
+	id := identity(m)
+	if id.Name == "" || s.job != "" && id.Service != s.job || len(s.include) > 0 && !included(s.include, id.Name) {
 		return nil
 	}
+	id.Service = cmp.Or(id.Service, label(m, "job"))
 	id.ID = strings.Join([]string{id.Cluster, id.Namespace, id.Service, id.Pod, id.Host, id.Name}, "/")
 	a := s.agents[id.ID]
 	if a == nil {
 		a = &sampled{Identity: id, attributes: make(map[string]string), errors: make(map[string]float64), there: make([]bool, s.steps), failed: make(map[string][]float64), counts: make(map[what][]*diagnose.Histogram)}
-		for _, key := range []string{semconv.ServiceName, podNamespace, podName, semconv.HostName} {
+		for _, key := range []string{semconv.ServiceName, podNamespace, podName, semconv.HostName, instance} {
 			if v := label(m, key); v != "" {
 				a.attributes[key] = v
 			}
@@ -361,12 +255,8 @@ func (s *series) frames() []*diagnose.Frame {
 	for i := range frames {
 		frames[i] = &diagnose.Frame{Time: s.r.Start.Add(time.Duration(i) * s.r.Step), Agents: []diagnose.Agent{}}
 	}
-	var agents []*sampled
-	for _, a := range s.agents {
-		agents = append(agents, a)
-	}
-	slices.SortFunc(agents, func(a, b *sampled) int { return strings.Compare(a.ID, b.ID) })
-	for _, a := range agents {
+	for _, id := range slices.Sorted(maps.Keys(s.agents)) {
+		a := s.agents[id]
 		for i, f := range frames {
 			a.advance(i)
 			if a.there[i] {
@@ -388,16 +278,18 @@ func (a *sampled) at(w what, i int) float64 {
 	return a.values[w][i]
 }
 
-// advance adds the increases of a frame. The times have no direction: their sum is divided as the bytes by the mean speeds are.
+// advance adds the increases of a frame. The times have no direction: their sum is divided as the bytes by the mean speeds are. If
+// a direction has no speeds, only the sum is known.
 func (a *sampled) advance(i int) {
-	var shares [2]float64
+	var bytes, shares [2]float64
 	for d := range shares {
+		bytes[d] = a.at(bytesOf+what(d), i)
 		if n, speeds := a.at(speedCountOf+what(d), i), a.at(speedsOf+what(d), i); n > 0 && speeds > 0 {
-			shares[d] = a.at(bytesOf+what(d), i) / speeds * n
+			shares[d] = bytes[d] / speeds * n
 		}
 	}
-	if shares[0]+shares[1] == 0 {
-		shares = [2]float64{a.at(bytesOf, i), a.at(bytesOf+1, i)}
+	if shares[0] == 0 || shares[1] == 0 {
+		shares, a.undivided = bytes, a.undivided || bytes[0] > 0 && bytes[1] > 0
 	}
 	for d := range shares {
 		if sum := shares[0] + shares[1]; sum > 0 {
@@ -417,6 +309,7 @@ func (a *sampled) state(i int) diagnose.Agent {
 	sum := func(w what) uint64 { return uint64(math.Round(a.sums[w])) }
 	out := diagnose.Agent{
 		Identity: a.Identity, Attributes: a.attributes, Times: a.buckets(times, i), Sizes: a.buckets(sizes, i), Post: a.sums[post], Errors: make(map[string]uint64), Dropped: sum(dropped),
+		Undivided: a.undivided,
 	}
 	for d := range out.Moved {
 		out.Moved[d] = diagnose.Moved{Bytes: sum(bytesOf + what(d)), Transfers: sum(transfersOf + what(d)), Seconds: a.seconds[d]}
