@@ -36,6 +36,8 @@ type fakeBackend struct {
 	native  bool                               // histograms have no buckets
 	without string                             // part of the names of series that are missing
 	series  map[string]*fakeSeries
+	rules   bool                         // recording rules are loaded
+	alerts  map[string]map[string]string // labels of what an alert finds, by a part of its expression
 }
 
 type fakeSeries struct {
@@ -139,6 +141,9 @@ func (b *fakeBackend) answer(w http.ResponseWriter, r *http.Request) {
 				names[s.name] = true
 			}
 		}
+		if b.rules {
+			names["nixl_threshold:straggler_speed"] = true
+		}
 		var list []string
 		for name := range names {
 			list = append(list, name)
@@ -156,7 +161,7 @@ func (b *fakeBackend) answer(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/query_range"):
 		m := rangeQuery.FindStringSubmatch(query)
 		if m == nil {
-			http.Error(w, "unexpected query "+query, http.StatusBadRequest)
+			say(map[string]any{"resultType": "matrix", "result": b.alerted(r, query)})
 			return
 		}
 		say(map[string]any{"resultType": "matrix", "result": b.matrix(r, m)})
@@ -183,11 +188,27 @@ func (b *fakeBackend) errorTypes() []any {
 	return result
 }
 
-func (b *fakeBackend) matrix(r *http.Request, m []string) []any {
-	number := func(key string) float64 {
-		v, _ := strconv.ParseFloat(r.FormValue(key), 64)
-		return v
+// alerted returns what alerts find at all times.
+func (b *fakeBackend) alerted(r *http.Request, query string) []any {
+	result := []any{}
+	for part, labels := range b.alerts {
+		if strings.Contains(query, part) {
+			var values []any
+			for at := number(r, "start"); at <= number(r, "end"); at += number(r, "step") {
+				values = append(values, []any{at, "1.2"})
+			}
+			result = append(result, map[string]any{"metric": labels, "values": values})
+		}
 	}
+	return result
+}
+
+func number(r *http.Request, key string) float64 {
+	v, _ := strconv.ParseFloat(r.FormValue(key), 64)
+	return v
+}
+
+func (b *fakeBackend) matrix(r *http.Request, m []string) []any {
 	lookback, err := time.ParseDuration(m[6])
 	if err != nil {
 		panic(err)
@@ -200,7 +221,7 @@ func (b *fakeBackend) matrix(r *http.Request, m []string) []any {
 		}
 		var values []any
 		begin := begin - float64(len(s.values)-1)*fleets.Every.Seconds()
-		for at := number("start"); at <= number("end"); at += number("step") {
+		for at := number(r, "start"); at <= number(r, "end"); at += number(r, "step") {
 			newest := int(math.Floor((at - begin) / fleets.Every.Seconds()))
 			v := math.NaN()
 			for i := newest; i >= 0 && float64(newest-i)*fleets.Every.Seconds() < lookback.Seconds(); i-- {
@@ -304,6 +325,89 @@ func TestWhyOfABackendSaysWhoSinceWhenAndWhatToRun(t *testing.T) {
 	r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, "why", "--prometheus", b.url, "--at", "2023-11-14T22:14:10Z")
 	fmt.Fprintf(&got, "== without a series: exit code %d\n%s%s\n", r.code, r.out, r.err)
 	golden.Compare(t, *update, "why_prometheus.txt", strings.ReplaceAll(got.String(), b.url, "http://prometheus:9090"))
+}
+
+// What only the rules know is said in their words. Without rules, what needs none is evaluated; what why says itself isn't repeated.
+func TestWhyOfABackendSaysWhatTheAlertsFind(t *testing.T) {
+	const memory, slower, straggler = "nixl_memory_", "alert:nixl_slower:value", "agent:nixl_straggler:ratio"
+	agent := map[string]string{"k8s_namespace_name": "prod", "service_name": "decode", "k8s_pod_name": "decode-3", "host_name": "gpu-1", "nixl_agent_name": "rank-0"}
+	job := map[string]string{"k8s_namespace_name": "prod", "service_name": "decode", "severity": "critical"}
+	for name, tt := range map[string]struct {
+		backend fakeBackend
+		args    []string
+		want    []string
+		not     string
+	}{
+		"without rules": {
+			backend: fakeBackend{alerts: map[string]map[string]string{memory: agent, slower: job}},
+			want:    []string{"The registered memory of rank-0 on gpu-1 (pod prod/decode-3) only grows", "It grew to 120% of its former size", "docs/alerts.md#nixlmemorygrows", "speeds weren't compared with the last day"},
+			not:     "slower than before",
+		},
+		"with rules": {
+			backend: fakeBackend{rules: true, alerts: map[string]map[string]string{"agent:nixl_memory_grows:ratio": agent, "host:nixl_crash_loop:gaps": {"host_name": "gpu-0"}}},
+			want:    []string{"only grows", "NIXL metrics from gpu-0 have gaps", "spec.nodeName=gpu-0"},
+		},
+		"what why says itself": {backend: fakeBackend{rules: true, alerts: map[string]map[string]string{straggler: agent, slower: job}}, want: []string{"1 problem", "alerts: 18 were evaluated, and say nothing else"}},
+		"other agents": {
+			backend: fakeBackend{rules: true, alerts: map[string]map[string]string{"agent:nixl_memory_grows:ratio": {"nixl_agent_name": "rank-7"}, "otelcol_receiver": {"instance": "collector"}}},
+			args:    []string{"--include", "rank-0"}, want: []string{"1 problem"},
+		},
+		"a Collector": {backend: fakeBackend{alerts: map[string]map[string]string{"checkpoint_failures": {"instance": "collector\x1b"}}}, want: []string{`The Collector "collector\x1b" can't store checkpoints`}},
+		"dots":        {backend: fakeBackend{names: func(name, _ string) string { return name }, native: true}, want: []string{"the alert NIXLSmallerTransfers can't be evaluated: its expression has no names with dots, such as nixl.transfer"}},
+	} {
+		tt.backend.serve(t, straggling())
+		r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, append([]string{"why", "--prometheus", tt.backend.url, "--at", "1700000050"}, tt.args...)...)
+		text := strings.Join(strings.Fields(r.out+r.err), " ")
+		for _, want := range tt.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %s, want %q", name, r.out, want)
+			}
+		}
+		if tt.not != "" && strings.Contains(text, tt.not) {
+			t.Errorf("%s: %s, unlike %q", name, r.out, tt.not)
+		}
+	}
+}
+
+// A fleet whose reads and writes have the same times looks as if the times were divided by bytes.
+func TestSpeedsOfABackendHaveNoDirectionUnlessTheirSeriesHave(t *testing.T) {
+	f := straggling()
+	for n := range f.Members {
+		f.Members[n].Do = func(time.Duration) fleets.State {
+			read, write := fleets.Load{Size: 4 << 20, Time: time.Millisecond, Rate: 30, Read: true}, fleets.Load{Size: 4 << 20, Time: 9 * time.Millisecond, Rate: 30}
+			if n == 3 { // far more of what is slow
+				write.Rate *= 10
+			}
+			return fleets.State{Loads: []fleets.Load{read, write}}
+		}
+	}
+	for _, missing := range []string{"", "transfer.throughput"} {
+		b := fakeBackend{without: missing}
+		b.serve(t, f)
+		if found := b.why(t, f.Length).Findings; len(found) > 0 {
+			t.Errorf("without %q: %v", missing, found)
+		}
+	}
+}
+
+// Without the host, what is known leads to it.
+func TestWhyOfABackendLeadsToAHostThatItDoesNotKnow(t *testing.T) {
+	for want, change := range map[string]func(*diagnose.Identity){
+		"spec.nodeName=$(kubectl -n prod get pod decode-3 -o jsonpath={.spec.nodeName})": func(a *diagnose.Identity) { a.Host = "" },
+		"have no label host_name":    func(a *diagnose.Identity) { a.Host, a.Name, a.Pod = "", a.Name+a.Pod, "" },
+		"Their label instance is 0.": func(a *diagnose.Identity) { a.Host, a.Name, a.Pod = "", a.Name+a.Pod, "$(reboot)" },
+	} {
+		f := straggling()
+		for n := range f.Members {
+			change(&f.Members[n].Identity)
+		}
+		var b fakeBackend
+		b.serve(t, f)
+		r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, "why", "--prometheus", b.url, "--at", "1700000050")
+		if text := strings.Join(strings.Fields(r.out), " "); !strings.Contains(text, want) || strings.Contains(text, "get pod $(") {
+			t.Errorf("%s, want %q", r.out, want)
+		}
+	}
 }
 
 func TestCredentialsOfABackendComeFromAFile(t *testing.T) {

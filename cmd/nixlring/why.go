@@ -37,7 +37,9 @@ first: what was measured, what it isn't, and what to do.
 
 `+backendHelp+`
 Why then judges the time of --for that ends at --at, at once. A finding must have
-held for two minutes, and the command that examines its host is printed.
+held for two minutes, and the command that examines its host is printed. Why also
+evaluates the alerts, and prints those that say more: with the recording rules in
+the backend, all of them; without, those that need only metrics.
 
 It finds
 
@@ -62,7 +64,8 @@ It finds
     which breaks vLLM. Examining processes of other users requires root.
 
 The alerts have the same definitions, but compare longer times: only they find
-agents that are slower than an hour ago. Why also says what it compared, and for
+agents that are slower than an hour ago, memory that grows, and transfers that
+became smaller. Why also says what it compared, and for
 how many agents. An agent that transfers nothing may be spare or hang.
 
 Exit codes: 0 no problem, 1 problems, 2 invalid command line, 3 nothing to
@@ -209,6 +212,13 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 	r := judge(all, diagnose.Watch(length))
 	v.Still, v.Checks = r.Still, r.Checks
 	v.Findings = append(v.Findings, r.Findings...)
+	if b, ok := source.(*fleet.Backend); ok {
+		alerts, check, notes := b.Alerts(ctx, v.Findings)
+		v.Findings, v.Checks, v.Warnings = append(v.Findings, alerts...), append(v.Checks, check), append(v.Warnings, notes...)
+		for i := range v.Findings {
+			b.Locate(&v.Findings[i])
+		}
+	}
 	if !f.past() {
 		last.Processes = processes(w)
 		fleet.Place(w.proc, last, v.Findings)

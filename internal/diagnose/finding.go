@@ -45,12 +45,22 @@ func newFinding(k Kind, agents []Identity, short, what string, evidence ...strin
 	}
 }
 
+// Alerted returns a finding of an alert, whose name is its kind.
+func Alerted(name string, s Severity, agents []Identity, what, evidence, next string) Finding {
+	return Finding{Kind: Kind(name), Severity: s, Agents: agents, Short: name, What: what, Evidence: []string{evidence}, Next: next, Commands: commands(agents), job: len(agents) > 1}
+}
+
 // commands returns the commands that examine the host of the first agent. The name may come from a stranger.
 func commands(agents []Identity) []string {
 	if len(agents) == 0 || !hostname.MatchString(agents[0].Host) {
 		return nil
 	}
-	return []string{"kubectl -n nixl get pods -o wide --field-selector spec.nodeName=" + agents[0].Host, "kubectl -n nixl exec POD -- nixlring why"}
+	return CommandsOn(agents[0].Host)
+}
+
+// CommandsOn returns the commands that examine a host of Kubernetes.
+func CommandsOn(host string) []string {
+	return []string{"kubectl -n nixl get pods -o wide --field-selector spec.nodeName=" + host, "kubectl -n nixl exec POD -- nixlring why"}
 }
 
 var hostname = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)

@@ -124,9 +124,12 @@ func Kinds() (list []Kind) {
 	return list
 }
 
-// urgency returns the place of a kind.
+// urgency returns the place of a kind. Alerts that aren't here are less urgent.
 func (k Kind) urgency() int {
-	return slices.IndexFunc(kinds, func(a about) bool { return a.Kind == k })
+	if i := slices.IndexFunc(kinds, func(a about) bool { return a.Kind == k }); i >= 0 {
+		return i
+	}
+	return len(kinds)
 }
 
 // Severity is the severity of a finding.

@@ -81,6 +81,13 @@ func TestWhyJudgesTheFleetsOfRealBackends(t *testing.T) {
 				for _, wrong := range all[i].Misjudged(found[all[i].Name]) {
 					t.Errorf("%s: %s", all[i].Name, wrong)
 				}
+				for _, a := range all[i].Alerts {
+					const ended = "a Collector that is killed every three minutes" // the alert about it is short
+					only := all[i].Name != ended && slices.Contains([]string{"NIXLMemoryGrows", "NIXLSmallerTransfers", "NIXLCollectorCrashLoop"}, a.Name)
+					if only && !slices.ContainsFunc(found[all[i].Name], func(f diagnose.Finding) bool { return string(f.Kind) == a.Name }) {
+						t.Errorf("%s: the alert %s isn't found", all[i].Name, a.Name)
+					}
+				}
 			}
 		})
 	}
@@ -181,6 +188,9 @@ func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, at time.
 	sum("nixl.agent.up", "1", false, float64(int(r.Up)-int(diagnose.No)))
 	gauge("nixl.telemetry.ring.capacity", "{event}", 4096)
 	gauge("nixl.telemetry.ring.utilization", "1", r.Fill())
+	if *r.Memory > 0 { // absent until the first registration
+		sum("nixl.memory.usage", "By", false, float64(*r.Memory))
+	}
 	counter("nixl.telemetry.ring.saturations", "{saturation}", float64(r.Ring.Saturations))
 	counter("nixl.telemetry.ring.foreign_reads", "{read}", float64(r.Ring.Foreign))
 	counter("nixl.telemetry.ring.restarts", "{restart}", float64(r.Ring.Restarts))

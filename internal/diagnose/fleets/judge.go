@@ -21,7 +21,7 @@ func (f *Fleet) Misjudged(found []diagnose.Finding) (wrong []string) {
 			w.Agent = found[i].Agents[0].Name
 		}
 		all = append(all, w)
-		alerted := slices.ContainsFunc(f.Alerts, func(a Alert) bool { return a.Value == w.Agent })
+		alerted := slices.ContainsFunc(f.Alerts, func(a Alert) bool { return a.Value == w.Agent || a.Name == string(w.Kind) })
 		switch severity := found[i].Severity; {
 		case severity == diagnose.Info, f.Warns && severity == diagnose.Warning, slices.Contains(f.Want, w), len(f.Want) == 0 && alerted:
 		case w == Want{Kind: diagnose.JobStalled} && len(f.Alerts) > 0: // a direction, of a job that the alerts name

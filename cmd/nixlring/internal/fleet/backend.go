@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,6 +63,7 @@ type Backend struct {
 	presence model.Duration // a series without a sample in this time is absent
 	failed   bool           // the last time; the backend may recover
 	end      time.Time      // of what was read; zero before the first frame
+	known    names          // of the series in it
 	frames   []*diagnose.Frame
 	series   series
 }
@@ -183,7 +185,7 @@ func (s *Backend) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.frames, s.end = s.series.frames(), r.End
+	s.frames, s.end, s.known = s.series.frames(), r.End, names
 	if len(s.frames) > 0 {
 		last := s.frames[len(s.frames)-1]
 		last.Notes = append(append(notes, names.missing()...), more...)
@@ -339,6 +341,25 @@ func (s *Backend) ask(ctx context.Context, queries []query, r v1.Range) (notes [
 	}
 	asking.Wait()
 	return notes, context.Cause(ctx)
+}
+
+// kubernetesName matches what is safe in a command. The names may come from a stranger.
+var kubernetesName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
+
+// Locate adds to a finding how to find the host of its first agent, if the metrics don't name it.
+func (s *Backend) Locate(f *diagnose.Finding) {
+	if len(f.Agents) == 0 || f.Agents[0].Host != "" {
+		return
+	}
+	a := f.Agents[0]
+	if kubernetesName.MatchString(a.Namespace) && kubernetesName.MatchString(a.Pod) {
+		f.Commands = diagnose.CommandsOn(fmt.Sprintf("$(kubectl -n %s get pod %s -o jsonpath={.spec.nodeName})", a.Namespace, a.Pod))
+		return
+	}
+	f.Next += " Which host it is isn't known, because the metrics have no label host_name. Let the backend keep the resource attribute host.name: see dashboards/README.md#backends."
+	if one := s.series.agents[a.ID]; one != nil && one.attributes[instance] != "" {
+		f.Next += " Their label instance is " + one.attributes[instance] + "."
+	}
 }
 
 func printable(warnings v1.Warnings) (list []string) {
