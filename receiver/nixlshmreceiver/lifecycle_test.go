@@ -164,6 +164,46 @@ func TestFirstPointsEndAfterTheirStart(t *testing.T) {
 	}
 }
 
+// A stream that begins during a collection begins after the last points of the one before.
+func TestPointsHaveTheTimeBeforeTheirCollection(t *testing.T) {
+	clock := newClock()
+	h := agentHarness(t).rarely()
+	h.on.now = clock.now
+	h.on.adapt = func(c *engine.Config) {
+		c.Handler.Events = func(engine.Agent, ringbuf.Batch) { clock.pass(time.Minute) } // draining takes a while
+	}
+	h.start()
+	clock.pass(time.Second)
+	began := clock.now()
+	h.push(write(10, 1, 1)...)
+	if got := one(t, h.next()).time.AsTime(); !got.Equal(began) {
+		t.Errorf("points are from %v after the collection began", got.Sub(began))
+	}
+}
+
+// Otherwise, a backend could get the older totals last.
+func TestLastCollectionWaitsForTheOneInProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := agentHarness(t, often)
+		exporting, running := make(chan struct{}, 1), atomic.Int32{}
+		h.consume = func(context.Context, pmetric.Metrics) error {
+			if running.Add(1) > 1 {
+				t.Error("two exports run at the same time")
+			}
+			select {
+			case exporting <- struct{}{}:
+			default:
+			}
+			time.Sleep(time.Second) // synctest; it ignores the context
+			running.Add(-1)
+			return nil
+		}
+		h.start()
+		wait(t, exporting, "export")
+		h.shutdown()
+	})
+}
+
 // A page of the ring never arrives.
 func TestRingThatHangsDelaysNeitherCollectionsNorShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,6 +19,7 @@ type bug struct {
 	rule, file string
 	old, new   string // old occurs exactly once in the file
 	test, seed string // what finds it; empty if any test, or any seed, may
+	outside    string // what the simulation lacks to find it; empty if it lacks nothing
 }
 
 // bugs parses bugs.txt. The bugs are separated by empty lines.
@@ -43,6 +44,8 @@ func bugs() (list []bug, err error) {
 				b.test = value
 			case key == "seed":
 				b.seed = value
+			case key == "outside":
+				b.outside = value
 			default:
 				return nil, fmt.Errorf("bugs.txt: unknown line %q", line)
 			}

@@ -177,19 +177,21 @@ func firstSeed(out []byte) (first string) {
 // packages have the tests that can find a bug. The simulation includes only the first ones.
 var packages = []string{
 	"ringbuf", "internal/tally", "internal/engine/internal/checkpoint", "internal/engine/internal/drain",
-	"internal/process", "internal/engine/internal/discover", "internal/engine",
+	"internal/process", "internal/engine/internal/discover", "internal/engine", "receiver/nixlshmreceiver",
 }
 
-// isSimulated reports whether the simulation includes the code of the bug.
-func (b *bug) isSimulated() bool { return slices.Index(packages, path.Dir(b.file)) < 4 }
+// isSimulated reports whether the simulation includes the code of the bug, and what shows it.
+func (b *bug) isSimulated() bool {
+	return b.outside == "" && slices.Index(packages, path.Dir(b.file)) < 4
+}
 
 // runTests returns the test that finds the bug, or "": the named one, or else the first one
 // that fails.
 func (b *bug) runTests(ctx context.Context, overlay string) string {
 	name, at := cmp.Or(b.test, ".*"), slices.Index(packages, path.Dir(b.file))
 	run := func(dir string) string {
-		out, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-failfast", "-overlay", overlay,
-			"-run=^("+name+")$", "-skip=^TestSimulation$", "./"+dir).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "go", "test", "-C", dir, "-vet=off", "-failfast", "-overlay", overlay, // of any module
+			"-run=^("+name+")$", "-skip=^TestSimulation$", ".").CombinedOutput()
 		match := failLine.FindSubmatch(out)
 		switch {
 		case err == nil, bytes.Contains(out, []byte("[build failed]")):

@@ -208,6 +208,23 @@ func TestContainerCannotUseTheStoresOfOthers(t *testing.T) {
 	}
 }
 
+func TestDirectoriesOfAContainerShareItsLimitOnStores(t *testing.T) {
+	x := newFixture(t)
+	stores, reported := &Stores{Limit: 1000}, 0
+	for dir, n := range map[string]int{x.dir: maxStores, t.TempDir(): 2} {
+		for i := range n {
+			storetest.Create(t, dir, storetest.Config{PID: int64(i + 1)})
+		}
+		d := x.directory(func(c *options) { c.Path, c.Stores = dir, stores })
+		d.at.Holder = drain.Holder{Container: "c"}
+		x.round(d)
+		reported += len(d.readAll())
+	}
+	if reported != maxStores {
+		t.Errorf("%d stores are reported, want %d", reported, maxStores)
+	}
+}
+
 func TestStoreMayHaveTheInodeOfARemovedOne(t *testing.T) {
 	c := &Stores{Limit: 2}
 	var got []error

@@ -4,10 +4,15 @@
 package drain
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixl-otel/nixl-otel/internal/notice"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
 // openOther opens a second ring, at another path, whose agent has the same ID and has written an event.
@@ -99,6 +104,46 @@ func TestRingThatAProcessStillHasMappedStaysOpen(t *testing.T) {
 	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
 	if b.steps(20); b.agent().reader == nil {
 		t.Error("the ring is closed")
+	}
+}
+
+// A container that causes too much work may have written events since the last drain of a ring that is closed.
+func TestRingThatIsClosedContinuesAfterItsLastDrain(t *testing.T) {
+	b := started(t, false)
+	b.push(3)
+	b.step(Gone{ID: agentPath, Reader: b.reader})
+	b.agent().exit.empty, b.agent().due = time.Time{}, b.now.Add(time.Hour)
+	b.push(2)
+	for b.agent().reader != nil {
+		b.step()
+	}
+	b.push(1)
+	b.open(ringbuf.Consume)
+	b.step()
+	if b.counted() != 6 || b.count(notice.RingForeign) > 0 {
+		t.Errorf("%d events are counted, want 6; reported: %v", b.counted(), b.notices)
+	}
+}
+
+// A ring can have more events than a drain reads, and the last ones can look like those of a restart for a moment.
+func TestExitIsCompleteOnceADrainHasLeftNothing(t *testing.T) {
+	e := exit{up: UpNo}
+	for i, left := range []bool{true, true, false} {
+		if e.drained(1, !left, time.Unix(int64(i), 0)); e.complete() == left {
+			t.Errorf("after drain %d, complete is %v", i+1, e.complete())
+		}
+	}
+}
+
+// Nobody asks the kernel about a ring that isn't open.
+func TestNothingIsKnownAboutAnAgentWhoseRingBroke(t *testing.T) {
+	b := started(t, false)
+	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+	b.err = errors.New("no such page")
+	b.push(1)
+	b.step()
+	if list := b.collect(); b.agent().reader != nil || len(list) != 1 || list[0].Up != UpUnknown {
+		t.Errorf("collected %+v, with the reader %v", list, b.agent().reader)
 	}
 }
 

@@ -221,6 +221,19 @@ func TestLoopReportsRoundsAndEvents(t *testing.T) {
 }
 
 // Otherwise, its totals would lack agents.
+// A round is due some time after the last one began, and not after it ended.
+func TestRoundThatTookLongIsFollowedByAnotherAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *loopHarness) {
+		synctest.Wait() // until the ring is open
+		release := d.hang()
+		before := d.rounds.Load()
+		release()
+		if n := d.rounds.Load() - before; n != 1 {
+			t.Errorf("%d rounds begin at once, want 1", n)
+		}
+	})
+}
+
 func TestCollectionThatStopInterruptsFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *loopHarness) {
 		release := d.hang()
