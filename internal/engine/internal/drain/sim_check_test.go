@@ -51,6 +51,9 @@ func (w *world) retired(path string, f *simFile) {
 	if sent := int(w.process.sent[path]); sent != counted {
 		w.fail("%s: retired with %d events, but %d were delivered", path, counted, sent)
 	}
+	if n, ok := w.process.quiet[f]; ok && counted > n {
+		w.fail("%s: retired although its agent has written %d events since it seemed to have exited", path, counted-n)
+	}
 	if f != nil {
 		restarted := !w.process.exits[f].Equal(f.changed)
 		for slot, id := range w.live[f] {
@@ -89,6 +92,11 @@ func (p *process) checkClosed(r *ringbuf.Reader) {
 	}
 	if p.refuses[f] && p.reports(f, notice.RingReplaced) {
 		w.fail("%s: the ring of a running agent was replaced by one of another container", f.location())
+	}
+	released := p.reports(f, notice.RingReplaced, notice.RingRetired) || p.owner.stopped && !p.owner.saves
+	same := f.begun == p.opened[f] && f.broken == 0
+	if released && same && !w.taken[f.path] && r.Uncommitted() == 0 && f.load(offReadPos) != r.Position() {
+		w.fail("%s: closed at %d, but its position is %d", f.location(), r.Position(), f.load(offReadPos))
 	}
 	stops := p.owner.stopped && (!p.owner.saves || p.owner.failing || p.saving != nil || !w.now.Before(p.stopBy))
 	if n := r.Uncommitted(); n > 0 && !p.reports(f, notice.RingReplaced) && !stops {
@@ -208,6 +216,16 @@ func (p *process) checkDelays() {
 			p.held[path] = holding{a.reader.Committed(), w.now}
 		case late(h.since, saveEvery):
 			w.fail("%s: events are held since %v", path, w.now.Sub(h.since))
+		}
+	}
+	for path := range w.store {
+		switch since := p.left[path]; {
+		case o.agents[path] != nil || p.saving != nil || p.loadFailed:
+			delete(p.left, path)
+		case since.IsZero() || since.Before(p.asked): // the last save may have failed
+			p.left[path] = w.now
+		case late(since, saveEvery):
+			w.fail("%s: the checkpoint of a retired agent is still stored after %v", path, w.now.Sub(since))
 		}
 	}
 	for c := range p.waiting {

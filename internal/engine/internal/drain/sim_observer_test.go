@@ -50,6 +50,9 @@ func (w *world) observe(f *simFile) {
 	if w.raced == raced && !bytes.Equal(before, f.memory) {
 		w.fail("%s: an observer has changed the ring", f.location())
 	}
+	if errors.Is(err, ringbuf.ErrRestarted) && w.begun[f.path] == o.begun && w.raced == raced && f.readable() && w.plan.values == 0 {
+		w.fail("%s: an observer at %d reports a restart, but there was none", f.location(), o.reader.Position())
+	}
 	unread := f.load(offWritePos) - o.reader.Position()
 	o.at = f.pushes - unread&(f.slots-1)
 	if err != nil && !errors.Is(err, ringbuf.ErrLapped) {

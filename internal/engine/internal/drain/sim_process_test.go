@@ -21,6 +21,7 @@ type process struct {
 	world  *world
 	owner  *owner
 	inbox  []Message
+	late   []lateMessage
 	next   time.Time // when the owner wants to run
 	stopBy time.Time // the deadline of its stop; zero before that
 	open   map[*simFile]*ringbuf.Reader
@@ -31,6 +32,7 @@ type process struct {
 	sent   map[string]uint64      // events of each agent that were delivered
 	held   map[string]holding
 	zeros  map[string]time.Time // since when the stored position 0 of a path is old
+	left   map[string]time.Time // since when the checkpoint of an agent that was retired is stored, and no save is in progress
 	opened map[*simFile]int     // number of the agent that had started when the ring was opened
 	known  map[*simFile]int     // number of the agent that had started before the current step
 	passed map[*simFile]uint64  // number of events that were pushed before the reader opened the ring at its position, or in earlier runs
@@ -39,6 +41,7 @@ type process struct {
 	replaced   map[string]bool      // paths whose next ring was reported to replace another one
 	reading    map[string]*simFile  // of the newest ring of each path that the owner reports as opened
 	reopens    map[string]time.Time // when the ring of a path was closed to be opened again
+	restarted  map[string]time.Time // when the ring of a path was last opened again at once
 	notices    []notice.Notice      // of the current step
 	calls      []func()             // of the owner in the current step, which take effect after it
 	appeared   map[string]bool      // paths whose agents the owner knows or knew
@@ -55,6 +58,8 @@ type process struct {
 	badSaves int                  // saves that failed
 	alive    map[*simFile]bool    // open files that another process has open, as far as the owner knows
 	refuses  map[*simFile]bool    // those for which the ring of another container must be refused in this step
+	quiet    map[*simFile]int     // events that were counted when the owner knew that the agent had exited and that its ring was empty
+	atStop   map[*simFile]pushed  // events that a stop must count
 	saver    *simSaver
 	above0   map[*ringbuf.Reader]bool // readers that have committed a position
 }
@@ -62,12 +67,12 @@ type process struct {
 func (w *world) boot() {
 	w.note("the Collector starts")
 	p := &process{
-		above0: make(map[*ringbuf.Reader]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool),
+		above0: make(map[*ringbuf.Reader]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), quiet: make(map[*simFile]int),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
 		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
-		appeared: make(map[string]bool), held: make(map[string]holding), zeros: make(map[string]time.Time), opened: make(map[*simFile]int),
-		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), unreported: make(map[*simFile]bool), mustReport: make(map[string]bool),
+		appeared: make(map[string]bool), held: make(map[string]holding), zeros: make(map[string]time.Time), left: make(map[string]time.Time), opened: make(map[*simFile]int),
+		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), restarted: make(map[string]time.Time), unreported: make(map[*simFile]bool), mustReport: make(map[string]bool),
 		known: make(map[*simFile]int), passed: make(map[*simFile]uint64), newest: make(map[string][]uint64),
 		waiting: make(map[*collect]bool), drained: make(map[string]time.Time),
 	}
@@ -173,14 +178,14 @@ func (p *process) step() {
 		p.world.crash()
 		return
 	}
-	if len(p.inbox) == 0 && p.world.now.Before(p.next) {
+	if len(p.inbox) == 0 && (len(p.late) == 0 || p.world.now.Before(p.late[0].at)) && p.world.now.Before(p.next) {
 		return
 	}
+	in := append(p.inbox, p.arrived()...)
 	if p.crowded > 0 {
-		p.inbox = append(p.inbox, crowded{p.crowded})
+		in = append(in, crowded{p.crowded})
 		p.crowded = 0
 	}
-	in := p.inbox
 	p.inbox = nil
 	clear(p.newest)
 	clear(p.known)
@@ -208,14 +213,71 @@ func (p *process) step() {
 			}
 			p.world.checkUsage(path, a)
 		}
+		if a.reader != nil && !a.exit.complete() {
+			delete(p.quiet, p.fileOf(a.reader))
+		} else if _, ok := p.quiet[p.fileOf(a.reader)]; a.reader != nil && !ok {
+			p.quiet[p.fileOf(a.reader)] = len(p.world.counted[path])
+		}
 	}
 	p.runCalls()
 	if p.owner.stopped {
 		p.end()
 		return
 	}
+	if p.owner.ending && p.atStop != nil {
+		p.checkDrained(p.atStop)
+		p.atStop = nil
+	}
 	p.checkReported()
 	p.checkDelays()
+}
+
+// stop lets the process stop.
+func (p *process) stop() {
+	p.stopBy, p.atStop = p.world.now.Add(stopWait), p.pushed()
+	p.inbox = append(p.inbox, stop{p.stopBy})
+}
+
+// lateMessage is a message about a ring from discovery. The owner may have replaced the ring since.
+type lateMessage struct {
+	Message
+	at     time.Time
+	file   *simFile
+	reader *ringbuf.Reader
+	sets   func() // what the owner knows from then on, if the ring is still open
+}
+
+// tell sends a message about an open ring.
+func (p *process) tell(f *simFile, m Message, sets func()) {
+	w := p.world
+	l := lateMessage{Message: m, at: w.now, file: f, reader: p.open[f], sets: sets}
+	if w.plan.lates && w.IntN(2) == 0 {
+		l.at = w.now.Add(time.Duration(w.IntN(3000)) * time.Millisecond)
+	}
+	if n := len(p.late); n > 0 && l.at.Before(p.late[n-1].at) {
+		l.at = p.late[n-1].at // discovery's messages arrive in order
+	}
+	p.late = append(p.late, l)
+}
+
+// arrived returns the messages from discovery that have arrived.
+func (p *process) arrived() (list []Message) {
+	for len(p.late) > 0 && !p.world.now.Before(p.late[0].at) {
+		l := p.late[0]
+		p.late = p.late[1:]
+		list = append(list, l.Message)
+		if p.open[l.file] == l.reader {
+			l.sets()
+		}
+	}
+	return list
+}
+
+// hurry lets all messages arrive now.
+func (p *process) hurry() {
+	for i := range p.late {
+		p.late[i].at = p.world.now
+	}
 }
 
 // end ends the process, whose rings are closed. It completes the save in progress.
@@ -239,8 +301,8 @@ func (p *process) crowd(a *simAgent) {
 	a.start(a.lay, a.slots)
 	a.pushAll(1)
 	a.end()
-	p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Known: true})
-	p.exits[a.file], p.alive[a.file] = a.file.changed, false
+	f, changed := a.file, a.file.changed
+	p.tell(f, Attended{ID: a.path, Reader: r, Known: true}, func() { p.exits[f], p.alive[f] = changed, false })
 	w.now = w.now.Add(1) // the next start changes the file at another time
 }
 
@@ -304,27 +366,28 @@ func (p *process) attend() {
 		return
 	}
 	for _, a := range w.agents {
-		if r := p.open[w.files[a.path]]; r != nil {
+		f := w.files[a.path]
+		if r := p.open[f]; r != nil {
 			open := a.alive
 			if w.observers[a.file] != nil && w.IntN(2) == 0 {
 				open = true // until a search decides that no agent has it mapped
 			}
-			if open && p.alive[w.files[a.path]] {
+			if open && p.alive[f] && len(p.late) == 0 {
 				continue // the owner knows it
 			}
-			p.inbox = append(p.inbox, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless})
-			p.alive[w.files[a.path]] = open && !w.plan.leaseless
-			if !open {
-				p.exits[a.file] = a.file.changed
-			}
+			changed := f.changed
+			p.tell(f, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless}, func() {
+				if p.alive[f] = open && !w.plan.leaseless; !open {
+					p.exits[f] = changed
+				}
+			})
 			if w.plan.closes && !open {
-				p.inbox = append(p.inbox, Gone{ID: a.path, Reader: r})
+				p.tell(f, Gone{ID: a.path, Reader: r}, func() {})
 			}
 		}
 	}
 	for _, f := range p.goneFiles() {
-		p.alive[f] = false
-		p.inbox = append(p.inbox, Attended{ID: f.path, Reader: p.open[f], Known: true})
+		p.tell(f, Attended{ID: f.path, Reader: p.open[f], Known: true}, func() { p.alive[f] = false })
 	}
 }
 
@@ -344,9 +407,8 @@ func (p *process) sendGone() {
 	for _, f := range p.goneFiles() {
 		if at, waits := p.gone[f]; waits && !p.world.now.Before(at) {
 			delete(p.gone, f)
-			p.alive[f] = false
 			p.world.note("%s: the container is gone", f.location())
-			p.inbox = append(p.inbox, Gone{ID: f.path, Reader: p.open[f]})
+			p.tell(f, Gone{ID: f.path, Reader: p.open[f]}, func() { p.alive[f] = false })
 		}
 	}
 }
@@ -391,6 +453,7 @@ func (p *process) close(r *ringbuf.Reader) {
 			}
 			f.locked = false
 			delete(p.open, f)
+			delete(p.quiet, f)
 			delete(p.unreported, f)
 			p.shut[f] = f.changed
 			if exit, ok := p.exits[f]; ok { // an agent that has started since may not change the file again
@@ -402,7 +465,10 @@ func (p *process) close(r *ringbuf.Reader) {
 
 func (p *process) reopenBy(a Agent, r *ringbuf.Reader) {
 	if r != nil { // else it was closed before
-		p.reopens[a.ID] = p.world.now
+		if last := p.restarted[a.ID]; p.world.now.Sub(last) < brokenWait {
+			p.world.fail("%s: opened again only %v after it was", a.ID, p.world.now.Sub(last))
+		}
+		p.reopens[a.ID], p.restarted[a.ID] = p.world.now, p.world.now
 	}
 	p.reopen(a, r)
 }
@@ -423,6 +489,7 @@ func (p *process) retire(a Agent, r *ringbuf.Reader) {
 		delete(w.usage, a.ID) // the ring looks like a new one, and an exited agent has no memory
 	}
 	delete(p.saver.entries, a.ID)
+	delete(p.restarted, a.ID)
 	p.close(r)
 	w.unwatch(func(l loss) bool { return l.path == a.ID && l.at.After(p.drained[a.ID]) })
 	if f := w.files[a.ID]; p.open[f] != nil { // it is the first ring of the next agent

@@ -51,7 +51,8 @@ type simFile struct {
 	taken    uint64    // events that another consumer took since the owner's last check
 
 	content map[int]uint64 // offset of a value to the event that was written there
-	started int            // number of the last agent that has started completely; see begun
+	begun   int            // number of the last agent that has begun to start; see world.begun
+	started int            // the same, but it has started completely
 	run     int            // of the last agent that has reset the header, among all files
 	half    bool           // an agent has reset the write position, but not the read position
 	broken  int            // 1 while the header is invalid

@@ -107,6 +107,7 @@ type plan struct {
 	onePage                            bool // the checkpoints of all agents have one storage key
 	reorders                           bool // agents' stores become visible in another order during these calls
 	ambush                             bool // agents make many steps at once, also during the calls of a reader
+	lates                              bool // what discovery reports arrives late, also after the ring was replaced
 	values                             int  // see newValue
 	staleAfter                         time.Duration
 	agents, steps                      int
@@ -124,6 +125,7 @@ func newPlan(r *rand.Rand) plan {
 	p.observers, p.onePage = r.IntN(4) == 0, r.IntN(2) == 0
 	p.races, p.reorders = r.IntN(4) == 0, r.IntN(2) == 0
 	p.ambush, p.often = r.IntN(5) == 0, 2<<r.IntN(3)
+	p.lates = r.IntN(4) == 0
 	p.staleAfter = []time.Duration{time.Hour, 10 * time.Second}[r.IntN(2)]
 	if !p.saves {
 		p.slow, p.failing, p.hanging = false, false, false
@@ -426,6 +428,7 @@ func (w *world) resuming(f *simFile, c *checkpoint.Mark) {
 func (w *world) truncated(a *simAgent) {
 	w.note("%s: ftruncate for %v with %d slots", a.path, a.lay.layout, a.slots)
 	w.begun[a.path]++
+	a.file.begun = w.begun[a.path]
 	a.seenBy = nil
 	if w.watched(a.path) {
 		a.seenBy = w.process
@@ -651,8 +654,7 @@ func (w *world) step() {
 		w.process.crowd(a)
 	case n < 161 && p.crashes && w.process != nil && w.process.stopBy.IsZero():
 		w.note("the Collector stops")
-		w.process.stopBy = w.now.Add(stopWait)
-		w.process.inbox = append(w.process.inbox, stop{w.process.stopBy})
+		w.process.stop()
 	}
 	for range w.IntN(max(8, len(w.agents)/2)) {
 		w.agents[w.IntN(len(w.agents))].step()
@@ -967,6 +969,7 @@ func (w *world) settle() {
 		w.crash()
 		w.boot()
 	}
+	w.process.hurry()
 	for path := range w.process.tryAt {
 		w.process.tryAt[path] = w.now
 	}
