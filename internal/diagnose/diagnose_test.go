@@ -115,6 +115,38 @@ func incident(t *testing.T, name string) ([]*diagnose.Frame, []fleets.Want) {
 	return nil, nil
 }
 
+// Of the past, a tool says what the alerts said, and since when it held.
+func TestFindingsOfThePastHaveHeldForTwoMinutes(t *testing.T) {
+	samples, want := incident(t, "an agent at a tenth of the speed")
+	begin := samples[0].Time.Add(fleets.Begin)
+	for after, since := range map[time.Duration]time.Duration{105 * time.Second: -1, 2 * time.Minute: 0, 150 * time.Second: 30 * time.Second, 8 * time.Minute: 0} {
+		list := diagnose.Held(samples[:int((fleets.Begin+after)/fleets.Every)+1], diagnose.Rules()).Findings
+		if since < 0 {
+			if len(list) > 0 {
+				t.Errorf("after %v: %+v", after, list)
+			}
+		} else if len(list) != 1 || found(list)[0] != want[0] || !list[0].Since.Equal(begin.Add(since)) {
+			t.Errorf("after %v: %+v, want %v since %v", after, list, want, begin.Add(since))
+		}
+	}
+	if r := diagnose.Held(nil, diagnose.Rules()); len(r.Findings)+len(r.Checks) > 0 {
+		t.Errorf("without frames: %+v", r)
+	}
+}
+
+// A finding began when it was first seen, or when it says.
+func TestFindingsOfAWatchBeganInIt(t *testing.T) {
+	samples, _ := incident(t, "an agent at a tenth of the speed")
+	at := int(fleets.Begin / fleets.Every)
+	r := diagnose.Watched(samples[at-4:at+9], diagnose.Watch(3*time.Minute))
+	if len(r.Findings) != 1 || !r.Findings[0].Since.Equal(samples[at].Time) {
+		t.Errorf("%+v, want since %v", r.Findings, samples[at].Time)
+	}
+	if began := r.Begun(samples[at+9].Time, map[diagnose.Key]time.Time{r.Findings[0].Key(): samples[0].Time}); !began[r.Findings[0].Key()].Equal(samples[at].Time) {
+		t.Errorf("%v, want what it says", began)
+	}
+}
+
 // Nobody should look at the NIC of an agent that is slow because it posts slowly.
 func TestSlowPostingIsNotBlamedOnTheNetwork(t *testing.T) {
 	for name, nic := range map[string]bool{"posting takes ten times as long on one host": false, "an agent at a tenth of the speed": true} {

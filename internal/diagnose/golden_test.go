@@ -30,14 +30,19 @@ func textOf(name string, r *diagnose.Result) string {
 		if f.Not != "" {
 			fmt.Fprintf(&b, "  %s\n", f.Not)
 		}
+		for _, c := range f.Commands {
+			fmt.Fprintf(&b, "  $ %s\n", c)
+		}
 		fmt.Fprintf(&b, "  %s, %s, since %s, %.3f\n", f.Kind, map[bool]string{true: "job", false: "agent"}[f.OfJob()], cmp.Or(strings.TrimPrefix(f.Since.UTC().Format(time.TimeOnly), "00:00:00"), "?"), f.Ratio)
 	}
 	for _, c := range r.Checks {
 		fmt.Fprintf(&b, "%s %s: %s\n", map[bool]string{true: "✓", false: "-"}[c.Well], c.Name, c.What)
 	}
-	if r.Still != "" {
-		fmt.Fprintf(&b, "nothing moves: %s\n", r.Still)
+	drained := make(map[diagnose.Draining]int)
+	for _, d := range r.Draining {
+		drained[d]++
 	}
+	fmt.Fprintf(&b, "%s. rings by who drains them: %v\n", diagnose.Headline(r.Findings, r.Checks, r.Still), drained)
 	return b.String()
 }
 
