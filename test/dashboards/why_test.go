@@ -106,7 +106,8 @@ func sendFleets(t *testing.T, all []fleets.Fleet, end time.Time, longest time.Du
 		for i := range all {
 			if n := len(readings[i]) - 1 - int(ago/fleets.Every); n >= 0 {
 				for k := range readings[i][n] {
-					sendReading(md, all[i].Name, &readings[i][n][k], end.Add(-ago), i%2 == 0)
+					r := &readings[i][n][k]
+					sendReading(md, all[i].Name, r, end.Add(r.Start.Sub(time.Unix(0, 0))-all[i].Length), end.Add(-ago), i%2 == 0)
 				}
 			}
 		}
@@ -127,8 +128,8 @@ func sendFleets(t *testing.T, all []fleets.Fleet, end time.Time, longest time.Du
 	return agents
 }
 
-// sendReading adds the metrics of an agent that the receiver reports.
-func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, at time.Time, exponential bool) {
+// sendReading adds the metrics of an agent that the receiver reports, which count since a start.
+func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, start, at time.Time, exponential bool) {
 	a, attributes := r.Identity, make(map[string]string)
 	for k, v := range map[string]string{
 		"k8s.cluster.name": cluster, "k8s.namespace.name": a.Namespace, "service.name": a.Service, "k8s.pod.name": a.Pod, "host.name": a.Host,
@@ -139,7 +140,7 @@ func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, at time.
 		}
 	}
 	report := reports(md, attributes)
-	stamp := pcommon.NewTimestampFromTime(at)
+	begin, stamp := pcommon.NewTimestampFromTime(start), pcommon.NewTimestampFromTime(at)
 	with := func(m pcommon.Map, pairs []string) {
 		for pair := range slices.Chunk(pairs, 2) {
 			m.PutStr(pair[0], pair[1])
@@ -150,6 +151,7 @@ func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, at time.
 		sum.SetIsMonotonic(monotonic)
 		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 		p := sum.DataPoints().AppendEmpty()
+		p.SetStartTimestamp(begin)
 		p.SetTimestamp(stamp)
 		p.SetDoubleValue(v)
 		with(p.Attributes(), attributes)
@@ -167,6 +169,7 @@ func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, at time.
 			h := m.SetEmptyExponentialHistogram()
 			h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 			p := h.DataPoints().AppendEmpty()
+			p.SetStartTimestamp(begin)
 			p.SetTimestamp(stamp)
 			p.SetSum(sum)
 			p.SetCount(n)
@@ -178,6 +181,7 @@ func sendReading(md pmetric.Metrics, cluster string, r *fleets.Reading, at time.
 		h := m.SetEmptyHistogram()
 		h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 		p := h.DataPoints().AppendEmpty()
+		p.SetStartTimestamp(begin)
 		p.SetTimestamp(stamp)
 		p.SetSum(sum)
 		p.SetCount(n)

@@ -218,6 +218,9 @@ func (r *run) step(at time.Duration, s State) *Reading {
 		r.restart()
 		r.sums.Start = epoch.Add(at)
 	}
+	if r.sums.Start.IsZero() && !s.Absent {
+		r.sums.Start = epoch.Add(at) // the Collector has found it
+	}
 	ring, memory := *r.sums.Ring, int64(s.Memory)
 	r.sums.Up, r.sums.Memory, r.sums.Ring = s.Up, &memory, &ring
 	ring.Restarts += boolean(s.Restarted)
