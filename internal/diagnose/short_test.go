@@ -161,6 +161,20 @@ func short() []shortWatch {
 				transfers(a, 1, 100*second, 1)
 			}
 		}},
+		{"all reads of a job stopped before", 4, func(_, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*second, 1)
+			for d := range a.Remembered {
+				a.Remembered[d] = diagnose.Moved{Bytes: 100 << 22, Transfers: 100, Seconds: 0.1}
+			}
+			a.Before = 200
+		}},
+		{"six of twelve agents at 27% of the speed", 12, func(i, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*second, []float64{1, 1 / 0.27}[i%2])
+		}},
+		{"a third of the operations is canceled, or nearly half, as always or not", 2, func(i, second int, a *diagnose.Agent) {
+			transfers(a, 0, 60*second, 1)
+			a.Errors = map[string]uint64{diagnose.Canceled: uint64([]int{30, 45}[i] * second)}
+		}},
 		{"one of two jobs stopped before", 8, func(i, second int, a *diagnose.Agent) {
 			if busy(second, a); i < 4 {
 				stopped(a)

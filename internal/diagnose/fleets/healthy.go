@@ -210,11 +210,7 @@ func loaded() []Fleet {
 // everyday returns fleets that change in ways that no limit was chosen for.
 func everyday() []Fleet {
 	fine := always(usual())
-	busier := func(by float64) Load {
-		l := usual()
-		l.Rate *= by
-		return l
-	}
+	busier := func(by float64) Load { return scaled(usual(), by) }
 	// gone returns what an agent does that exits at a time, and whose ring is removed soon.
 	gone := func(at time.Duration) func(time.Duration) State {
 		return func(t time.Duration) State {

@@ -166,8 +166,8 @@ func stalled() []Fleet {
 func failing() []Fleet {
 	fine := always(usual())
 	errors := func(rate float64, when func(time.Duration) bool) func(time.Duration) State {
-		return with(fine, func(t time.Duration, s *State) {
-			if t >= Begin && when(t-Begin) {
+		return since(fine, func(t time.Duration, s *State) {
+			if when(t) {
 				s.Errors = map[string]float64{"backend": rate}
 			}
 		})
@@ -231,13 +231,7 @@ func changed() []Fleet {
 // telemetry returns fleets with agents that exit, or whose telemetry is missing or incomplete.
 func telemetry() []Fleet {
 	fine := always(usual())
-	change := func(change func(t time.Duration, s *State)) func(time.Duration) State {
-		return with(fine, func(t time.Duration, s *State) {
-			if t >= Begin {
-				change(t-Begin, s)
-			}
-		})
-	}
+	change := func(change func(t time.Duration, s *State)) func(time.Duration) State { return since(fine, change) }
 	absent := change(func(_ time.Duration, s *State) { s.Absent = true })
 	return []Fleet{
 		{

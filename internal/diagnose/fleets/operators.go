@@ -11,21 +11,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 )
 
-// since changes what an agent does after an incident has begun.
-func since(do func(time.Duration) State, change func(t time.Duration, s *State)) func(time.Duration) State {
-	return with(do, func(t time.Duration, s *State) {
-		if t >= Begin {
-			change(t-Begin, s)
-		}
-	})
-}
-
-// scaled returns a load with another rate.
-func scaled(l Load, by float64) Load {
-	l.Rate *= by
-	return l
-}
-
 // partial returns incidents in which an agent still does something.
 func partial() []Fleet {
 	fine, large := always(usual()), Load{Size: 512 * mib, Time: 200 * time.Millisecond, Post: 100 * time.Microsecond, Rate: 1.0 / 60}

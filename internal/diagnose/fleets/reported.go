@@ -4,7 +4,6 @@
 package fleets
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -15,12 +14,6 @@ func reported() []Fleet {
 	fine := always(usual())
 	storage := Load{Size: 256 * mib, Time: 100 * time.Millisecond, Post: 100 * time.Microsecond, Rate: 1.0 / 30}
 	small, large := at(64*kib, 20*gb, 200), at(16*mib, 45*gb, 5)
-	onHosts := func(list []Member, each int) []Member {
-		for i := range list {
-			list[i].Host = fmt.Sprintf("node-%d", i/each)
-		}
-		return list
-	}
 	both := always(usual(), reads(usual()))
 	return []Fleet{
 		{

@@ -4,70 +4,13 @@
 package fleets
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 )
-
-// busy returns a load that varies as that of users does: in waves and from sample to sample.
-func busy(i int, loads ...Load) func(time.Duration) State {
-	return func(t time.Duration) State { return State{Loads: times(wave(i, t), loads...)} }
-}
-
-// wave is the load of an agent at some time, compared with the usual one.
-func wave(i int, t time.Duration) float64 {
-	_, noise := math.Modf(math.Abs(math.Sin(float64(i)*78.233+t.Minutes()*12.9898)) * 43758.5453)
-	return 1 + 0.12*math.Sin(2*math.Pi*t.Minutes()/7+float64(i)) + 0.3*(noise-0.5)
-}
-
-func times(by float64, loads ...Load) []Load {
-	list := make([]Load, len(loads))
-	for i, l := range loads {
-		l.Rate *= by
-		list[i] = l
-	}
-	return list
-}
-
-// on returns agents of a job, some per host.
-func on(service string, n, perHost int, do func(i int) func(time.Duration) State) []Member {
-	list := members(service, n, do)
-	for i := range list {
-		list[i].Host = fmt.Sprintf("gpu-%02d", i/perHost)
-		list[i].Pod = fmt.Sprintf("%s-%d", service, i)
-	}
-	return list
-}
-
-// after does what all agents do, and something else from the begin of the incident on if it is one of those affected.
-func after(affected func(i int) bool, before, incident func(i int) func(time.Duration) State) func(int) func(time.Duration) State {
-	return func(i int) func(time.Duration) State {
-		if affected(i) {
-			return then(before(i), incident(i))
-		}
-		return before(i)
-	}
-}
-
-func only(which ...int) func(int) bool {
-	return func(i int) bool { return slices.Contains(which, i) }
-}
-
-func everyone(int) bool { return true }
-
-func doing(loads ...Load) func(int) func(time.Duration) State {
-	return func(i int) func(time.Duration) State { return busy(i, loads...) }
-}
-
-// ramp goes from 0 to 1 in some time.
-func ramp(t, from, length time.Duration) float64 {
-	return min(1, max(0, float64(t-from)/float64(length)))
-}
 
 // Strangers returns incidents by an author who knew the metrics, but none of the rules.
 func Strangers() []Fleet { //nolint:funlen // a table
@@ -76,20 +19,9 @@ func Strangers() []Fleet { //nolint:funlen // a table
 	pull := reads(at(8*mib, 45*gb, 25))
 	// A worker of Dynamo writes blocks to its peer and reads others.
 	push := at(2*mib, 40*gb, 40)
-	var list []Fleet
-	// incident adds one with agents that must be named, or else their job.
-	incident := func(why string, f Fleet, culprits ...string) {
-		f.Why, f.Length = why, cmp.Or(f.Length, Begin+15*time.Minute)
-		for _, name := range culprits {
-			f.Alerts = append(f.Alerts, Alert{"", "nixl_agent_name", name})
-		}
-		if len(culprits) == 0 && !slices.ContainsFunc(f.Want, func(w Want) bool { return w.Agent != "" }) {
-			f.Alerts = []Alert{{"", "service_name", f.Members[0].Service}}
-		}
-		list = append(list, f)
-	}
+	var list explained
 
-	incident("Requests on this host wait four times as long until the cable is replaced.", Fleet{
+	list.incident("Requests on this host wait four times as long until the cable is replaced.", Fleet{
 		Name: "a NIC negotiates down to 100 Gbit/s", Want: wants(diagnose.Straggler, "decode-6", "decode-7"),
 		Members: on("decode", 12, 2, after(only(6, 7), doing(pull),
 			doing(reads(at(8*mib, 11*gb, 25))))),
@@ -105,15 +37,15 @@ func Strangers() []Fleet { //nolint:funlen // a table
 			rail = append(rail, ranks[i].Name)
 		}
 	}
-	incident("A request waits for its slowest rank, so one congested rail slows all requests.",
+	list.incident("A request waits for its slowest rank, so one congested rail slows all requests.",
 		Fleet{Name: "a congested rail slows the same rank of all replicas", Want: wants(diagnose.Straggler, rail...), Members: ranks}, rail...)
 
-	incident("A spine switch lost half of its uplinks; all requests wait twice as long.", Fleet{
+	list.incident("A spine switch lost half of its uplinks; all requests wait twice as long.", Fleet{
 		Name: "the fabric at half speed", Want: []Want{{diagnose.JobSlower, ""}},
 		Members: on("decode", 10, 2, after(everyone, doing(pull), doing(reads(at(8*mib, 21*gb, 25))))),
 	})
 
-	incident("The pod came back without its RDMA device, and UCX fell back to TCP without a word.", Fleet{
+	list.incident("The pod came back without its RDMA device, and UCX fell back to TCP without a word.", Fleet{
 		Name: "one pod falls back to TCP after a restart", Want: wants(diagnose.Straggler, "decode-4"),
 		Members: on("decode", 10, 1, after(only(4), doing(pull), func(i int) func(time.Duration) State {
 			slow := busy(i, reads(at(8*mib, 1.8*gb, 25)))
@@ -128,7 +60,7 @@ func Strangers() []Fleet { //nolint:funlen // a table
 		})),
 	}, "decode-4")
 
-	incident("A prefill peer hangs. The decode worker gives up each transfer after its time-out and computes the cache again.", Fleet{
+	list.incident("A prefill peer hangs. The decode worker gives up each transfer after its time-out and computes the cache again.", Fleet{
 		Name: "time-outs of a hung peer end as canceled", Length: Begin + 30*time.Minute, Lasts: true, Want: wants(diagnose.SomeFail, "decode-3"),
 		Members: on("decode", 8, 2, after(only(3), doing(pull), func(i int) func(time.Duration) State {
 			return with(busy(i, times(0.7, pull)...), func(_ time.Duration, s *State) {
@@ -137,13 +69,13 @@ func Strangers() []Fleet { //nolint:funlen // a table
 		})),
 	}, "decode-3")
 
-	incident("The index of the cache pool is gone: nothing is read anymore, everything is computed again, and only writes go on.", Fleet{
+	list.incident("The index of the cache pool is gone: nothing is read anymore, everything is computed again, and only writes go on.", Fleet{
 		Name: "all reads of a pool stop", Want: []Want{{diagnose.JobStalled, ""}},
 		Members: on("offload", 8, 2, after(everyone, doing(push, reads(at(4*mib, 30*gb, 30))),
 			doing(push))),
 	})
 
-	incident("In some hours the process runs out of pinned memory and dies.", Fleet{
+	list.incident("In some hours the process runs out of pinned memory and dies.", Fleet{
 		Name: "registrations leak",
 		Members: on("decode", 8, 2, func(i int) func(time.Duration) State {
 			return with(busy(i, pull), func(t time.Duration, s *State) {
@@ -161,7 +93,7 @@ func Strangers() []Fleet { //nolint:funlen // a table
 		loop[at] = 45 * time.Second
 		wait = min(5*time.Minute, 2*wait)
 	}
-	incident("The pod never gets ready. Kubernetes restarts it less and less often.", Fleet{
+	list.incident("The pod never gets ready. Kubernetes restarts it less and less often.", Fleet{
 		Name: "a pod that never gets ready", Want: wants(diagnose.CrashLoop, "decode-1"),
 		Members: on("decode", 8, 2, after(only(1), doing(pull), func(int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -176,7 +108,7 @@ func Strangers() []Fleet { //nolint:funlen // a table
 		Length: Begin + 40*time.Minute + 30*time.Second, Lasts: true,
 	}, "decode-1")
 
-	incident("The Collector of this host gets no CPU; its totals are too low, and each decision made from them is wrong.", Fleet{
+	list.incident("The Collector of this host gets no CPU; its totals are too low, and each decision made from them is wrong.", Fleet{
 		Name: "rings run full behind a noisy neighbor", Want: wants(diagnose.EventsLost, "decode-4", "decode-5"),
 		Members: on("decode", 8, 2, after(only(4, 5), doing(pull), func(i int) func(time.Duration) State {
 			return with(busy(i, pull), func(_ time.Duration, s *State) { s.Fill, s.Full = 1, 0.05 })
@@ -184,13 +116,13 @@ func Strangers() []Fleet { //nolint:funlen // a table
 	}, "decode-4", "decode-5")
 
 	small, large := reads(at(128*kib, 8*gb, 60)), reads(at(64*mib, 12*gb, 3))
-	incident("One tier of the storage degrades: restored conversations wait, the others don't.", Fleet{
+	list.incident("One tier of the storage degrades: restored conversations wait, the others don't.", Fleet{
 		Name: "storage gets slow for large reads only", Want: []Want{{diagnose.JobSlower, ""}},
 		Members: on("tiered", 8, 2, after(everyone, doing(small, large),
 			doing(small, slowed(large, 6)))),
 	})
 
-	incident("After the failover of etcd, some workers keep metadata of agents that no longer exist: half of their requests are computed twice.",
+	list.incident("After the failover of etcd, some workers keep metadata of agents that no longer exist: half of their requests are computed twice.",
 		Fleet{
 			Name: "split brain after a failover", Want: wants(diagnose.SomeFail, "decode-4", "decode-5", "decode-6", "decode-7"),
 			Members: on("decode", 8, 2, after(func(i int) bool { return i >= 4 }, doing(pull), func(i int) func(time.Duration) State {
@@ -200,13 +132,13 @@ func Strangers() []Fleet { //nolint:funlen // a table
 			})),
 		}, "decode-4", "decode-5", "decode-6", "decode-7")
 
-	incident("The connector is deadlocked: its thread for heartbeats lives, and requests on this worker wait forever.", Fleet{
+	list.incident("The connector is deadlocked: its thread for heartbeats lives, and requests on this worker wait forever.", Fleet{
 		Name: "a deadlock behind living heartbeats", Want: wants(diagnose.Stalled, "decode-6"),
 		Members: on("decode", 8, 2, after(only(6), doing(pull, heartbeat()),
 			func(int) func(time.Duration) State { return always(heartbeat()) })),
 	}, "decode-6")
 
-	incident("A module overheats; the node must be drained before it fails.", Fleet{
+	list.incident("A module overheats; the node must be drained before it fails.", Fleet{
 		Name: "a link degrades within 20 minutes", Want: wants(diagnose.Straggler, "decode-9"),
 		Members: on("decode", 10, 1, after(only(9), doing(pull), func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -216,13 +148,13 @@ func Strangers() []Fleet { //nolint:funlen // a table
 		Length: Begin + 25*time.Minute, Within: 25 * time.Minute,
 	}, "decode-9")
 
-	incident("A dirty connector: packets are lost and sent again after a time-out. Most transfers are fine, one in twelve isn't.", Fleet{
+	list.incident("A dirty connector: packets are lost and sent again after a time-out. Most transfers are fine, one in twelve isn't.", Fleet{
 		Name: "retransmissions delay one transfer in twelve", Want: wants(diagnose.Straggler, "decode-2"),
 		Members: on("decode", 10, 1, after(only(2), doing(pull),
 			doing(append(times(11./12, pull), times(1./12, slowed(pull, 50))...)...))),
 	}, "decode-2")
 
-	incident("The pods' CPU limit throttles them: a transfer spends most of its time before it is posted.", Fleet{
+	list.incident("The pods' CPU limit throttles them: a transfer spends most of its time before it is posted.", Fleet{
 		Name: "posting takes long on a throttled host", Want: append(wants(diagnose.Straggler, "decode-6", "decode-7", "decode-8"), wants(diagnose.PostBound, "decode-6", "decode-7", "decode-8")...),
 		Members: on("decode", 12, 3, after(func(i int) bool { return i/3 == 2 }, doing(pull), func(i int) func(time.Duration) State {
 			throttled := pull
@@ -233,7 +165,7 @@ func Strangers() []Fleet { //nolint:funlen // a table
 	}, "decode-6", "decode-7", "decode-8")
 
 	restore := reads(at(4*mib, 6*gb, 10))
-	incident("The disk is full: nothing new is kept, and what is kept grows old.", Fleet{
+	list.incident("The disk is full: nothing new is kept, and what is kept grows old.", Fleet{
 		Name: "writes to a full disk fail, and reads go on", Want: append([]Want{{diagnose.Failing, ""}}, wants(diagnose.Stalled, "offload-5")...),
 		Members: on("offload", 6, 1, after(only(5), doing(at(4*mib, 5*gb, 12), restore), func(i int) func(time.Duration) State {
 			return with(busy(i, restore), func(_ time.Duration, s *State) { s.Errors = map[string]float64{"backend": 12} })
@@ -250,7 +182,7 @@ func Strangers() []Fleet { //nolint:funlen // a table
 			}
 		}
 	}
-	incident("The shard of one rank takes 20 times as long, and training waits for it at each save.", Fleet{
+	list.incident("The shard of one rank takes 20 times as long, and training waits for it at each save.", Fleet{
 		Name: "one rank saves its checkpoints slowly", Want: wants(diagnose.Slower, "train-3"),
 		Members: on("train", 8, 4, after(only(3), saves(time.Second), saves(20*time.Second))),
 	}, "train-3")
@@ -270,19 +202,19 @@ func Strangers() []Fleet { //nolint:funlen // a table
 	replacement := born[7]
 	replacement.Name, replacement.Pod, replacement.Host = "decode-8", "decode-8", "gpu-08"
 	replacement.Do = func(t time.Duration) State { return State{Absent: t < Begin+time.Minute, Memory: 64 << 30} }
-	incident("The pod was moved to a node without a working fabric. It is ready, gets requests, and none ever completes.", Fleet{
+	list.incident("The pod was moved to a node without a working fabric. It is ready, gets requests, and none ever completes.", Fleet{
 		// No alert can tell it from a spare agent.
 		Name: "a replaced pod never transfers", Want: wants(diagnose.Idle, "decode-8"), Members: append(born, replacement),
 	})
 
-	incident("All writers send to the same new storage node. Writes queue behind each other; reads are as fast as ever.", Fleet{
+	list.incident("All writers send to the same new storage node. Writes queue behind each other; reads are as fast as ever.", Fleet{
 		Name: "incast slows writes only", Want: []Want{{diagnose.JobSlower, ""}},
 		Members: on("offload", 8, 2, after(everyone, doing(push, reads(at(2*mib, 40*gb, 40))),
 			doing(slowed(push, 5), reads(at(2*mib, 40*gb, 40))))),
 	})
 
 	rare := reads(at(16*mib, 20*gb, 0.5))
-	incident("A small tenant is a customer, too: a third of its few requests fails.", Fleet{
+	list.incident("A small tenant is a customer, too: a third of its few requests fails.", Fleet{
 		Name: "a third of few transfers fails", Want: []Want{{diagnose.Failing, ""}},
 		Members: on("tenant", 4, 2, after(only(0), doing(rare), func(i int) func(time.Duration) State {
 			return with(busy(i, times(2./3, rare)...), func(_ time.Duration, s *State) { s.Errors = map[string]float64{"backend": 0.17} })
@@ -296,13 +228,9 @@ func Strangers() []Fleet { //nolint:funlen // a table
 func HealthyStrangers() []Fleet { //nolint:funlen // a table
 	pull := reads(at(8*mib, 45*gb, 25))
 	push := at(2*mib, 40*gb, 40)
-	var list []Fleet
-	healthy := func(why string, f Fleet) {
-		f.Why, f.Length = why, cmp.Or(f.Length, 90*time.Minute)
-		list = append(list, f)
-	}
+	var list explained
 
-	healthy("The evening needs fewer workers; each is drained, idles while its last users read, and exits.", Fleet{
+	list.healthy("The evening needs fewer workers; each is drained, idles while its last users read, and exits.", Fleet{
 		Name: "drains at dusk", Warns: true,
 		Members: on("decode", 10, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -327,7 +255,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("The load doubles, and the autoscaler adds workers, whose caches are cold at first.", Fleet{
+	list.healthy("The load doubles, and the autoscaler adds workers, whose caches are cold at first.", Fleet{
 		Name: "scale-up with cold caches",
 		Members: on("decode", 12, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -368,9 +296,9 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}
 		rolling = append(rolling, old, fresh)
 	}
-	healthy("A new image rolls out, one pod after the other.", Fleet{Name: "a rolling upgrade", Members: rolling})
+	list.healthy("A new image rolls out, one pod after the other.", Fleet{Name: "a rolling upgrade", Members: rolling})
 
-	healthy("Users get up: six times the load within an hour, and transfers queue a little at the peak.", Fleet{
+	list.healthy("Users get up: six times the load within an hour, and transfers queue a little at the peak.", Fleet{
 		Name: "a morning peak",
 		Members: on("decode", 8, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -380,7 +308,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("A job of 32 agents starts: registrations take minutes, then there are tests, then users come.", Fleet{
+	list.healthy("A job of 32 agents starts: registrations take minutes, then there are tests, then users come.", Fleet{
 		Name: "a cold start of a whole job",
 		Members: on("fresh", 16, 8, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -400,7 +328,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("Prompts got longer, so the planner turns decode workers into prefill workers, and two back later.", Fleet{
+	list.healthy("Prompts got longer, so the planner turns decode workers into prefill workers, and two back later.", Fleet{
 		Name: "a planner changes roles", Warns: true,
 		Members: on("worker", 12, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -422,7 +350,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("A session stays on its worker. Some workers have long conversations, some have none for half an hour.", Fleet{
+	list.healthy("A session stays on its worker. Some workers have long conversations, some have none for half an hour.", Fleet{
 		Name: "sticky sessions", Warns: true,
 		Members: on("sticky", 9, 3, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -433,7 +361,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("Agents of a batch of tree searches sleep, and then everything happens at once.", Fleet{
+	list.healthy("Agents of a batch of tree searches sleep, and then everything happens at once.", Fleet{
 		Name: "bursts after minutes of silence",
 		Members: on("search", 8, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -446,7 +374,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("A checkpoint every ten minutes, staggered over the ranks, and nothing between.", Fleet{
+	list.healthy("A checkpoint every ten minutes, staggered over the ranks, and nothing between.", Fleet{
 		Name: "checkpoints of few large transfers",
 		Members: on("train", 8, 4, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -458,7 +386,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("A warm standby only sends heartbeats, and does what it's there for.", Fleet{
+	list.healthy("A warm standby only sends heartbeats, and does what it's there for.", Fleet{
 		Name: "a standby among busy workers",
 		Members: on("decode", 8, 2, func(i int) func(time.Duration) State {
 			if i >= 6 {
@@ -468,7 +396,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("Two models share hosts and a service name; the cache blocks of one are 32 times as large.", Fleet{
+	list.healthy("Two models share hosts and a service name; the cache blocks of one are 32 times as large.", Fleet{
 		Name: "mixed models on one host",
 		Members: on("models", 12, 6, func(i int) func(time.Duration) State {
 			if i%2 == 0 {
@@ -480,7 +408,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("A deployment restarts all workers of a job; the first transfers set up connections, and are slow.", Fleet{
+	list.healthy("A deployment restarts all workers of a job; the first transfers set up connections, and are slow.", Fleet{
 		Name: "warm-up after a deployment",
 		Members: on("decode", 8, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -500,7 +428,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("Rollouts run between updates of the weights, which are large and come at once.", Fleet{
+	list.healthy("Rollouts run between updates of the weights, which are large and come at once.", Fleet{
 		Name: "weight updates of reinforcement learning",
 		Members: on("rollout", 8, 4, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -512,7 +440,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("A nightly batch is done: each worker exits when it has nothing left.", Fleet{
+	list.healthy("A nightly batch is done: each worker exits when it has nothing left.", Fleet{
 		Name: "a batch ends",
 		Members: on("batch", 10, 5, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -528,7 +456,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("Users press stop: some transfers are always canceled, and more of them when many users are there.", Fleet{
+	list.healthy("Users press stop: some transfers are always canceled, and more of them when many users are there.", Fleet{
 		Name: "users cancel requests",
 		Members: on("chat", 8, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -541,7 +469,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("Few conversations come back from an object store. That takes long, and always has.", Fleet{
+	list.healthy("Few conversations come back from an object store. That takes long, and always has.", Fleet{
 		Name: "one read in twenty comes from an object store", Warns: true, // by a tool that has watched for minutes
 		Members: on("tiered", 8, 2, func(i int) func(time.Duration) State {
 			deep := reads(Load{Size: 8 * mib, Time: 180 * time.Millisecond, Post: 50 * time.Microsecond, Rate: 1.3})
@@ -571,10 +499,10 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 			return State{Loads: times(ramp(t, reclaimed+7*time.Minute, 2*time.Minute), busy(i, pull)(t).Loads...)}
 		}
 	})
-	healthy("The cloud takes three spot nodes back, and gives three others six minutes later. Nobody waits.",
+	list.healthy("The cloud takes three spot nodes back, and gives three others six minutes later. Nobody waits.",
 		Fleet{Name: "spot nodes come and go", Members: spot})
 
-	healthy("Buffers are registered and deregistered as conversations come and go; more of them at noon.", Fleet{
+	list.healthy("Buffers are registered and deregistered as conversations come and go; more of them at noon.", Fleet{
 		Name: "registrations follow the load",
 		Members: on("cache", 8, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -586,7 +514,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("The Collectors are upgraded, one host after the other; what was in the rings meanwhile is read afterwards.", Fleet{
+	list.healthy("The Collectors are upgraded, one host after the other; what was in the rings meanwhile is read afterwards.", Fleet{
 		Name: "a rolling upgrade of the Collectors",
 		Members: on("decode", 12, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {
@@ -601,7 +529,7 @@ func HealthyStrangers() []Fleet { //nolint:funlen // a table
 		}),
 	})
 
-	healthy("A development cluster: a few transfers per minute, when a developer tries something.", Fleet{
+	list.healthy("A development cluster: a few transfers per minute, when a developer tries something.", Fleet{
 		Name: "hardly any load",
 		Members: on("dev", 4, 2, func(i int) func(time.Duration) State {
 			return func(t time.Duration) State {

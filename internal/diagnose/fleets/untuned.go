@@ -4,7 +4,6 @@
 package fleets
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -13,13 +12,6 @@ import (
 // untuned returns fleets that no limit was chosen for.
 func untuned() []Fleet {
 	fine := always(usual())
-	since := func(do func(time.Duration) State, change func(t time.Duration, s *State)) func(time.Duration) State {
-		return with(do, func(t time.Duration, s *State) {
-			if t >= Begin {
-				change(t-Begin, s)
-			}
-		})
-	}
 	storage := Load{Size: 512 * mib, Time: 800 * time.Millisecond, Post: 100 * time.Microsecond, Rate: 1}
 	return []Fleet{
 		{
@@ -86,12 +78,6 @@ func untuned() []Fleet {
 func untunedSecond() []Fleet {
 	fine := always(usual())
 	small, large := reads(at(256*kib, 40*gb, 200)), reads(at(64*mib, 45*gb, 4))
-	onHosts := func(list []Member, each int) []Member {
-		for i := range list {
-			list[i].Host = fmt.Sprintf("node-%d", i/each)
-		}
-		return list
-	}
 	overloaded := usual()
 	overloaded.Rate, overloaded.Time = 3, 10*overloaded.Time
 	others := usual()
@@ -142,19 +128,13 @@ func untunedSecond() []Fleet {
 func untunedThird() []Fleet {
 	fine := always(usual())
 	both := always(usual(), reads(usual()))
-	onPairs := func(list []Member) []Member {
-		for i := range list {
-			list[i].Host = fmt.Sprintf("node-%d", i/2)
-		}
-		return list
-	}
 	large, small := at(16*mib, 45*gb, 20), at(512*kib, 35*gb, 150)
 	busier := usual()
 	busier.Rate *= 1.5
 	return []Fleet{
 		{
 			Name: "a NIC at half speed, but only for writes", Want: wants(diagnose.Straggler, "decode-2", "decode-3"), Alerts: agents("NIXLStraggler", 2, 3),
-			Members: onPairs(some(8, []int{2, 3}, both, then(both, always(slowed(usual(), 2), reads(usual()))))),
+			Members: onHosts(some(8, []int{2, 3}, both, then(both, always(slowed(usual(), 2), reads(usual())))), 2),
 		},
 		{
 			Name: "two of sixteen agents hang", Want: wants(diagnose.Stalled, "decode-4", "decode-11"), Alerts: agents("NIXLAgentStalled", 4, 11), Critical: true,
@@ -191,7 +171,7 @@ func untunedThird() []Fleet {
 		},
 		{
 			Name: "posting takes ten times as long on one host", Want: append(wants(diagnose.Straggler, "decode-2", "decode-3"), wants(diagnose.PostBound, "decode-2", "decode-3")...), Alerts: agents("NIXLStraggler", 2, 3),
-			Members: onPairs(some(8, []int{2, 3}, fine, later(Load{Size: 4 * mib, Time: 350 * time.Microsecond, Post: 250 * time.Microsecond, Rate: 30}))),
+			Members: onHosts(some(8, []int{2, 3}, fine, later(Load{Size: 4 * mib, Time: 350 * time.Microsecond, Post: 250 * time.Microsecond, Rate: 30})), 2),
 		},
 	}
 }
