@@ -126,16 +126,16 @@ func (h *history) count(i int, running []*track) (c counts) {
 
 // comparedWithPeers says how many agents have enough peers, and how far apart these are.
 func (h *history) comparedWithPeers(i int, running []*track) (what string, well bool) {
-	compared, lanes, lowest, far := make(map[*track]bool), make(map[*track][3]bool), math.Inf(1), []peer(nil)
+	compared, lowest, far := make(map[*track][3]bool), math.Inf(1), []peer(nil) // compared has the directions
 	for _, peers := range h.bands(i) {
 		if len(peers) < MinPeers {
 			continue
 		}
 		usual, _ := slowPeers(peers)
 		for _, p := range peers {
-			lane := lanes[p.track]
-			lane[p.way] = true
-			compared[p.track], lanes[p.track] = true, lane
+			ways := compared[p.track]
+			ways[p.way] = true
+			compared[p.track] = ways
 			if r := p.speed / usual.speed; r < lowest {
 				lowest, far = r, peers
 			}
@@ -149,10 +149,10 @@ func (h *history) comparedWithPeers(i int, running []*track) (what string, well 
 		what += ": " + groups(far)
 	}
 	part := 0 // agents with too few transfers in one direction
-	for t, lane := range lanes {
+	for t, ways := range compared {
 		for _, w := range []way{writes, reads} {
 			used := h.rate(t, i, h.windows.Longer, w) > 0 || t.remembered(w).Transfers >= Regularly
-			part += boolean(used && !lane[w] && !lane[both])
+			part += boolean(used && !ways[w] && !ways[both])
 		}
 	}
 	if part > 0 {

@@ -103,6 +103,15 @@ func TestFrameFindsAgentsByID(t *testing.T) {
 	}
 }
 
+// A ring holds one event less than it has slots.
+func TestFillOfARing(t *testing.T) {
+	for ring, want := range map[diagnose.Ring]float64{{}: 0, {Capacity: 1, Peak: 1}: 0, {Capacity: 2, Peak: 1}: 1, {Capacity: 3, Peak: 1}: 0.5, {Capacity: 5, Peak: 9}: 1} {
+		if got := (&diagnose.Agent{Ring: &ring}).Fill(); got != want {
+			t.Errorf("%+v is filled to %v, want %v", ring, got, want)
+		}
+	}
+}
+
 // incident returns the frames of an incident, and what must be found.
 func incident(t *testing.T, name string) ([]*diagnose.Frame, []fleets.Want) {
 	t.Helper()

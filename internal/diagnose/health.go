@@ -47,13 +47,14 @@ func (t *track) exited(i int) bool {
 // agent whose ring this process can see, the process knows more.
 func (h *history) vanished(i int) (list []Finding) {
 	type host struct{ cluster, host string }
-	reporting, last := make(map[host]bool), 0
+	reporting := make(map[host]bool)
 	lost := slices.DeleteFunc(slices.Clone(h.agents), func(t *track) bool {
 		reporting[host{t.Cluster, t.Host}] = reporting[host{t.Cluster, t.Host}] || t.states[i] != nil
 		n := t.lastSeen(i)
 		return n < 0 || t.states[n].Up != Yes || t.states[n].Path != "" || h.at[i].Sub(h.at[n]) < h.windows.Silent
 	})
 	for _, group := range grouped(lost, func(t *track) host { return host{t.Cluster, t.Host} }) {
+		last := 0
 		for _, t := range group {
 			last = max(last, t.lastSeen(i))
 		}

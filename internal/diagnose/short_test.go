@@ -175,6 +175,34 @@ func short() []shortWatch {
 			transfers(a, 0, 60*second, 1)
 			a.Errors = map[string]uint64{diagnose.Canceled: uint64([]int{30, 45}[i] * second)}
 		}},
+		{"an agent completed one transfer, and one none", 3, func(i, second int, a *diagnose.Agent) {
+			if transfers(a, 0, 20*second, 1); i < 2 {
+				a.Moved[0] = diagnose.Moved{Bytes: uint64(i*second/8) << 22, Transfers: uint64(i * second / 8), Seconds: 0.001}
+			}
+		}},
+		{"one of two agents with few transfers exited", 2, func(i, second int, a *diagnose.Agent) {
+			if transfers(a, 0, second/3, 1); i == 1 && second > 7 {
+				a.Up = diagnose.No
+			}
+		}},
+		{"metrics of some agents stop", 6, func(i, second int, a *diagnose.Agent) {
+			switch busy(second, a); {
+			case i == 0 && second > 5, i == 1 && second > 6, i > 1 && i < 5 && second > 2:
+				a.Name = ""
+			case i == 2:
+				a.Path = "/run/nixl/ring" // this process would see it
+			case i == 3:
+				a.Up = diagnose.Unknown
+			case i == 4:
+				a.Host = "node-1"
+			}
+		}},
+		{"metrics of one of two agents of a host stop", 2, func(i, second int, a *diagnose.Agent) {
+			a.Host, a.Cluster = "node-1", "east"
+			if busy(second, a); i == 0 && second > 2 {
+				a.Name = ""
+			}
+		}},
 		{"one of two jobs stopped before", 8, func(i, second int, a *diagnose.Agent) {
 			if busy(second, a); i < 4 {
 				stopped(a)
