@@ -114,7 +114,7 @@ func (h *history) count(i int, running []*track) (c counts) {
 		}
 		if p, ok := h.pace(t, i, both); ok {
 			c.paced++
-			c.post = max(c.post, h.during(t, i, p.window).post/p.count/p.time)
+			c.post = max(c.post, p.post/p.time)
 		}
 		c.drained += boolean(t.states[i].Store || h.draining(t, i) == Drained)
 		c.unknown += boolean(t.states[i].Ring != nil && t.states[i].Ring.ConsumerUnknown)

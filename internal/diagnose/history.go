@@ -137,11 +137,6 @@ func (h *history) index(i int, ago time.Duration) int {
 	return sort.Search(i, func(n int) bool { return !h.at[n].Before(begin) })
 }
 
-// until returns the last frame up to i that isn't later than a time.
-func (h *history) until(end time.Time, i int) int {
-	return max(0, sort.Search(i+1, func(n int) bool { return h.at[n].After(end) })-1)
-}
-
 // during returns the increases of an agent's totals in the time before frame i. Before its first state, nothing is known.
 func (h *history) during(t *track, i int, ago time.Duration) totals {
 	to, from := max(t.first, i), max(t.first, h.index(i, ago))
@@ -178,10 +173,10 @@ type pace struct {
 	speed float64 // bytes per second
 	count float64 // transfers
 	load  float64 // bytes per second, including idle time
+	post  float64 // seconds per transfer, in both directions
 	mixed bool    // the agent also moves data in the other direction
 	share float64 // of writes among its transfers
 
-	window     time.Duration
 	remembered bool // by the ring, from before the watch
 }
 
@@ -210,7 +205,7 @@ func (h *history) pace(t *track, i int, w way) (p pace, ok bool) {
 			p.mixed = d.moved[w].Transfers < d.moved[both].Transfers
 			p.share = float64(d.moved[writes].Transfers) / max(1, float64(d.moved[both].Transfers))
 			ok = ok && !(p.mixed && t.states[i].Undivided)
-			p.load, p.window = float64(d.moved[w].Bytes)/d.seconds, window
+			p.load, p.post = float64(d.moved[w].Bytes)/d.seconds, d.post/float64(d.moved[both].Transfers)
 		}
 	}
 	return p, ok

@@ -95,7 +95,7 @@ func (h *history) weigh(hung, active []*track, list []Finding, i int, w way) []F
 	for _, t := range hung {
 		begun = min(begun, h.lastMove(t, i, w))
 	}
-	end := h.until(h.at[begun].Add(2*h.windows.Silent), i)
+	end := h.index(i, h.at[i].Sub(h.at[begun])-2*h.windows.Silent)
 	var now, then, lost, other float64
 	for _, t := range active {
 		now, then = now+h.rate(t, end, h.windows.Silent, w), then+h.rate(t, begun, h.windows.Silent, w)

@@ -21,10 +21,9 @@ func (h *history) postBound(i int) (list []Finding) {
 		if !ok {
 			continue
 		}
-		post := h.during(t, i, p.window).post / p.count
-		if share := post / p.time; share > PostShare && post > PostTime.Seconds() {
+		if share := p.post / p.time; share > PostShare && p.post > PostTime.Seconds() {
 			f := newFinding(PostBound, []Identity{t.Identity}, percent(share)+" of the time is posting",
-				fmt.Sprintf("%s spends %s of its transfer time on posting, before any data moves.", t.Identity, percent(share)), p.String(), "mean post time: "+units.Duration(post))
+				fmt.Sprintf("%s spends %s of its transfer time on posting, before any data moves.", t.Identity, percent(share)), p.String(), "mean post time: "+units.Duration(p.post))
 			f.Ratio = share
 			list = append(list, f)
 		}
