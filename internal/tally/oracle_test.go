@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
@@ -63,5 +64,61 @@ func readDistribution(h *Histogram) oracle.Distribution {
 	return oracle.Distribution{
 		Count: h.Count(), Sum: h.Sum(), Min: h.Min(), Max: h.Max(),
 		Bounds: h.Bounds(), Counts: append([]uint64(nil), h.Counts()...),
+	}
+}
+
+func TestPointsOfARing(t *testing.T) {
+	a := NewAgent(shapeOf(t, Config{}))
+	a.Found(1, 2)
+	a.Saturated()
+	for range 2 {
+		a.Restarted()
+	}
+	for range 3 {
+		a.ForeignRead()
+	}
+	for _, layout := range ringbuf.Layouts() {
+		got := make(map[string]any)
+		a.RingPoints(layout, func(p *Point) {
+			if got[p.Metric.Name] = p.Int; p.Metric.Number == semconv.Float64 {
+				got[p.Metric.Name] = p.Float
+			}
+		})
+		want := map[string]any{
+			semconv.RingCapacity.Name: int64(2), semconv.RingUtilization.Name: 1., semconv.RingSaturations.Name: int64(1),
+			semconv.RingRestarts.Name: int64(2), semconv.RingForeignReads.Name: int64(3),
+		}
+		if layout >= ringbuf.V4 { // before, agents don't write the events of a transfer next to each other
+			want[semconv.RingTornGroups.Name] = int64(0)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%v (-want +got):\n%s", layout, d)
+		}
+	}
+}
+
+// The first event beyond the limit of names is counted.
+func TestOneEventBeyondTheLimitOfNamesHasAPoint(t *testing.T) {
+	for name, tt := range map[string]struct {
+		events []ringbuf.Event
+		want   []string
+	}{
+		"valued": {
+			[]ringbuf.Event{ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "a", 1), ringbuf.NewNamedEvent(ringbuf.CategoryBackend, "b", 9)},
+			[]string{semconv.EventValue.Name + "{otel.metric.overflow=true}", semconv.Events.Name + "{otel.metric.overflow=true}"},
+		},
+		"plain": {
+			[]ringbuf.Event{ringbuf.NewNamedEvent(99, "a", 1), ringbuf.NewNamedEvent(99, "b", 9)},
+			[]string{semconv.TelemetryEventsUnknown.Name + "{otel.metric.overflow=true}", semconv.Events.Name + "{otel.metric.overflow=true}"},
+		},
+	} {
+		a := NewAgent(shapeOf(t, Config{MaxNames: 1}))
+		feed(t, a, ringbuf.V1, tt.events)
+		points := pointsOf(&a.Totals)
+		for _, point := range tt.want {
+			if points[point] == nil {
+				t.Errorf("%s: no %s in %v", name, point, points)
+			}
+		}
 	}
 }

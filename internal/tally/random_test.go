@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
@@ -161,5 +163,30 @@ func TestTotalsOfOrdinaryTransfersMatchTheModel(t *testing.T) {
 			want.Add(l, b.Event(i))
 		}
 		compare(t, want, agent)
+	}
+}
+
+// Runs of transfers are counted in loops of their own.
+func TestRunsOfTransfersCountAsSingleEventsDo(t *testing.T) {
+	for name, config := range configs() {
+		run, single := NewAgent(shapeOf(t, config)), NewAgent(shapeOf(t, config))
+		events := transferMix(rand.New(rand.NewPCG(1, 2)))
+		feed(t, run, ringbuf.V4, events)
+		for i := range events {
+			feed(t, single, ringbuf.V4, events[i:i+1])
+		}
+		run.groups.Bytes, single.groups.Bytes = 0, 0 // of the transfer before the open one
+		if d := cmp.Diff(string(store(t, single)), string(store(t, run))); d != "" {
+			t.Errorf("%s (-single +run):\n%s", name, d)
+		}
+	}
+}
+
+// Events of one direction leave no trace in the other.
+func TestTransfersOfOneDirectionDoNotCountInTheOther(t *testing.T) {
+	a := NewAgent(shapeOf(t, Config{}))
+	feed(t, a, ringbuf.V4, transfersOf(1000))
+	if got := *a.Requests(Transmit); got != (Total{}) || a.Size(Transmit).Count() > 0 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -61,3 +61,16 @@ func TestShapeCopiesTheCallersBounds(t *testing.T) {
 		t.Errorf("bounds %v, counts %v", h.Bounds(), h.Counts())
 	}
 }
+
+// A search for a bucket would cost more than all else.
+func TestBucketsOfTheCatalogNeedNoSearch(t *testing.T) {
+	s := shapeOf(t, Config{})
+	for name, scale := range map[string]*scale{"duration": s.duration, "size": s.size} {
+		if scale.quick != 1<<quickBits-1 {
+			t.Errorf("%s: quick up to %d", name, scale.quick)
+		}
+	}
+	if len(s.throughput.fine) != quickBits<<fineBits {
+		t.Errorf("throughput: %d cells", len(s.throughput.fine))
+	}
+}

@@ -74,6 +74,7 @@ func TestTotalsOfALaterRunAreAddedToEarlierOnes(t *testing.T) {
 		next.Opened(true)
 		for _, a := range []*Agent{next, together} {
 			feed(t, a, ringbuf.V4, later)
+			feed(t, a, ringbuf.V1, []ringbuf.Event{ringbuf.NewNamedEvent(ringbuf.CategoryError, "BAD_STATUS", 5)})
 			a.Found(3, 64)
 			a.Missed()
 		}
@@ -167,6 +168,7 @@ func TestStateIsRestoredOnlyIfAnAgentCanHaveIt(t *testing.T) {
 		"below the smallest scale":  {buckets(minScale-1, -1, 1), ErrState},
 		"number of buckets":         {buckets(maxScale, 0, DefaultMaxSize+1), ErrState},
 		"range up to infinity":      {buckets(0, 1010, 20), ErrState},
+		"last bucket at infinity":   {buckets(0, 1023, 2), ErrState},
 		"range down to zero":        {buckets(0, -1080, 20), ErrState},
 		"middle of the range":       {buckets(0, 0, 1), nil},
 		"registered memory":         {func(s *State) { s.Memory.RegisteredBefore.Lo = 1 }, ErrState},
@@ -183,6 +185,19 @@ func TestStateIsRestoredOnlyIfAnAgentCanHaveIt(t *testing.T) {
 		if _, err := shape.Restore(state); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}
+	}
+}
+
+// More memory was deregistered than registered, so registrations are missing.
+func TestStateWithTooLittleMemoryDoesNotKnowTheUsage(t *testing.T) {
+	shape := shapeOf(t, Config{})
+	state := NewAgent(shape).State()
+	state.Memory.Known = true
+	state.Counters[ringbuf.TypeMemoryDeregistered].record(7)
+	a, err := shape.Restore(state)
+	must.OK(t, err)
+	if usage, known := a.MemoryUsage(); known {
+		t.Errorf("the usage is %d", usage)
 	}
 }
 
