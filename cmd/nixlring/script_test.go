@@ -343,7 +343,7 @@ func makeProcfs(ts *testscript.TestScript, _ bool, args []string) {
 	info, err := os.Lstat(ring)
 	ts.Check(err)
 	id := files.IDOf(info)
-	file := fmt.Sprintf("%s:%d", files.Device(id.Dev), id.Ino)
+	file := fmt.Sprintf("%s:%d", ringfile.Device(id.Dev), id.Ino)
 	ts.Check(os.RemoveAll(proc))
 	ts.Check(os.MkdirAll(filepath.Join(proc, "self", "ns"), 0o755))
 	ts.Check(os.Symlink(namespace, filepath.Join(proc, "self", "ns", "pid")))
@@ -370,10 +370,10 @@ func makeProcfs(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(os.Mkdir(filepath.Join(proc, pid, "maps"), 0o755)) // reading it fails
 			continue
 		}
-		write(pid+"/maps", mapping(perms, files.Device(id.Dev), id.Ino, ring))
+		write(pid+"/maps", mapping(perms, ringfile.Device(id.Dev), id.Ino, ring))
 	}
-	write("9998/maps", mapping("rw-p", files.Device(id.Dev), id.Ino, ring))
+	write("9998/maps", mapping("rw-p", ringfile.Device(id.Dev), id.Ino, ring))
 	write("9999/comm", "other\n")
-	write("9999/maps", mapping("rw-s", files.Device(id.Dev), id.Ino+1<<32, ring+".other"))
+	write("9999/maps", mapping("rw-s", ringfile.Device(id.Dev), id.Ino+1<<32, ring+".other"))
 	write("locks", locks+"3: FLOCK\n4: -> FLOCK  ADVISORY  WRITE x y z\n5: FLOCK  ADVISORY  WRITE 1 zz:1 0 EOF\n")
 }

@@ -1,9 +1,8 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package files opens and locks files of other users safely, and finds out who uses them:
-// through open directories, without following links, only regular files, and only on file
-// systems that can't hang.
+// Package files opens and locks files of other users safely: through open directories, without
+// following links, only regular files, and only on file systems that can't hang.
 package files
 
 import (

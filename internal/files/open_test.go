@@ -130,9 +130,6 @@ func TestInfoIsThatOfTheSystem(t *testing.T) {
 	must.OK(t, err)
 	info, err := os.Stat(path)
 	must.OK(t, err)
-	if uid, gid := Owner(info); uid != uint32(os.Getuid()) || gid != uint32(os.Getgid()) {
-		t.Errorf("owner is %d, %d", uid, gid)
-	}
 	want := Info{ID: IDOf(info), Mode: syscall.S_IFREG | 0o640, Owner: uint32(os.Getuid()), Size: 4, ModTime: modified}
 	one, err1 := Stat(path)
 	two, err2 := dir.Lstat("agent")
@@ -255,4 +252,10 @@ func TestFileSystemsThatCanHangAreRefused(t *testing.T) {
 			must.OK(t, d.Close())
 		}
 	}
+}
+
+// openFiles returns the number of files that this process has open; 0 if it can't be known.
+func openFiles() int {
+	list, _ := os.ReadDir("/proc/self/fd")
+	return len(list)
 }

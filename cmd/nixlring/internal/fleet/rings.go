@@ -193,13 +193,9 @@ func (s *Rings) recall(snap *engine.Snapshot) (lap []tally.Transfer) {
 	if snap.Store || snap.Up == engine.UpNo {
 		return nil
 	}
-	events, err := ringbuf.Recall(snap.Path)
-	if err != nil {
-		return nil // the engine reports what is wrong with the ring
-	}
 	once := tally.NewAgent(s.shape)
 	once.Watch(tally.Watch{Transfer: func(t *tally.Transfer) { lap = append(lap, *t) }})
-	once.Add(events)
+	_ = recall(snap.Path, func(b ringbuf.Batch) { once.Add(b) }) // the engine reports what is wrong with the ring
 	return lap
 }
 
@@ -231,7 +227,7 @@ func (s *Rings) frame(now time.Time, snapshots []engine.Snapshot) *diagnose.Fram
 	defer s.mu.Unlock()
 	if s.search.IsZero() || now.Sub(s.search) >= searchInterval {
 		s.search = now
-		locks, all := files.Holders(filepath.Join(s.cfg.Proc, "locks"))
+		locks, all := ringfile.LockHolders(filepath.Join(s.cfg.Proc, "locks"))
 		s.holders, s.partial = make(map[string]*diagnose.Consumer), !all
 		for file, pid := range locks {
 			s.holders[file] = &diagnose.Consumer{PID: pid, Name: units.Printable(ringfile.Program(filepath.Join(s.cfg.Proc, strconv.Itoa(pid))))}
@@ -282,7 +278,7 @@ func (s *Rings) observe(a *diagnose.Agent, r *watched, now time.Time) {
 	var id files.ID
 	if info, err := os.Lstat(a.Path); err == nil {
 		id = files.IDOf(info)
-		a.Ring.Consumer = s.holders[id.Key()]
+		a.Ring.Consumer = s.holders[ringfile.LockKey(id)]
 	}
 	a.Ring.ConsumerUnknown = a.Ring.Consumer == nil && s.partial
 	switch {

@@ -83,7 +83,7 @@ func forbidden(path string) string {
 	if err != nil {
 		return "no permission; run as root"
 	}
-	owner, _ := files.Owner(info)
+	owner, _ := Owner(info)
 	return fmt.Sprintf("no permission: %s belongs to uid %d (%v), this process runs as uid %d; run as uid %[2]d or root",
 		what, owner, info.Mode(), os.Geteuid())
 }

@@ -32,3 +32,11 @@ func TestDirectoryRejectsDirectoriesThatCanNotBeRead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestOwnerIsThatOfTheSystem(t *testing.T) {
+	info, err := os.Stat(t.TempDir())
+	must.OK(t, err)
+	if uid, gid := Owner(info); uid != uint32(os.Getuid()) || gid != uint32(os.Getgid()) {
+		t.Errorf("owner is %d, %d", uid, gid)
+	}
+}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/nixl-otel/nixl-otel/cmd/nixlring/internal/patherr"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
-	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/mpstore"
 	"github.com/nixl-otel/nixl-otel/internal/units"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
@@ -104,7 +103,7 @@ func inspect(path string, euid int) (*Report, error) {
 		return nil, fmt.Errorf("inspect: %w", err)
 	}
 	r := &Report{File: describe(info), Advice: []string{}, Entry: Entry{Path: Path(path), Modified: info.ModTime()}}
-	r.Owner, r.File.Group = files.Owner(info)
+	r.Owner, r.File.Group = patherr.Owner(info)
 	if r.named() {
 		r.err = r.readStore()
 	} else {

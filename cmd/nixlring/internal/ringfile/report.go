@@ -36,7 +36,7 @@ type File struct {
 
 func describe(info fs.FileInfo) File {
 	id := files.IDOf(info)
-	return File{Size: info.Size(), Mode: info.Mode().String(), Device: files.Device(id.Dev), Inode: id.Ino, mode: info.Mode()}
+	return File{Size: info.Size(), Mode: info.Mode().String(), Device: Device(id.Dev), Inode: id.Ino, mode: info.Mode()}
 }
 
 // Header is the ring's header.

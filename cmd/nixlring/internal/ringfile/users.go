@@ -51,7 +51,7 @@ func FindUsers(proc, path string) Users {
 	var u Users
 	info, err := os.Lstat(path)
 	pids, _ := filepath.Glob(filepath.Join(proc, "[0-9]*"))
-	holders, all := files.Holders(filepath.Join(proc, "locks"))
+	holders, all := LockHolders(filepath.Join(proc, "locks"))
 	if err != nil || !all {
 		u.Unseen = "the processes that use it can't be found: the list of locks can't be read, or is too long"
 		u.Running = u.running(OpenForWriting(path))
@@ -130,7 +130,7 @@ type mapped struct {
 
 func newMapped(proc, path string, info fs.FileInfo) mapped {
 	id := files.IDOf(info)
-	m := mapped{file: id.Key(), device: files.Device(id.Dev), inode: strconv.FormatUint(id.Ino, 10)}
+	m := mapped{file: LockKey(id), device: Device(id.Dev), inode: strconv.FormatUint(id.Ino, 10)}
 	m.path, _ = filepath.Abs(path)
 	m.mounts, _ = os.Readlink(filepath.Join(proc, "self", "ns", "mnt"))
 	return m

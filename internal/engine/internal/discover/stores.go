@@ -30,52 +30,57 @@ type Stores struct {
 	Stream func(*drain.Snapshot) attribute.Set
 
 	mu      sync.Mutex
-	holders map[string]drain.Holder // by file and name
+	claimed map[storeKey]drain.Holder
+}
+
+// storeKey identifies a store. After the last values of a store were read, its file is closed, so the file of another
+// one may get its inode.
+type storeKey struct {
+	file files.ID
+	name string
 }
 
 // maxStores limits the stores of a container or pod.
 const maxStores = 256
 
 // claim reserves a store for a directory of a holder, so that a store in several directories, such as
-// those of two containers, is reported by one of them. After its last values were read, its file is
-// closed, so the file of another store may get its inode.
-func (c *Stores) claim(file files.ID, name string, h drain.Holder) error {
-	id := file.Key() + " " + name
+// those of two containers, is reported by one of them.
+func (c *Stores) claim(key storeKey, h drain.Holder) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := 0
-	for _, other := range c.holders {
+	for _, other := range c.claimed {
 		if other == h {
 			same++
 		}
 	}
-	_, taken := c.holders[id]
+	_, taken := c.claimed[key]
 	switch {
 	case taken:
 		return errTaken
-	case len(c.holders) >= c.Limit:
+	case len(c.claimed) >= c.Limit:
 		return drain.ErrLimit
 	case h.Isolated() && same >= maxStores:
 		return errManyStores
-	case c.holders == nil:
-		c.holders = make(map[string]drain.Holder)
+	case c.claimed == nil:
+		c.claimed = make(map[storeKey]drain.Holder)
 	}
-	c.holders[id] = h
+	c.claimed[key] = h
 	return nil
 }
 
 // release is the reverse of claim.
-func (c *Stores) release(file files.ID, name string) {
+func (c *Stores) release(key storeKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.holders, file.Key()+" "+name)
+	delete(c.claimed, key)
 }
 
 // store is a store that is reported.
 type store struct {
 	*mpstore.Store
 
-	claimed  files.ID
+	key      storeKey
 	snapshot drain.Snapshot // the newest values
 	exported bool           // a collection has included the final values
 	reported int            // number of series of unknown events that were reported
@@ -93,12 +98,12 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 		return err
 	}
 	r.of, r.sought = info.ID, time.Now()
-	s := &store{Store: opened, claimed: info.ID, snapshot: d.describeStore(r, &opened.Header)}
+	s := &store{Store: opened, key: storeKey{info.ID, r.Name}, snapshot: d.describeStore(r, &opened.Header)}
 	if err = s.read(); err == nil && (!MatchesAny(d.cfg.Include, s.Agent) || s.snapshot.Up == drain.UpNo && d.isOld(s)) {
 		err = drain.ErrUnneeded
 	}
 	if err == nil {
-		err = d.cfg.Stores.claim(s.claimed, r.Name, d.at.Holder)
+		err = d.cfg.Stores.claim(s.key, d.at.Holder)
 	}
 	if err != nil {
 		_ = s.Close() // it was only read
@@ -213,7 +218,7 @@ func (d *Directory) drop(r *record) {
 	if r.store.snapshot.Up != drain.UpNo { // otherwise, it is closed
 		_ = r.store.Close()
 	}
-	d.cfg.Stores.release(r.store.claimed, r.Name)
+	d.cfg.Stores.release(r.store.key)
 	r.store = nil
 	d.open.Add(-1)
 }

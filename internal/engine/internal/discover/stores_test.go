@@ -186,7 +186,7 @@ func TestContainerCannotUseTheStoresOfOthers(t *testing.T) {
 	c := &Stores{Limit: 1000}
 	claim := func(h drain.Holder, from, n uint64) (claimed int) {
 		for i := range n {
-			if c.claim(files.ID{Ino: from + i}, "", h) == nil {
+			if c.claim(storeKey{file: files.ID{Ino: from + i}}, h) == nil {
 				claimed++
 			}
 		}
@@ -202,7 +202,7 @@ func TestContainerCannotUseTheStoresOfOthers(t *testing.T) {
 	if n := claim(drain.Holder{Place: "/stores", Shared: true}, 20_000, 1000); n != 1000-maxStores-1 {
 		t.Errorf("a directory has %d stores, want all that are left", n)
 	}
-	c.release(files.ID{}, "")
+	c.release(storeKey{})
 	if n := claim(hostile, 30_000, 2); n != 1 {
 		t.Errorf("a container gets %d stores for one that it no longer has", n)
 	}
@@ -229,7 +229,7 @@ func TestStoreMayHaveTheInodeOfARemovedOne(t *testing.T) {
 	c := &Stores{Limit: 2}
 	var got []error
 	for _, name := range []string{"first", "second", "second"} {
-		got = append(got, c.claim(files.ID{Ino: 1}, name, drain.Holder{}))
+		got = append(got, c.claim(storeKey{files.ID{Ino: 1}, name}, drain.Holder{}))
 	}
 	if want := []error{nil, nil, errTaken}; !slices.Equal(got, want) {
 		t.Errorf("errors are %v, want %v", got, want)

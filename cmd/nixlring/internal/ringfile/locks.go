@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package files
+package ringfile
 
 import (
 	"bufio"
@@ -10,6 +10,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/nixl-otel/nixl-otel/internal/files"
 )
 
 // Device returns a device number of stat(2) as /proc shows it: major:minor in hexadecimal.
@@ -19,21 +21,21 @@ func Device(dev uint64) string {
 	return fmt.Sprintf("%02x:%02x", major, minor)
 }
 
-// Key returns the name of the file in the list of locks.
-func (id ID) Key() string { return fmt.Sprintf("%s:%d", Device(id.Dev), id.Ino) }
+// LockKey returns the name of a file in the list of locks.
+func LockKey(id files.ID) string { return fmt.Sprintf("%s:%d", Device(id.Dev), id.Ino) }
 
 // maxList limits how many bytes of a list are read, which is about 20,000 locks. Any process
 // can take any number of locks, and the kernel takes seconds to list hundreds of thousands.
 const maxList = 1 << 20
 
-// Holders returns the processes that hold flock(2) locks, by [ID.Key]. The path is that
+// LockHolders returns the processes that hold flock(2) locks, by [LockKey]. The path is that
 // of the list: /proc/locks, or a test's file. The list hides processes of other PID
-// namespaces, and the result is empty if it can't be read. Holders reads its first 1 MiB, and
+// namespaces, and the result is empty if it can't be read. LockHolders reads its first 1 MiB, and
 // reports whether that is the whole list: otherwise, a file without a holder may have one. A
 // line is
 //
 //	1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
-func Holders(path string) (pids map[string]int, all bool) {
+func LockHolders(path string) (pids map[string]int, all bool) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, false

@@ -1,7 +1,7 @@
 // Copyright The nixl-otel Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package files
+package ringfile
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
@@ -28,7 +29,7 @@ func TestHoldersAreThoseOfFlock(t *testing.T) {
 	must.OK(t, os.WriteFile(locks, []byte(text), 0o600))
 	want := map[string]int{"fe:00:78": 12, "fe:01:77": 14, "fe:00:77": 15}
 	before := openFiles()
-	got, all := Holders(locks)
+	got, all := LockHolders(locks)
 	if after := openFiles(); after != before {
 		t.Errorf("%d files are open, %d before", after, before)
 	}
@@ -46,12 +47,12 @@ func TestOnlyTheStartOfALongListIsRead(t *testing.T) {
 	}
 	locks := filepath.Join(t.TempDir(), "locks")
 	must.OK(t, os.WriteFile(locks, []byte(text.String()), 0o600))
-	holders, all := Holders(locks)
+	holders, all := LockHolders(locks)
 	if all {
 		t.Error("the list isn't known to be longer")
 	}
 	for i := uint64(10_000_000); i < inode; i++ {
-		if pid := holders[ID{Dev: 0xfe00, Ino: i}.Key()]; (pid == 12) != (i < inode-1) {
+		if pid := holders[LockKey(files.ID{Dev: 0xfe00, Ino: i})]; (pid == 12) != (i < inode-1) {
 			t.Fatalf("the lock of %d of %d is held by %d", i, inode, pid)
 		}
 	}
@@ -61,7 +62,7 @@ func TestOnlyTheStartOfALongListIsRead(t *testing.T) {
 }
 
 func TestNoHoldersWithoutAList(t *testing.T) {
-	if got, all := Holders(filepath.Join(t.TempDir(), "missing")); len(got) != 0 || all {
+	if got, all := LockHolders(filepath.Join(t.TempDir(), "missing")); len(got) != 0 || all {
 		t.Errorf("%v, all %v", got, all)
 	}
 }

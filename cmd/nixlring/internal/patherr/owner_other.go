@@ -3,7 +3,7 @@
 
 //go:build !unix
 
-package files
+package patherr
 
 import "io/fs"
 
