@@ -14,11 +14,6 @@ import (
 // be dropped. A full ring doesn't show the size of the burst, so the burst is assumed to
 // be at least twice as large as the ring.
 func EnoughSlots(capacity int, more uint64) int {
-	return SlotsFor(uint64(capacity) + min(max(more, uint64(capacity)), ringbuf.MaxCapacity))
-}
-
-// SlotsFor returns the number of slots with which a burst fills at most half of the ring.
-func SlotsFor(burst uint64) int {
-	burst = min(burst, ringbuf.MaxCapacity)
-	return int(min(uint64(1)<<bits.Len64(max(2*burst, 1)-1), ringbuf.MaxCapacity))
+	burst := uint64(capacity) + min(max(more, uint64(capacity)), ringbuf.MaxCapacity)
+	return int(min(uint64(1)<<bits.Len64(2*burst-1), ringbuf.MaxCapacity))
 }

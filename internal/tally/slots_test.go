@@ -9,14 +9,6 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-func TestSlotsForHoldsTwoBursts(t *testing.T) {
-	for burst, want := range map[uint64]int{0: 1, 1: 2, 2048: 4096, 2049: 8192, 1 << 63: ringbuf.MaxCapacity} {
-		if got := SlotsFor(burst); got != want {
-			t.Errorf("%d events: %d slots, want %d", burst, got, want)
-		}
-	}
-}
-
 func TestEnoughSlotsAssumesABurstOfTwiceTheRing(t *testing.T) {
 	for _, tc := range []struct {
 		capacity int

@@ -14,8 +14,7 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Resumed     Outcome = iota + 1 // the checkpoint was committed
-	Finished                       // the checkpoint was not committed
+	Resumed     Outcome = iota + 1 // the ring is at the position of the totals, whether that was committed or not
 	Restarted                      // the agent has restarted
 	ReadByOther                    // another process has consumed events
 )
@@ -25,7 +24,7 @@ const (
 //
 //	read position              outcome
 //	To; last slot if To is 0   Resumed: skipped to To
-//	From                       Finished: skipped to To
+//	From                       Resumed: skipped to To
 //	From = 0, slots changed    Restarted
 //	0                          Restarted
 //	between From and To        ReadByOther: skipped to To
@@ -54,7 +53,7 @@ func (m *Mark) Resume(r *ringbuf.Reader) (Outcome, error) {
 		return 0, err
 	}
 	outcome, err := m.compare(r, pending)
-	if foreign && (outcome == Resumed || outcome == Finished) {
+	if foreign && outcome == Resumed {
 		outcome = ReadByOther
 	}
 	return outcome, err
@@ -116,9 +115,9 @@ func (m *Mark) finish(r *ringbuf.Reader, pending int) (Outcome, error) {
 	}
 	// An agent that has restarted may have written up to To since the comparison.
 	if still, err := same(); err == nil && !still {
-		return Finished, ringbuf.ErrRestarted
+		return Resumed, ringbuf.ErrRestarted
 	}
-	return Finished, nil
+	return Resumed, nil
 }
 
 // skip skips the events up to To. It reports false if the agent hasn't written up to To.

@@ -127,7 +127,7 @@ func TestEventsThatARestartedAgentWritesDuringResumeAreNotSkipped(t *testing.T) 
 				}
 				push(2, 2)
 			})
-			if err == nil && outcome == Finished {
+			if err == nil && outcome == Resumed {
 				err = r.Commit()
 			}
 			if !errors.Is(err, ringbuf.ErrRestarted) && outcome != Restarted {

@@ -29,7 +29,7 @@ func TestResumeCountsEveryEventOnce(t *testing.T) {
 		want   Outcome
 		next   int // events that the next process counts
 	}{
-		"the first commit was not made":                               {0, func(_ *plain, push func(int, uint64)) { push(1, 1) }, Finished, 1},
+		"the first commit was not made":                               {0, func(_ *plain, push func(int, uint64)) { push(1, 1) }, Resumed, 1},
 		"restarted and wrote":                                         {3, func(p *plain, _ func(int, uint64)) { restart(p, capacity, 5, 1) }, Restarted, 5},
 		"restarted before the first commit and wrote":                 {0, func(p *plain, _ func(int, uint64)) { restart(p, capacity, 5, 2) }, Restarted, 5},
 		"restarted with another capacity":                             {3, func(p *plain, _ func(int, uint64)) { restart(p, 2*capacity, 1, 1) }, Restarted, 1},
@@ -74,8 +74,8 @@ func TestPositionsDecideHowARingIsResumed(t *testing.T) {
 	}{
 		{8, 3, 5, 5, 5, Resumed, 5, 0},
 		{8, 3, 5, 5, 7, Resumed, 5, 2},
-		{8, 3, 5, 3, 5, Finished, 5, 0},
-		{8, 3, 5, 3, 6, Finished, 5, 1},
+		{8, 3, 5, 3, 5, Resumed, 5, 0},
+		{8, 3, 5, 3, 6, Resumed, 5, 1},
 		{8, 3, 5, 3, 4, Restarted, 3, 1}, // too few events
 		{8, 3, 5, 0, 0, Restarted, 0, 0},
 		{8, 3, 5, 0, 6, Restarted, 0, 6},
@@ -90,17 +90,17 @@ func TestPositionsDecideHowARingIsResumed(t *testing.T) {
 		{8, 6, 0, 7, 0, Resumed, 0, 0}, // a commit to 0 stops at the last slot
 		{8, 1, 0, 7, 2, Resumed, 0, 2},
 		{8, 6, 0, 7, 7, Restarted, 7, 0}, // but the agent hasn't written that
-		{8, 6, 0, 6, 2, Finished, 0, 2},
-		{8, 7, 0, 7, 0, Finished, 0, 0},
+		{8, 6, 0, 6, 2, Resumed, 0, 2},
+		{8, 7, 0, 7, 0, Resumed, 0, 0},
 		{8, 6, 0, 0, 2, Restarted, 0, 2},
 		{2, 1, 0, 0, 0, Resumed, 0, 0}, // two slots are too few for one that is kept
 		{2, 1, 0, 0, 1, Resumed, 0, 1},
-		{2, 1, 0, 1, 0, Finished, 0, 0},
+		{2, 1, 0, 1, 0, Resumed, 0, 0},
 
 		{8, 0, 0, 0, 3, Resumed, 0, 3}, // nothing was counted
 		{8, 0, 0, 7, 0, ReadByOther, 7, 1},
 		{8, 0, 5, 5, 6, Resumed, 5, 1},
-		{8, 0, 5, 0, 6, Finished, 5, 1},
+		{8, 0, 5, 0, 6, Resumed, 5, 1},
 		{8, 0, 5, 0, 4, Restarted, 0, 4},
 		{8, 0, 5, 2, 6, ReadByOther, 5, 1},
 	} {

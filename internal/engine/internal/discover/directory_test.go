@@ -59,10 +59,10 @@ func TestDirectoryDetectsExitInTime(t *testing.T) {
 	ring := x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(realTime)
 	start(t, x, d)
-	await(x.owner, func(m drain.Attended) bool { return m.Known && m.Open })
+	await(x.owner, func(m drain.Attended) bool { return m.Up == drain.UpYes })
 	before := time.Now()
 	must.OK(t, ring.Close())
-	await(x.owner, func(m drain.Attended) bool { return m.Known && !m.Open })
+	await(x.owner, func(m drain.Attended) bool { return m.Up == drain.UpNo })
 	if took := time.Since(before); took > 5*time.Second {
 		t.Errorf("detecting the exit took %v", took)
 	}

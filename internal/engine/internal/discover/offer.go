@@ -156,8 +156,6 @@ func (d *Directory) reportDisk(f *files.Dir) {
 	})
 }
 
-// Directory implements [drain.Source].
-
 // Close implements [drain.Source].
 func (d *Directory) Close(r *ringbuf.Reader) {
 	if r != nil {

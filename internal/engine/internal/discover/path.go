@@ -185,7 +185,7 @@ func (d *Directory) probe(r *record) {
 	}
 	r.up = up
 	r.pending.Store(true)
-	d.send(drain.Attended{ID: r.ID, Reader: r.ring, Open: up == drain.UpYes, Known: up != drain.UpUnknown, Pending: &r.pending})
+	d.send(drain.Attended{ID: r.ID, Reader: r.ring, Up: up, Pending: &r.pending})
 	if up == drain.UpNo && (d.cfg.CloseExited && !d.cfg.Observe || d.stopped) { // an observer leaves the ring to its consumer
 		d.send(drain.Gone{ID: r.ID, Reader: r.ring})
 	}

@@ -24,10 +24,8 @@ import (
 // probeResults returns the probe results in the messages, in order.
 func probeResults(messages []drain.Message) (results []string) {
 	for _, m := range messages {
-		if m, ok := m.(drain.Attended); ok && !m.Known {
-			results = append(results, "unknown")
-		} else if ok {
-			results = append(results, map[bool]string{true: "open", false: "exited"}[m.Open])
+		if m, ok := m.(drain.Attended); ok {
+			results = append(results, map[drain.Up]string{drain.UpYes: "open", drain.UpNo: "exited", drain.UpUnknown: "unknown"}[m.Up])
 		}
 	}
 	return results

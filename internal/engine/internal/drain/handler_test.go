@@ -27,7 +27,7 @@ func TestHandlerReceivesEventsInOrder(t *testing.T) {
 		got = append(got, what)
 		b.start(ringbuf.Consume, false)
 	}
-	exit := func() Message { return Attended{ID: agentPath, Reader: b.reader, Known: true} }
+	exit := func() Message { return Attended{ID: agentPath, Reader: b.reader, Up: UpNo} }
 
 	begin("a new ring")
 	b.push(3)
@@ -50,7 +50,7 @@ func TestHandlerReceivesEventsInOrder(t *testing.T) {
 	b.step()
 	step("an exit", exit())
 	b.steps(2)
-	step("another process", Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+	step("another process", Attended{ID: agentPath, Reader: b.reader, Up: UpYes})
 	b.push(63)
 	step("a full ring")
 	b.err = errors.New("the disk fails")

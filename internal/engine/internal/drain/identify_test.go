@@ -78,7 +78,7 @@ func TestAgentContinuesTheTotalsOfItsLastProcess(t *testing.T) {
 			b.register(1000)
 			b.attribute(1)
 			b.exported()
-			b.step(Attended{ID: b.id, Reader: b.reader, Known: true})
+			b.step(Attended{ID: b.id, Reader: b.reader, Up: UpNo})
 			last := b.writer
 			b.another(5)
 			b.register(55)
@@ -103,7 +103,7 @@ func TestAgentWithTheIDOfARunningOneIsExportedOnceMore(t *testing.T) {
 		b.start(ringbuf.Consume, saves)
 		b.push(10)
 		b.attribute(1)
-		b.step(Attended{ID: b.id, Reader: b.reader, Open: true, Known: true})
+		b.step(Attended{ID: b.id, Reader: b.reader, Up: UpYes})
 		b.owner.agents["rank 0"].Path = "/rings/other"
 		b.another(5)
 		b.hangs, b.reopen = saves, false

@@ -32,9 +32,9 @@ func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 			b := started(t, c.saves)
 			b.step()
 			if c.before {
-				b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+				b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpNo})
 				b.step()
-				b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+				b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpYes})
 			}
 			b.push(10)
 			messages := []Message{Gone{ID: agentPath, Reader: b.reader}}
@@ -60,7 +60,7 @@ func TestRingThatIsGoneIsClosedWhenItsEventsAreCounted(t *testing.T) {
 func TestRingStaysOpenUntilItsEventsAreStored(t *testing.T) {
 	for name, exit := range map[string]func(*harness) Message{
 		"gone":   func(h *harness) Message { return Gone{ID: agentPath, Reader: h.reader} },
-		"exited": func(h *harness) Message { return Attended{ID: agentPath, Reader: h.reader, Known: true} },
+		"exited": func(h *harness) Message { return Attended{ID: agentPath, Reader: h.reader, Up: UpNo} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := started(t, true)
@@ -90,8 +90,8 @@ func TestMessagesAboutAnEarlierRingAreIgnored(t *testing.T) {
 	earlier := b.reader
 	b.step()
 	b.openOther()
-	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
-	b.step(Attended{ID: agentPath, Reader: earlier, Known: true}, Gone{ID: agentPath, Reader: earlier})
+	b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpYes})
+	b.step(Attended{ID: agentPath, Reader: earlier, Up: UpNo}, Gone{ID: agentPath, Reader: earlier})
 	if a := b.agent(); a.reader != b.reader || a.exit.up != UpYes || !a.exit.gone.IsZero() {
 		t.Errorf("the agent, which is running, is in the state %+v", a.exit)
 	}
@@ -101,7 +101,7 @@ func TestMessagesAboutAnEarlierRingAreIgnored(t *testing.T) {
 func TestRingThatAProcessStillHasMappedStaysOpen(t *testing.T) {
 	b := started(t, false)
 	b.step(Gone{ID: agentPath, Reader: b.reader})
-	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+	b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpYes})
 	if b.steps(20); b.agent().reader == nil {
 		t.Error("the ring is closed")
 	}
@@ -138,7 +138,7 @@ func TestExitIsCompleteOnceADrainHasLeftNothing(t *testing.T) {
 // Nobody asks the kernel about a ring that isn't open.
 func TestNothingIsKnownAboutAnAgentWhoseRingBroke(t *testing.T) {
 	b := started(t, false)
-	b.step(Attended{ID: agentPath, Reader: b.reader, Open: true, Known: true})
+	b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpYes})
 	b.err = errors.New("no such page")
 	b.push(1)
 	b.step()
@@ -152,7 +152,7 @@ func TestNothingIsKnownAboutAnAgentWhoseRingBroke(t *testing.T) {
 func TestAgentThatWritesAgainHasNotExited(t *testing.T) {
 	for messages := 1; messages <= 2; messages++ {
 		b := started(t, false)
-		exited := []Message{Attended{ID: agentPath, Reader: b.reader, Known: true}}
+		exited := []Message{Attended{ID: agentPath, Reader: b.reader, Up: UpNo}}
 		for i, want := range []Up{UpNo, UpUnknown} {
 			b.push(1)
 			if b.step(exited[:min(1, messages-i)]...); b.agent().exit.up != want {

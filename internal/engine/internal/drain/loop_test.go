@@ -264,7 +264,7 @@ func TestNothingStaysOpenAfterStop(t *testing.T) {
 func TestExitedAgentIsReportedUntilItsEventsAreDelivered(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *loopHarness) {
 		d.push()
-		d.Send(Attended{ID: agentPath, Reader: d.reader, Known: true})
+		d.Send(Attended{ID: agentPath, Reader: d.reader, Up: UpNo})
 		time.Sleep(time.Hour) // in a bubble of synctest
 		c, before, _ := d.collect(time.Minute)
 		d.Delivered(c)

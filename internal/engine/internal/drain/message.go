@@ -45,8 +45,7 @@ type Gone struct {
 type Attended struct {
 	ID     string
 	Reader *ringbuf.Reader
-	Open   bool
-	Known  bool // whether the kernel could determine Open
+	Up     Up
 	// Pending is cleared when the owner receives the message, so that the messages to an owner that hangs don't
 	// accumulate. It may be nil.
 	Pending *atomic.Bool

@@ -149,7 +149,7 @@ func (o *owner) attach(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
 	stored := a.resume
 	a.resume = nil
 	switch outcome {
-	case checkpoint.Resumed, checkpoint.Finished:
+	case checkpoint.Resumed:
 		a.dirty = a.dirty || stored.From == 0 && stored.To != 0 // as after a commit
 	case checkpoint.Restarted:
 		text := "agent restarted since the last checkpoint"

@@ -294,7 +294,7 @@ func TestExitedAgentIsRetired(t *testing.T) {
 		b := newHarness(t)
 		b.start(mode, true)
 		b.push(3)
-		b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+		b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpNo})
 		before := b.collect()
 		b.steps(70)
 		b.collect()
@@ -312,7 +312,7 @@ func TestEventsAfterACollectionAtTheSameTimeAreNotDelivered(t *testing.T) {
 	var number uint64
 	b.step(&collect{deadline: b.now.Add(hungSave), done: func(c Collection) { number = c.number }})
 	b.push(3)
-	b.stepIn(0, Attended{ID: agentPath, Reader: b.reader, Known: true})
+	b.stepIn(0, Attended{ID: agentPath, Reader: b.reader, Up: UpNo})
 	if b.counted() != 6 {
 		t.Fatalf("%d events are counted, want 6", b.counted())
 	}
@@ -335,7 +335,7 @@ func TestIdleAgentIsKeptWhenItsRingIsOpenedAgain(t *testing.T) {
 	b.steps(57)
 	b.err = nil
 	b.open(ringbuf.Consume)
-	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpNo})
 	if b.steps(10); b.retired {
 		t.Error("the agent is retired right after its ring was opened again")
 	}
@@ -593,7 +593,7 @@ func TestExitedAgentGivesWayAtTheLimit(t *testing.T) {
 	eachStore(t, func(t *testing.T, saves bool) {
 		b := started(t, saves)
 		b.push(3)
-		b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+		b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpNo})
 		b.collect()
 		b.step()
 		b.owner.cfg.MaxRings = 1
@@ -698,7 +698,7 @@ func TestAgentGivesWayOnlyAfterItsTotalsAreStored(t *testing.T) {
 	b.push(3)
 	b.collect()
 	b.steps(9) // the collection waits for a limited time
-	b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+	b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpNo})
 	b.owner.cfg.MaxRings = 1
 	if b.add("/next", 64, Holder{}); b.retired || b.owner.agents["/next"] != nil {
 		t.Error("the agent gives way, although its events are neither stored nor committed")

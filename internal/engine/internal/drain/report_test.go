@@ -168,7 +168,7 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 			b.collect()
 		}, want: []string{"ERROR checkpoint was not stored within 5s", unsaved}},
 		"agent that exited": {do: func(b *harness) {
-			b.step(Attended{ID: agentPath, Reader: b.reader, Known: true})
+			b.step(Attended{ID: agentPath, Reader: b.reader, Up: UpNo})
 			b.collect()
 			b.steps(61)
 		}, want: []string{"INFO agent exited and wrote nothing for 1m0s, so it is no longer reported"}},

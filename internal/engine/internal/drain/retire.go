@@ -16,20 +16,14 @@ func (m Attended) apply(o *owner, now time.Time) {
 		m.Pending.Store(false)
 	}
 	a := o.agents[m.ID]
-	if a == nil {
-		return
-	}
-	if a.reader != m.Reader {
+	if a == nil || a.reader != m.Reader {
 		return // about an earlier ring
 	}
-	switch {
-	case m.Open && m.Known:
-		a.exit.set(UpYes)
-	case m.Known:
-		a.exit.set(UpNo)
+	if m.Up != UpUnknown || a.exit.gone.IsZero() { // otherwise, discovery knows better
+		a.exit.set(m.Up)
+	}
+	if m.Up == UpNo {
 		a.due = now // the agent's last events are in the ring now
-	case a.exit.gone.IsZero(): // otherwise, discovery knows better
-		a.exit.set(UpUnknown)
 	}
 }
 

@@ -302,7 +302,7 @@ func (p *process) crowd(a *simAgent) {
 	a.pushAll(1)
 	a.end()
 	f, changed := a.file, a.file.changed
-	p.tell(f, Attended{ID: a.path, Reader: r, Known: true}, func() { p.exits[f], p.alive[f] = changed, false })
+	p.tell(f, Attended{ID: a.path, Reader: r, Up: UpNo}, func() { p.exits[f], p.alive[f] = changed, false })
 	w.now = w.now.Add(1) // the next start changes the file at another time
 }
 
@@ -375,8 +375,14 @@ func (p *process) attend() {
 			if open && p.alive[f] && len(p.late) == 0 {
 				continue // the owner knows it
 			}
-			changed := f.changed
-			p.tell(f, Attended{ID: a.path, Reader: r, Open: open, Known: !w.plan.leaseless}, func() {
+			changed, up := f.changed, UpNo
+			switch {
+			case w.plan.leaseless:
+				up = UpUnknown
+			case open:
+				up = UpYes
+			}
+			p.tell(f, Attended{ID: a.path, Reader: r, Up: up}, func() {
 				if p.alive[f] = open && !w.plan.leaseless; !open {
 					p.exits[f] = changed
 				}
@@ -387,7 +393,7 @@ func (p *process) attend() {
 		}
 	}
 	for _, f := range p.goneFiles() {
-		p.tell(f, Attended{ID: f.path, Reader: p.open[f], Known: true}, func() { p.alive[f] = false })
+		p.tell(f, Attended{ID: f.path, Reader: p.open[f], Up: UpNo}, func() { p.alive[f] = false })
 	}
 }
 
