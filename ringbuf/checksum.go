@@ -10,9 +10,9 @@ import "hash/crc32"
 func (r *Reader) rememberRun() {
 	switch {
 	case r.mode == Observe:
-		r.seen, r.seenTo = r.checksum(r.next), r.next
+		r.sum, r.sumTo = r.checksum(r.next), r.next
 	case r.committed == 0:
-		r.seen, r.seenTo = r.extend(r.seen, r.seenTo, r.next), r.next
+		r.sum, r.sumTo = r.extend(r.sum, r.sumTo, r.next), r.next
 	}
 }
 
@@ -20,7 +20,7 @@ func (r *Reader) rememberRun() {
 // 0, the positions are the same for a restarted agent that has written as many
 // events as were read. But only a restarted agent can have overwritten those slots.
 func (r *Reader) sameRun() bool {
-	return r.committed != 0 || r.seenTo == 0 || r.checksum(r.seenTo) == r.seen
+	return r.committed != 0 || r.sumTo == 0 || r.checksum(r.sumTo) == r.sum
 }
 
 // maxObserved limits the number of slots that an observer's checksum covers.

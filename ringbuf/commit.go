@@ -64,7 +64,7 @@ func (r *Reader) guardedCommit() {
 	}
 	if r.err = err; err == nil {
 		r.moved += uint64(r.distance(r.committed, r.position))
-		r.committed, r.kept, r.seen, r.seenTo = r.position, false, 0, 0
+		r.committed, r.kept, r.sum, r.sumTo = r.position, false, 0, 0
 		r.rememberRun()
 	}
 }
@@ -112,7 +112,7 @@ func (r *Reader) Fingerprint(to uint64) (sum uint32, err error) {
 		if r.err = r.checkWritten(0, int(to)); r.err != nil {
 			return
 		}
-		if sum = r.seen; to != r.seenTo {
+		if sum = r.sum; to != r.sumTo {
 			sum = r.extend(0, 0, to)
 		}
 	})

@@ -45,9 +45,9 @@ func (r *Reader) loadBoth(read uint64) (s state) {
 // or has lapped the observer. Only a ring whose read position is 0 can't have been lapped.
 func (r *Reader) checkObserved(s state) error {
 	switch wrapped := s.write < r.next; {
-	case wrapped && !r.wroteToTheEnd(), !wrapped && s.read == 0 && r.checksum(r.seenTo) != r.seen:
+	case wrapped && !r.wroteToTheEnd(), !wrapped && s.read == 0 && r.checksum(r.sumTo) != r.sum:
 		return ErrRestarted
-	case !wrapped && r.checksum(r.seenTo) != r.seen:
+	case !wrapped && r.checksum(r.sumTo) != r.sum:
 		return r.lapped(s.write)
 	}
 	return nil

@@ -60,8 +60,8 @@ type Reader struct {
 	tail   []byte    // see observe.go
 
 	// See checksum.go.
-	seen   uint32
-	seenTo uint64
+	sum   uint32
+	sumTo uint64
 
 	dev, ino uint64
 

@@ -136,7 +136,7 @@ func (r *Reader) followForeign(s state) error {
 	if !read || r.distance(r.next, to) <= s.pending {
 		r.moveTo(to)
 	}
-	r.committed, r.kept, r.seen, r.seenTo = to, false, 0, 0
+	r.committed, r.kept, r.sum, r.sumTo = to, false, 0, 0
 	return fmt.Errorf("%w (read position moved from %d to %d)", ErrForeignRead, from, to)
 }
 

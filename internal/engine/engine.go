@@ -72,15 +72,15 @@ func (e *Engine) Start(storage Storage) error {
 		}
 	}
 	if len(e.cfg.Directories) > 0 {
-		e.watch(common, discover.Configured(e.cfg.Directories, e.cfg.PodUID, e.cfg.IdentifyBy))
+		e.addSource(common, discover.Configured(e.cfg.Directories, e.cfg.PodUID, e.cfg.IdentifyBy))
 	}
 	if k := e.cfg.Kubelet; k != nil {
-		e.watch(common, k.Finder(e.cfg.IdentifyBy))
+		e.addSource(common, k.Finder(e.cfg.IdentifyBy))
 	}
 	if e.cfg.Processes != nil {
 		p := *e.cfg.Processes
 		p.StaleAfter = e.cfg.StaleAfter
-		e.watch(common, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...))
+		e.addSource(common, p.Finder(e.cfg.IdentifyBy, slices.Collect(maps.Keys(e.cfg.Resource))...))
 	}
 	for _, s := range e.sources {
 		s.Start()
@@ -88,8 +88,8 @@ func (e *Engine) Start(storage Storage) error {
 	return nil
 }
 
-// watch adds a source.
-func (e *Engine) watch(cfg discover.Config, f discover.Finder) {
+// addSource adds a source.
+func (e *Engine) addSource(cfg discover.Config, f discover.Finder) {
 	cfg.Finder = f
 	e.sources = append(e.sources, discover.NewWatcher(cfg, e.loop.Send, e.reporter))
 }

@@ -71,8 +71,8 @@ func TestLinesPerMinuteAreLimited(t *testing.T) {
 	for i := range 500 {
 		x.Report(Notice{Level: slog.LevelError, Path: fmt.Sprint("/d/", i), Text: "ring refused"})
 	}
-	if len(x.lines) != 100 || len(x.seen) != 100 {
-		t.Errorf("%d lines and %d in memory, want 100", len(x.lines), len(x.seen))
+	if len(x.lines) != 100 || len(x.reported) != 100 {
+		t.Errorf("%d lines and %d in memory, want 100", len(x.lines), len(x.reported))
 	}
 	x.lines = nil
 	x.Close()

@@ -27,14 +27,14 @@ type Reporter struct {
 
 	mu         sync.Mutex
 	began      time.Time          // when the current minute began
-	seen       map[[2]string]bool // paths and texts
+	reported   map[[2]string]bool // paths and texts
 	suppressed int
 }
 
 // New returns a Reporter that calls report for each line. report must not block, must not call
 // the Reporter, and must be safe for concurrent use.
 func New(report func(Notice), now func() time.Time) *Reporter {
-	return &Reporter{report: report, now: now, began: now(), seen: make(map[[2]string]bool)}
+	return &Reporter{report: report, now: now, began: now(), reported: make(map[[2]string]bool)}
 }
 
 // Report reports a notice, unless it is a repetition.
@@ -43,7 +43,7 @@ func (r *Reporter) Report(n Notice) {
 	suppressed := 0
 	if now := r.now(); now.Sub(r.began) >= time.Minute {
 		suppressed, r.suppressed, r.began = r.suppressed, 0, now
-		clear(r.seen)
+		clear(r.reported)
 	}
 	limit := maxLines
 	if n.Level < slog.LevelInfo {
@@ -54,9 +54,9 @@ func (r *Reporter) Report(n Notice) {
 		limit = maxWarn
 	}
 	key := [...]string{n.Path, n.Text}
-	admitted := !r.seen[key] && len(r.seen) < limit
+	admitted := !r.reported[key] && len(r.reported) < limit
 	if admitted {
-		r.seen[key] = true
+		r.reported[key] = true
 	} else if n.Level >= slog.LevelInfo { // others are hidden by default
 		r.suppressed++
 	}

@@ -44,7 +44,7 @@ func newScale(c HistogramConfig, perUnit float64, bounds []float64) (*scale, err
 		bounds = slices.Clone(c.Bounds)
 	}
 	if s.maxSize == 0 {
-		s.maxSize = DefaultMaxSize
+		s.maxSize = defaultMaxSize
 	}
 	switch {
 	case s.kind != Explicit && s.kind != Exponential && s.kind != NoHistogram:

@@ -76,7 +76,7 @@ func (a *Agent) addType(key typeKey, i int32) {
 // have the names of V2 and V3: V4 has no category that a type doesn't belong to.
 func (a *Agent) restored(key seriesKey) int32 {
 	i := a.seriesOf(key)
-	if t, ok := ParseTypeName(key.name); ok && key.name == ringbuf.V3.TypeName(t) {
+	if t, ok := parseTypeName(key.name); ok && key.name == ringbuf.V3.TypeName(t) {
 		a.addType(typeKey{category: key.category, kind: t}, i)
 	}
 	return i

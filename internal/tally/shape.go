@@ -40,8 +40,8 @@ type Config struct {
 
 // Defaults of a [Config].
 const (
-	DefaultMaxNames = 64
-	DefaultMaxSize  = 160 // same as in OpenTelemetry's SDKs
+	defaultMaxNames = 64
+	defaultMaxSize  = 160 // same as in OpenTelemetry's SDKs
 )
 
 // Shape is a validated [Config], shared by the totals of all agents.
@@ -53,7 +53,7 @@ type Shape struct {
 // NewShape validates a configuration. The error names every invalid field.
 func NewShape(c Config) (*Shape, error) {
 	if c.MaxNames == 0 {
-		c.MaxNames = DefaultMaxNames
+		c.MaxNames = defaultMaxNames
 	}
 	duration, errDuration := newScale(c.Duration, microsPerSecond, semconv.TransferDuration.Bounds)
 	size, errSize := newScale(c.Size, 1, semconv.TransferSize.Bounds)

@@ -14,10 +14,10 @@ import (
 
 // Reasons why totals can't be restored.
 var (
-	// ErrState reports a state that no agent can have.
-	ErrState = errors.New("invalid totals")
-	// ErrShape reports totals with another histogram configuration.
-	ErrShape = errors.New("the totals have another histogram configuration")
+	// errState reports a state that no agent can have.
+	errState = errors.New("invalid totals")
+	// errShape reports totals with another histogram configuration.
+	errShape = errors.New("the totals have another histogram configuration")
 )
 
 // State is the stored form of an agent's totals. It doesn't include the fill of the
@@ -57,11 +57,10 @@ func (a *Agent) State() *State {
 	return s
 }
 
-// Restore returns an agent with the totals of s, which may be any. The error wraps [ErrState]
-// or [ErrShape].
+// Restore returns an agent with the totals of from, which may be any.
 func (s *Shape) Restore(from *State) (*Agent, error) {
 	if from.Shape != s.hash() {
-		return nil, ErrShape
+		return nil, errShape
 	}
 	a := NewAgent(s)
 	a.counters, a.otherErrors, a.groups = from.Counters, from.OtherErrors, from.Group
@@ -78,14 +77,14 @@ func (s *Shape) Restore(from *State) (*Agent, error) {
 
 func (h *Histogram) restore(from *histogramState) error {
 	if len(from.Counts) != len(h.counts()) {
-		return fmt.Errorf("%w: %d buckets, not %d", ErrState, len(from.Counts), len(h.counts()))
+		return fmt.Errorf("%w: %d buckets, not %d", errState, len(from.Counts), len(h.counts()))
 	}
 	h.min, h.max, h.last, h.sum = from.Min, from.Max, from.Last, from.Sum
 	copy(h.counts(), from.Counts)
 	if b := from.Exponential; h.exp != nil && b != nil {
 		n := len(b.Counts)
 		if b.Scale < minScale || b.Scale > maxScale || n > h.exp.maxSize || n > 0 && (b.middle(0) == 0 || math.IsInf(b.middle(n-1), 0)) {
-			return fmt.Errorf("%w: %d buckets from %d on at scale %d", ErrState, n, b.Offset, b.Scale)
+			return fmt.Errorf("%w: %d buckets from %d on at scale %d", errState, n, b.Offset, b.Scale)
 		}
 		h.exp.restore(*b)
 	}
@@ -95,7 +94,7 @@ func (h *Histogram) restore(from *histogramState) error {
 
 func (a *Agent) restoreMemory(from memory) error {
 	if a.Registered().Sum.less(from.RegisteredBefore) < 0 || a.Deregistered().Sum.less(from.DeregisteredBefore) < 0 {
-		return fmt.Errorf("%w: the memory at the agent's last start exceeds the total", ErrState)
+		return fmt.Errorf("%w: the memory at the agent's last start exceeds the total", errState)
 	}
 	a.memory = from
 	a.checkMemory()
@@ -112,7 +111,7 @@ func (a *Agent) restoreSeries(from []Series) error {
 		case i < reserved:
 			a.series[i].add(one.Total)
 		case seen[key] || key.category != knownCategory(key.category) || !utf8.ValidString(key.name):
-			return fmt.Errorf("%w: name %q", ErrState, key.name)
+			return fmt.Errorf("%w: name %q", errState, key.name)
 		default:
 			seen[key] = true
 			if _, known := a.byKey[key]; known || !a.full() {
@@ -165,7 +164,7 @@ func (h *Histogram) join(later *Histogram) {
 // check returns an error for a group that no agent can have.
 func (g *groups) check() error {
 	if g.Seen >= atRequests || g.Dir < 0 || g.Dir > 1 || max(g.Written[0], g.Written[1]) > allPlaces {
-		return fmt.Errorf("%w: a transfer with the events %b and %b", ErrState, g.Seen, g.Written)
+		return fmt.Errorf("%w: a transfer with the events %b and %b", errState, g.Seen, g.Written)
 	}
 	return nil
 }

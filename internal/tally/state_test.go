@@ -157,28 +157,28 @@ func TestStateIsRestoredOnlyIfAnAgentCanHaveIt(t *testing.T) {
 		want   error
 	}{
 		"series":                    {series(event), nil},
-		"another shape":             {func(s *State) { s.Shape++ }, ErrShape},
-		"category":                  {series(Series{Number: 99, Name: "event"}), ErrState},
-		"name":                      {series(Series{Number: noCategory, Name: "\xff"}), ErrState},
-		"name twice":                {series(event, event), ErrState},
-		"number of explicit bounds": {func(s *State) { s.Histograms = [6]histogramState{} }, ErrState},
-		"largest scale":             {buckets(maxScale, 0, DefaultMaxSize), nil},
-		"above the largest scale":   {buckets(maxScale+1, 0, 1), ErrState},
+		"another shape":             {func(s *State) { s.Shape++ }, errShape},
+		"category":                  {series(Series{Number: 99, Name: "event"}), errState},
+		"name":                      {series(Series{Number: noCategory, Name: "\xff"}), errState},
+		"name twice":                {series(event, event), errState},
+		"number of explicit bounds": {func(s *State) { s.Histograms = [6]histogramState{} }, errState},
+		"largest scale":             {buckets(maxScale, 0, defaultMaxSize), nil},
+		"above the largest scale":   {buckets(maxScale+1, 0, 1), errState},
 		"smallest scale":            {buckets(minScale, -1, 1), nil},
-		"below the smallest scale":  {buckets(minScale-1, -1, 1), ErrState},
-		"number of buckets":         {buckets(maxScale, 0, DefaultMaxSize+1), ErrState},
-		"range up to infinity":      {buckets(0, 1010, 20), ErrState},
-		"last bucket at infinity":   {buckets(0, 1023, 2), ErrState},
-		"range down to zero":        {buckets(0, -1080, 20), ErrState},
+		"below the smallest scale":  {buckets(minScale-1, -1, 1), errState},
+		"number of buckets":         {buckets(maxScale, 0, defaultMaxSize+1), errState},
+		"range up to infinity":      {buckets(0, 1010, 20), errState},
+		"last bucket at infinity":   {buckets(0, 1023, 2), errState},
+		"range down to zero":        {buckets(0, -1080, 20), errState},
 		"middle of the range":       {buckets(0, 0, 1), nil},
-		"registered memory":         {func(s *State) { s.Memory.RegisteredBefore.Lo = 1 }, ErrState},
-		"deregistered memory":       {func(s *State) { s.Memory.DeregisteredBefore.Lo = 1 }, ErrState},
+		"registered memory":         {func(s *State) { s.Memory.RegisteredBefore.Lo = 1 }, errState},
+		"deregistered memory":       {func(s *State) { s.Memory.DeregisteredBefore.Lo = 1 }, errState},
 		"group":                     {group(groups{Seen: atRequests - 1, Dir: 1, Written: [2]places{allPlaces, allPlaces}}), nil},
-		"complete group":            {group(groups{Seen: atRequests}), ErrState},
-		"negative direction":        {group(groups{Dir: -1}), ErrState},
-		"direction":                 {group(groups{Dir: 2}), ErrState},
-		"places of transmitting":    {group(groups{Written: [2]places{allPlaces + 1}}), ErrState},
-		"places of receiving":       {group(groups{Written: [2]places{0, allPlaces + 1}}), ErrState},
+		"complete group":            {group(groups{Seen: atRequests}), errState},
+		"negative direction":        {group(groups{Dir: -1}), errState},
+		"direction":                 {group(groups{Dir: 2}), errState},
+		"places of transmitting":    {group(groups{Written: [2]places{allPlaces + 1}}), errState},
+		"places of receiving":       {group(groups{Written: [2]places{0, allPlaces + 1}}), errState},
 	} {
 		state := NewAgent(shape).State()
 		c.change(state)
@@ -230,7 +230,7 @@ func FuzzState(f *testing.F) {
 			s.Shape = shape.hash()
 			a, err := shape.Restore(&s)
 			if err != nil {
-				if !errors.Is(err, ErrState) {
+				if !errors.Is(err, errState) {
 					t.Errorf("error is %v", err)
 				}
 				continue

@@ -10,8 +10,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
-// ParseTypeName is the reverse of [ringbuf.Layout.TypeName], for all layouts.
-func ParseTypeName(name string) (ringbuf.Type, bool) {
+// parseTypeName is the reverse of [ringbuf.Layout.TypeName], for all layouts.
+func parseTypeName(name string) (ringbuf.Type, bool) {
 	for t := range ringbuf.Type(ringbuf.Types) {
 		if t.String() == name {
 			return t, true

@@ -36,7 +36,7 @@ func BenchmarkIdleRings(b *testing.B) {
 	must.OK(b, err)
 	var d *Directory
 	d = newDirectory(Config{Include: []string{"*"}, Now: time.Now}, found[dir], func(m drain.Message) {
-		if m, ok := m.(drain.Opened); ok {
+		if m, ok := m.(drain.Offer); ok {
 			rings = append(rings, m.Reader)
 			d.Answer(m.Agent, m.Reader, nil)
 		}

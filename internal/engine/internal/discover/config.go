@@ -44,9 +44,9 @@ func (c *Config) mayContain(dir string) bool {
 	})
 }
 
-// MatchesAny reports whether a name matches at least one of the doublestar patterns,
+// matchesAny reports whether a name matches at least one of the doublestar patterns,
 // which must be valid.
-func MatchesAny(patterns []string, name string) bool {
+func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
 }
 

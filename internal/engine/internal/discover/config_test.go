@@ -68,7 +68,7 @@ func TestCheckPatternsRejectsPatternsThatMatchNothing(t *testing.T) {
 		}
 		matched := false
 		for _, name := range names {
-			matched = matched || MatchesAny([]string{pattern}, name)
+			matched = matched || matchesAny([]string{pattern}, name)
 		}
 		if matched != (why == "") {
 			t.Errorf("%q matches some name: %v", pattern, matched)

@@ -136,9 +136,9 @@ func (d *Directory) state() State {
 }
 
 const (
-	// lookInterval is the interval at which a directory is looked at. A process may wake up for
-	// all directories at the same time, because waking up costs more than a look.
-	lookInterval = 250 * time.Millisecond
+	// pollInterval is the interval at which a directory is polled. A process may wake up for
+	// all directories at the same time, because waking up costs more than a poll.
+	pollInterval = 250 * time.Millisecond
 	// usedInterval is that of a directory whose rings and stores are all known to be in use.
 	usedInterval = time.Second
 	// ProbeInterval is the interval at which a directory is walked and its rings are
@@ -162,20 +162,20 @@ func (d *Directory) run() {
 		case <-d.calls.Arrived():
 			d.do(d.runCalls)
 		case <-look.C:
-			d.do(d.look)
-			every := d.lookEvery()
+			d.do(d.poll)
+			every := d.pollEvery()
 			look.Reset(every - time.Duration(time.Now().UnixNano())%every)
 		}
 	}
 	d.do(d.end)
 }
 
-// lookEvery returns the interval at which the directory is looked at now.
-func (d *Directory) lookEvery() time.Duration {
+// pollEvery returns the interval at which the directory is polled now.
+func (d *Directory) pollEvery() time.Duration {
 	if d.allInUse() {
 		return usedInterval
 	}
-	return lookInterval
+	return pollInterval
 }
 
 // do runs a function that may block.
@@ -207,9 +207,9 @@ func (d *Directory) checkHang() {
 	})
 }
 
-// look walks the directory if it has changed, or if a walk is due. The kernel updates the
+// poll walks the directory if it has changed, or if a walk is due. The kernel updates the
 // time of a directory when a file is created, renamed or removed.
-func (d *Directory) look() {
+func (d *Directory) poll() {
 	now := d.cfg.Now()
 	retry := !d.retryAt.IsZero() && !now.Before(d.retryAt)
 	switch {

@@ -44,13 +44,13 @@ func TestDirectoryDiscoversNewRingsAndRestarts(t *testing.T) {
 	d := x.directory(realTime)
 	start(t, x, d)
 	ring := x.ring("late", ringbuf.V4, 64)
-	m := await(x.owner, func(drain.Opened) bool { return true })
+	m := await(x.owner, func(drain.Offer) bool { return true })
 	if m.Agent != (drain.Agent{ID: ring.Path(), Name: "late", Dir: x.dir, Path: ring.Path(), Holder: d.at.Holder}) {
 		t.Errorf("opened %+v", m.Agent)
 	}
 	x.ring("late", ringbuf.V4, 32)
 	x.owner.drain()
-	await(x.owner, func(m drain.Opened) bool { return m.Reader.Capacity() == 32 })
+	await(x.owner, func(m drain.Offer) bool { return m.Reader.Capacity() == 32 })
 }
 
 // An exit must be detected within 5 seconds.
@@ -100,7 +100,7 @@ func TestHungDirectoryDoesNotDelayOthers(t *testing.T) {
 	<-h.reached
 	start(t, x, healthy)
 	ring := x.ring("agent", ringbuf.V4, 16)
-	await(x.owner, func(m drain.Opened) bool { return m.Agent.Path == ring.Path() })
+	await(x.owner, func(m drain.Offer) bool { return m.Agent.Path == ring.Path() })
 	hung.state()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -119,7 +119,7 @@ func TestHungDirectoryDoesNotBlockOwner(t *testing.T) {
 	x.ring("agent", ringbuf.V4, 16)
 	d := x.directory(func(o *options) { o.Now, o.OpenDir = time.Now, h.openDir })
 	go d.run()
-	await(x.owner, func(drain.Opened) bool { return true })
+	await(x.owner, func(drain.Offer) bool { return true })
 	h.hangs.Store(true)
 	<-h.reached
 	x.owner.stop()
@@ -164,7 +164,7 @@ func TestRingReturnedAfterStopIsClosed(t *testing.T) {
 	ring := x.ring("agent", ringbuf.V4, 16)
 	d := x.directory(realTime)
 	go d.run()
-	await(x.owner, func(drain.Opened) bool { return true })
+	await(x.owner, func(drain.Offer) bool { return true })
 	must.OK(t, d.stop(t.Context()))
 	must.OK(t, d.stop(t.Context()))
 	x.owner.stop()
@@ -193,7 +193,7 @@ func TestDirectoryThatIsMadeAgainIsFoundAtOnce(t *testing.T) {
 			for i := range 3 {
 				must.OK(t, os.MkdirAll(x.dir, 0o700))
 				ring := x.ring(fmt.Sprintf("agent-%d", i), ringbuf.V4, 16)
-				await(x.owner, func(m drain.Opened) bool { return m.Agent.Path == ring.Path() })
+				await(x.owner, func(m drain.Offer) bool { return m.Agent.Path == ring.Path() })
 				vanish(t, x.dir)
 				must.OK(t, os.RemoveAll(filepath.Dir(x.dir)+".old"))
 				must.OK(t, os.RemoveAll(x.dir+".old"))
@@ -211,7 +211,7 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 		expect := func(what string, walks uint64) {
 			t.Helper()
 			before := d.walks
-			if d.look(); d.walks-before != walks {
+			if d.poll(); d.walks-before != walks {
 				t.Errorf("hold %v: %s: %d walks, want %d", hold, what, d.walks-before, walks)
 			}
 		}
@@ -226,7 +226,7 @@ func TestDirectoryIsWalkedWhenItChanges(t *testing.T) {
 		expect("renamed ring", 1)
 		touch(t, x.path("empty"), "")
 		expect("empty file", 1)
-		x.advance(lookInterval - 1)
+		x.advance(pollInterval - 1)
 		expect("before the next try", 0)
 		x.advance(1)
 		expect("next try", 1)
@@ -284,12 +284,12 @@ func TestUnchangedDirectoryIsListedRarely(t *testing.T) {
 			x.ring("sub/new", ringbuf.V4, 8)
 			must.OK(t, os.Chtimes(sub, changed, changed))
 			x.round(d)
-			if listed := count[drain.Opened](x.owner) == 1; listed != tc.listed {
+			if listed := count[drain.Offer](x.owner) == 1; listed != tc.listed {
 				t.Errorf("%s, nested: %v: listed: %v", name, nested, listed)
 			}
 			x.advance(relistInterval)
 			x.round(d)
-			if n := count[drain.Opened](x.owner); n != 1 {
+			if n := count[drain.Offer](x.owner); n != 1 {
 				t.Errorf("%s, nested: %v: the new ring was opened %d times", name, nested, n)
 			}
 		}
@@ -306,7 +306,7 @@ func TestWalksTakeALimitedShareOfTheTime(t *testing.T) {
 	})
 	for i := range 100 {
 		touch(t, x.path(fmt.Sprint("file-", i)), "no ring")
-		d.look()
+		d.poll()
 		x.advance(time.Second)
 	}
 	if d.walks > 100/maxWalking+1 {

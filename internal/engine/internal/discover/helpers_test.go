@@ -156,7 +156,7 @@ func (o *owner) send(m drain.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.messages = append(o.messages, m)
-	if opened, ok := m.(drain.Opened); !o.mute {
+	if opened, ok := m.(drain.Offer); !o.mute {
 		o.loop.Send(m)
 	} else if ok {
 		opened.From.Answer(opened.Agent, opened.Reader, o.refuses)
@@ -195,11 +195,11 @@ func (o *owner) drain() map[string]int {
 }
 
 // ring returns the ring of a path that was opened last.
-func (o *owner) ring(path string) (last drain.Opened) {
+func (o *owner) ring(path string) (last drain.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, m := range o.messages {
-		if m, ok := m.(drain.Opened); ok && m.Agent.Path == path && m.Reader != nil {
+		if m, ok := m.(drain.Offer); ok && m.Agent.Path == path && m.Reader != nil {
 			last = m
 		}
 	}

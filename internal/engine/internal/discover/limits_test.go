@@ -94,9 +94,9 @@ func TestFilesBeyondTheLimitOfAContainerAreNotRemembered(t *testing.T) {
 func TestWalkWaitsForTheOwnerToAnswer(t *testing.T) {
 	x := newFixture(t)
 	d := x.directory(nil)
-	offers := make(chan drain.Opened, 10)
+	offers := make(chan drain.Offer, 10)
 	d.send = func(m drain.Message) {
-		if m, ok := m.(drain.Opened); ok {
+		if m, ok := m.(drain.Offer); ok {
 			offers <- m
 		}
 	}

@@ -27,7 +27,7 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 		return f.OpenFile(filepath.Base(r.Path), flag, d.cfg.AllowedUIDs...)
 	})
 	if errors.Is(err, ringbuf.ErrLocked) { // maybe by another directory of this process, which the owner knows
-		_, err := d.offer(drain.Opened{Agent: r.Agent, File: info.ID, Locked: err})
+		_, err := d.offer(drain.Offer{Agent: r.Agent, File: info.ID, Locked: err})
 		return err
 	}
 	if err != nil {
@@ -36,7 +36,7 @@ func (d *Directory) openRing(f *files.Dir, r *record, info files.Info) error {
 	exited := upOf(ring) == drain.UpNo && ring.Idle()
 	agent := d.identify(r, idOf(ring))
 	if err = d.ctx.Err(); err == nil {
-		agent, err = d.offer(drain.Opened{Agent: agent, Reader: ring, File: idOf(ring), Exited: exited})
+		agent, err = d.offer(drain.Offer{Agent: agent, Reader: ring, File: idOf(ring), Exited: exited})
 	}
 	if err != nil {
 		return errors.Join(err, ring.Close())
@@ -59,7 +59,7 @@ type answer struct {
 
 // offer offers a ring to the owner, and waits for the answer: the agent as the owner keeps it, or why the owner
 // doesn't keep the ring.
-func (d *Directory) offer(m drain.Opened) (drain.Agent, error) {
+func (d *Directory) offer(m drain.Offer) (drain.Agent, error) {
 	m.From = d
 	began, busy := d.cfg.Now(), d.busy.Swap(nil) // this isn't the time of the file system
 	d.send(m)

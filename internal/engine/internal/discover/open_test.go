@@ -143,7 +143,7 @@ func TestCanceledSearchOpensNothingMore(t *testing.T) {
 	d.cancel()
 	close(gate)
 	<-refreshed
-	if n := count[drain.Opened](x.owner); len(identified) != 0 || n != 0 {
+	if n := count[drain.Offer](x.owner); len(identified) != 0 || n != 0 {
 		t.Errorf("%d rings were looked at and %d opened after the search was canceled", len(identified), n)
 	}
 	if s := d.state(); len(s.Refused) != 0 || len(s.Missing) != 0 {

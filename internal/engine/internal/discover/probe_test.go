@@ -65,7 +65,7 @@ func TestDirectoryIsLookedAtLessOftenWhileAllItsAgentsRun(t *testing.T) {
 	var got []time.Duration
 	then := func() {
 		x.round(d)
-		got = append(got, d.lookEvery())
+		got = append(got, d.pollEvery())
 	}
 	then()
 	ring := x.ring("agent", ringbuf.V4, 8)
@@ -75,7 +75,7 @@ func TestDirectoryIsLookedAtLessOftenWhileAllItsAgentsRun(t *testing.T) {
 	must.OK(t, other.Close())
 	then()
 	must.OK(t, ring.Close())
-	if want := []time.Duration{lookInterval, usedInterval, usedInterval, lookInterval}; !slices.Equal(got, want) {
+	if want := []time.Duration{pollInterval, usedInterval, usedInterval, pollInterval}; !slices.Equal(got, want) {
 		t.Errorf("without agents, with one, with two, and after an exit: %v, want %v", got, want)
 	}
 }

@@ -137,11 +137,11 @@ type place struct {
 	dir       string // path in the container
 	holder    drain.Holder
 	file      atomic.Pointer[files.ID] // of the directory when it was last opened; nil before that
-	seen      atomic.Pointer[seen]
+	sighting  atomic.Pointer[sighting]
 }
 
-// seen is what a search has found in a place.
-type seen struct {
+// sighting is what a search has found in a place.
+type sighting struct {
 	at        time.Time         // when an agent was last found
 	began     time.Time         // see [process.Scanner.Seen]
 	processes []process.Process // the agents that see the directory, or the last ones that did
@@ -156,7 +156,7 @@ func (p *processes) find(now time.Time) (map[string]Location, error) {
 	}
 	before := p.last.Load()
 	next := &search{places: make(map[string]*place), mapped: make(map[files.ID]mapping), complete: err == nil}
-	found, locations := make(map[string]*seen), make(map[string]Location)
+	found, locations := make(map[string]*sighting), make(map[string]Location)
 	for _, one := range all {
 		for _, file := range one.Files {
 			if other, taken := next.mapped[file.ID]; !taken || one.Precedes(other.Process) {
@@ -166,7 +166,7 @@ func (p *processes) find(now time.Time) (map[string]Location, error) {
 		for _, dir := range one.Dirs {
 			key, began := one.MountNS+" "+dir, p.scanner.Seen(one.Group)
 			if found[key] == nil {
-				found[key] = &seen{at: now, began: began}
+				found[key] = &sighting{at: now, began: began}
 				if next.places[key] = before.places[key]; next.places[key] == nil {
 					next.places[key] = &place{finder: p, namespace: one.MountNS, dir: dir, holder: p.holder(one, dir)}
 				}
@@ -178,14 +178,14 @@ func (p *processes) find(now time.Time) (map[string]Location, error) {
 		}
 	}
 	for key, c := range before.places {
-		last := *c.seen.Load()
+		last := *c.sighting.Load()
 		if door, ok := p.scanner.In(c.namespace); ok && found[key] == nil && now.Sub(last.at) < p.StaleAfter {
 			last.door, last.began = door, p.scanner.Seen(door.Group)
 			found[key], next.places[key] = &last, c
 		}
 	}
 	for key, c := range next.places {
-		c.seen.Store(found[key])
+		c.sighting.Store(found[key])
 		locations[key] = Location{
 			Path: filepath.Join(p.Proc, strconv.Itoa(found[key].processes[0].PID), "root", c.dir), Holder: c.holder, OpenDir: c.openDir, Identify: c.identify,
 		}
@@ -196,7 +196,7 @@ func (p *processes) find(now time.Time) (map[string]Location, error) {
 
 // openDir opens a directory through any process that is still running.
 func (c *place) openDir(name string) (*files.Dir, error) {
-	last := c.seen.Load()
+	last := c.sighting.Load()
 	for _, p := range append(slices.Clip(last.processes), last.door) {
 		f, err := process.OpenDir(p, c.finder.Proc, c.dir, name)
 		if errors.Is(err, process.ErrExited) {
@@ -232,9 +232,9 @@ func (c *place) identify(a drain.Agent, file files.ID, since time.Time) attribut
 	shared := last.sharing(c)
 	a.Dir, a.Holder, a.Attribution = shared[0].dir, c.holder, drain.Left
 	var members []process.Process
-	began := c.seen.Load().began
+	began := c.sighting.Load().began
 	for _, s := range shared {
-		seen := s.seen.Load()
+		seen := s.sighting.Load()
 		members = append(members, seen.processes...)
 		if seen.began.Before(began) {
 			began = seen.began

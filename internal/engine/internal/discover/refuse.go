@@ -18,7 +18,7 @@ import (
 )
 
 // maxRetry is the longest time until a refused file is tried again. The first try is after
-// lookInterval, and each wait is twice as long as the one before.
+// pollInterval, and each wait is twice as long as the one before.
 const maxRetry = 30 * time.Second
 
 var (
@@ -42,12 +42,12 @@ var refusals = []struct {
 	{mpstore.ErrVersion, "version", 0},
 	{ringbuf.ErrFileSystem, "file_system", 0},
 	{fs.ErrPermission, "permission", 0},
-	{ringbuf.ErrLocked, "locked", lookInterval},
+	{ringbuf.ErrLocked, "locked", pollInterval},
 	{ringbuf.ErrNotReady, "not_ready", hangTimeout}, // an agent creates its ring within microseconds
 	{drain.ErrBusy, "not_ready", hangTimeout},
 	{ringbuf.ErrHole, "sparse", 0},
-	{ringbuf.ErrInvalid, "invalid", lookInterval}, // its agent may be about to restart
-	{ringbuf.ErrShrunk, "invalid", lookInterval},
+	{ringbuf.ErrInvalid, "invalid", pollInterval}, // its agent may be about to restart
+	{ringbuf.ErrShrunk, "invalid", pollInterval},
 	{mpstore.ErrInvalid, "invalid", 0},
 	{drain.ErrLimit, "limit", 0},
 	{drain.ErrIdentity, "identity", DefaultInterval}, // it may be known only later that the other agent has exited
@@ -77,7 +77,7 @@ func (d *Directory) refuse(r *record, info files.Info, err error) {
 	if r.since.IsZero() || r.info.ID != info.ID {
 		r.since, r.wait = now, 0
 	}
-	r.wait = min(max(2*r.wait, lookInterval), maxRetry)
+	r.wait = min(max(2*r.wait, pollInterval), maxRetry)
 	r.info, r.until = info, now.Add(r.wait)
 	why, quiet := refusal(err)
 	var shown *Refusal

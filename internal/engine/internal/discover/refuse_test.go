@@ -40,23 +40,23 @@ func TestRestartedRingIsTriedAgainSoon(t *testing.T) {
 	restart()
 	d := x.directory(nil)
 	for range 10 {
-		d.look()
+		d.poll()
 		x.advance(maxRetry)
 	}
 	x.ring("agent", ringbuf.V4, 8)
-	d.look()
+	d.poll()
 	m := x.owner.ring(x.path("agent"))
 	restart()
 	d.Reopen(m.Agent, m.Reader)
 	d.runCalls()
 	x.advance(time.Minute)
-	d.look()
+	d.poll()
 	if n := len(x.noticesOf(notice.RingRefused)); n != 2 {
 		t.Errorf("reported %d times, want 2", n)
 	}
 	x.ring("agent", ringbuf.V4, 8)
-	x.advance(2 * lookInterval)
-	d.look()
+	x.advance(2 * pollInterval)
+	d.poll()
 	if again := x.owner.ring(x.path("agent")); again.Reader == m.Reader {
 		t.Error("the ring isn't opened again")
 	} else {
@@ -70,13 +70,13 @@ func TestRingThatTheOwnerIsTooBusyForIsOfferedAgain(t *testing.T) {
 	x.owner.mute, x.owner.refuses = true, drain.ErrBusy
 	x.ring("agent", ringbuf.V4, 8)
 	d := x.directory(nil)
-	d.look()
-	x.advance(2 * lookInterval)
-	d.look()
-	x.advance(2 * lookInterval)
+	d.poll()
+	x.advance(2 * pollInterval)
+	d.poll()
+	x.advance(2 * pollInterval)
 	x.owner.refuses = nil
-	d.look()
-	if n := count[drain.Opened](x.owner); n != 3 || d.open.Load() != 1 || len(x.noticesOf(notice.RingRefused)) > 0 {
+	d.poll()
+	if n := count[drain.Offer](x.owner); n != 3 || d.open.Load() != 1 || len(x.noticesOf(notice.RingRefused)) > 0 {
 		t.Errorf("the ring was offered %d times; %d rings are open; notices are %v", n, d.open.Load(), x.noticesOf(notice.RingRefused))
 	}
 	d.Close(x.owner.ring(x.path("agent")).Reader)

@@ -159,7 +159,7 @@ func (s *scenario) run(command []string) {
 	case "round":
 		s.round(s.dir())
 	case "look":
-		s.dir().look()
+		s.dir().poll()
 	case "check":
 		s.dir().checkPath(s.dir().record(name))
 	case "part": // a walk that ends before it has seen a file

@@ -99,7 +99,7 @@ func (d *Directory) openStore(in *files.Dir, r *record, info files.Info) error {
 	}
 	r.of, r.sought = info.ID, time.Now()
 	s := &store{Store: opened, key: storeKey{info.ID, r.Name}, snapshot: d.describeStore(r, &opened.Header)}
-	if err = s.read(); err == nil && (!MatchesAny(d.cfg.Include, s.Agent) || s.snapshot.Up == drain.UpNo && d.isOld(s)) {
+	if err = s.read(); err == nil && (!matchesAny(d.cfg.Include, s.Agent) || s.snapshot.Up == drain.UpNo && d.isOld(s)) {
 		err = drain.ErrUnneeded
 	}
 	if err == nil {

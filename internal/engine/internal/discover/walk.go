@@ -41,11 +41,11 @@ func (d *Directory) maxFiles() int {
 type walk struct {
 	*Directory
 
-	began    time.Time
-	left     int // entries that may still be read
-	seen     int // files that may be rings
-	selected bool
-	listed   map[string]files.Info // directories that will be unchanged
+	began      time.Time
+	left       int // entries that may still be read
+	candidates int // files that may be rings
+	selected   bool
+	listed     map[string]files.Info // directories that will be unchanged
 }
 
 // walk checks all files in the directory, as far as the limit allows.
@@ -159,8 +159,8 @@ func (w *walk) file(f *files.Dir, name string) {
 		if mpstore.IsName(base) || mpstore.IsAuxiliary(base) {
 			return
 		}
-		w.seen++
-		if !MatchesAny(w.cfg.Include, name) {
+		w.candidates++
+		if !matchesAny(w.cfg.Include, name) {
 			return
 		}
 	}
@@ -222,11 +222,11 @@ func (w *walk) report(truncated bool) {
 			Text: "some files in this directory are ignored; give agents their own directory",
 		})
 	}
-	if w.seen == 0 && !w.selected || w.advised.patterns.Swap(true) || w.selected {
+	if w.candidates == 0 && !w.selected || w.advised.patterns.Swap(true) || w.selected {
 		return
 	}
 	text := fmt.Sprintf("include (%s) matches none of the %d files in this directory; patterns are globs such as decode-*, not regular expressions",
-		strings.Join(w.cfg.Include, ", "), w.seen)
+		strings.Join(w.cfg.Include, ", "), w.candidates)
 	w.Directory.report(notice.Notice{Kind: notice.PatternsUnmatched, Level: slog.LevelInfo, Path: w.at.Path, Text: text})
 }
 

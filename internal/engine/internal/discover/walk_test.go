@@ -42,7 +42,7 @@ func TestIncludeSelectsRings(t *testing.T) {
 		x.round(d)
 		var got []string
 		for _, m := range x.owner.takeMessages() {
-			if m, ok := m.(drain.Opened); ok {
+			if m, ok := m.(drain.Offer); ok {
 				got = append(got, m.Agent.Name)
 				if m.Agent.Dir != x.dir || m.Agent.Path != x.path(m.Agent.Name) {
 					t.Errorf("agent = %+v", m.Agent)
@@ -107,7 +107,7 @@ func TestLinkInPlaceOfDirectoryIsNotFollowed(t *testing.T) {
 			must.OK(t, os.Symlink(filepath.Dir(target.Path()), sub))
 			d.checkPath(d.record("sub/agent"))
 			x.advance(time.Second)
-			d.look()
+			d.poll()
 			x.round(d)
 			if r := d.records[x.path("sub/agent")]; r != nil && r.state != absent {
 				t.Errorf("the state of a file behind a link is %d, want absent", r.state)
@@ -147,7 +147,7 @@ func TestDirReplacedDuringWalkIsSkipped(t *testing.T) {
 				}
 			})
 			x.round(d)
-			if n := count[drain.Opened](x.owner); n != 0 {
+			if n := count[drain.Offer](x.owner); n != 0 {
 				t.Errorf("%d rings were opened", n)
 			}
 		})

@@ -68,7 +68,7 @@ func (p *pods) agent(pod, volume, name string) *ringbuf.Writer {
 // a ring while agent was creating it, and tries it again after a while.
 func (p *pods) look() {
 	p.t.Helper()
-	p.advance(4 * lookInterval)
+	p.advance(4 * pollInterval)
 	p.watcher.Refresh()
 }
 
@@ -76,7 +76,7 @@ func (p *pods) opened() map[string]drain.Agent {
 	agents := make(map[string]drain.Agent)
 	for _, m := range p.owner.takeMessages() {
 		switch m := m.(type) {
-		case drain.Opened:
+		case drain.Offer:
 			if m.Reader != nil { // else the ring is locked, and only the owner knows whether by this process
 				agents[m.Agent.ID] = m.Agent
 			}

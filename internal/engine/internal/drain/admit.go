@@ -31,10 +31,10 @@ const MaxRings = 4096
 // maxHolderRings limits the agents of a container, or of a pod if the container isn't known.
 const maxHolderRings = 256
 
-// Opened offers an open ring to the owner. If the owner keeps it and the agent already has a
+// Offer offers an open ring to the owner. If the owner keeps it and the agent already has a
 // ring, either another file has replaced that, or the agent has restarted with a ring at another
 // path. The answer is a call of [Source.Answer], also after the end of the owner.
-type Opened struct {
+type Offer struct {
 	Agent  Agent
 	Reader *ringbuf.Reader // nil if the ring is locked
 	From   Source
@@ -43,7 +43,7 @@ type Opened struct {
 	Locked error    // why the ring can't be opened: another consumer, here or elsewhere, has locked it
 }
 
-func (m Opened) apply(o *owner, now time.Time) {
+func (m Offer) apply(o *owner, now time.Time) {
 	as, err := m.Agent, ErrUnneeded
 	if !o.stopped {
 		if stored := o.files[m.File]; stored != nil && stored.absent() {
@@ -69,11 +69,11 @@ func (m Opened) apply(o *owner, now time.Time) {
 }
 
 // admit decides whether the owner keeps a ring. The error is why it doesn't.
-func (o *owner) admit(m *Opened) error {
+func (o *owner) admit(m *Offer) error {
 	a := o.agents[m.Agent.ID]
 	switch {
-	case o.holder(m.File) != nil:
-		return fmt.Errorf("%w: %s", ErrOpen, o.holder(m.File).Path)
+	case o.agentOf(m.File) != nil:
+		return fmt.Errorf("%w: %s", ErrOpen, o.agentOf(m.File).Path)
 	case m.Locked != nil:
 		return m.Locked
 	case a == nil && m.Exited:
@@ -90,8 +90,8 @@ func (o *owner) admit(m *Opened) error {
 	return nil
 }
 
-// holder returns the agent that has a file as its ring, or nil.
-func (o *owner) holder(id files.ID) *agent {
+// agentOf returns the agent that has a file as its ring, or nil.
+func (o *owner) agentOf(id files.ID) *agent {
 	if a := o.files[id]; a != nil && a.reader != nil && a.file == id {
 		return a
 	}
@@ -144,7 +144,7 @@ func (o *owner) giveWay(to Holder, may func(*agent) bool) bool {
 		stored := a.held() == 0 && (!o.saves || !a.dirty)
 		// Another agent may have written events since, and have exited, too.
 		empty := a.reader == nil || a.reader.Idle()
-		if !a.ended.IsZero() || !a.exit.complete() || !empty || !stored || a.delivered != a.news || !may(a) {
+		if !a.ended.IsZero() || !a.exit.final() || !empty || !stored || a.delivered != a.news || !may(a) {
 			continue
 		}
 		if first == nil || a.lastEvent.Before(first.lastEvent) {

@@ -35,23 +35,23 @@ func TestOwnerKeepsWhatItNeeds(t *testing.T) {
 	maybe, closed, exited := running, running, agent{Agent: Agent{ID: "c"}, source: &harness{}, exit: exit{up: UpNo, empty: time.Unix(1, 0)}}
 	maybe.exit.up = UpUnknown
 	closed.reader, closed.exit.up = nil, UpNo
-	offer := func(id, path string) Opened { return Opened{Agent: Agent{ID: id, Path: path}, File: two} }
-	with := func(m Opened, change func(*Opened)) Opened { change(&m); return m }
-	unused := func(m *Opened) { m.Exited = true }
-	inPod := func(m *Opened) { m.Agent.Holder = pod }
+	offer := func(id, path string) Offer { return Offer{Agent: Agent{ID: id, Path: path}, File: two} }
+	with := func(m Offer, change func(*Offer)) Offer { change(&m); return m }
+	unused := func(m *Offer) { m.Exited = true }
+	inPod := func(m *Offer) { m.Agent.Holder = pod }
 	for name, tc := range map[string]struct {
 		agent *agent // that the owner has
 		pod   int    // number of other agents in the pod
 		limit int
 		saves bool // with a checkpoint of an agent
-		offer Opened
+		offer Offer
 		want  error
 	}{
 		"new agent":                         {offer: offer("a", "/1/a")},
 		"new agent that has exited":         {offer: with(offer("a", "/1/a"), unused), want: ErrUnneeded},
-		"same file":                         {agent: &running, offer: with(offer("b", "/1/b"), func(m *Opened) { m.File = one }), want: ErrOpen},
-		"same file, locked by this process": {agent: &running, offer: with(offer("b", "/1/b"), func(m *Opened) { m.File, m.Locked = one, ringbuf.ErrLocked }), want: ErrOpen},
-		"locked by another":                 {agent: &running, offer: with(offer("b", "/1/b"), func(m *Opened) { m.Locked = ringbuf.ErrLocked }), want: ringbuf.ErrLocked},
+		"same file":                         {agent: &running, offer: with(offer("b", "/1/b"), func(m *Offer) { m.File = one }), want: ErrOpen},
+		"same file, locked by this process": {agent: &running, offer: with(offer("b", "/1/b"), func(m *Offer) { m.File, m.Locked = one, ringbuf.ErrLocked }), want: ErrOpen},
+		"locked by another":                 {agent: &running, offer: with(offer("b", "/1/b"), func(m *Offer) { m.Locked = ringbuf.ErrLocked }), want: ringbuf.ErrLocked},
 		"file of the same path":             {agent: &running, offer: offer("a", "/1/a")},
 		"same ID while it runs":             {agent: &running, offer: offer("a", "/2/a"), want: ErrIdentity},
 		"same ID while it may run":          {agent: &maybe, offer: offer("a", "/2/a")},
@@ -98,7 +98,7 @@ func TestSearchesForRoomAreLimited(t *testing.T) {
 		o.running(fmt.Sprint("pod-", i), pod)
 	}
 	for range maxWork/maxHolderRings + 2 { // the last one isn't searched for
-		m := Opened{Agent: Agent{ID: "new", Holder: pod}}
+		m := Offer{Agent: Agent{ID: "new", Holder: pod}}
 		if err := o.admit(&m); !errors.Is(err, ErrContainerLimit) {
 			t.Fatalf("error = %v", err)
 		}
@@ -114,7 +114,7 @@ func TestFileThatAnotherAgentHasStaysKnown(t *testing.T) {
 	a, b := &agent{reader: &ringbuf.Reader{}}, &agent{reader: &ringbuf.Reader{}}
 	o.own(a, one)
 	o.own(b, one)
-	if o.own(a, two); o.holder(one) != b || o.holder(two) != a {
+	if o.own(a, two); o.agentOf(one) != b || o.agentOf(two) != a {
 		t.Errorf("the files are %v", o.files)
 	}
 }
@@ -169,7 +169,7 @@ func TestOwnerKnowsFilesAndHolders(t *testing.T) {
 		step.do()
 		known := make(map[files.ID]bool)
 		for id := range b.owner.files {
-			known[id] = b.owner.holder(id) == a
+			known[id] = b.owner.agentOf(id) == a
 		}
 		if d := cmp.Diff(step.files, known) + cmp.Diff(step.rings, b.owner.rings); d != "" {
 			t.Errorf("(-want +got)\n%s", d)

@@ -52,7 +52,7 @@ func benchmarkRound(b *testing.B, n, times int, pause func()) {
 		r, err := ringbuf.OpenReader(path, ringbuf.Consume)
 		must.OK(b, err)
 		b.Cleanup(func() { _, _ = w.Close(), r.Close() })
-		opened = append(opened, Opened{Agent: Agent{ID: path, Dir: dir, Path: path}, Reader: r, From: h})
+		opened = append(opened, Offer{Agent: Agent{ID: path, Dir: dir, Path: path}, Reader: r, From: h})
 	}
 	h.owner.step(h.now, opened) // accesses each page once
 	h.calls = nil

@@ -11,7 +11,7 @@
 // for nobody: closing a ring or storing checkpoints are requests to others. A [Loop] runs one
 // owner on one goroutine. Other goroutines send messages or get copies.
 //
-//	discover ── Opened, Attended … ───────▶ ┌───────┐ ──▶ Close, Reopen, Retire
+//	discover ── Offer, Attended … ────────▶ ┌───────┐ ──▶ Close, Reopen, Retire
 //	saver    ── saved ────────────────────────▶ │ owner │ ──▶ save
 //	receiver ── collect, delivered ───────────▶ └───────┘ ──▶ replies, notices
 //

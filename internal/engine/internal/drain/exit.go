@@ -54,5 +54,5 @@ func (e *exit) drained(events int, empty bool, now time.Time) {
 	}
 }
 
-// complete reports whether the agent can't have written events that weren't counted.
-func (e *exit) complete() bool { return !e.empty.IsZero() }
+// final reports whether the agent can't have written events that weren't counted.
+func (e *exit) final() bool { return !e.empty.IsZero() }

@@ -135,7 +135,7 @@ func TestRingOfTheLastProcessIsDrainedBeforeAnotherReplacesIt(t *testing.T) {
 	must.OK(t, w.Push(ringbuf.NewEvent(ringbuf.TypeTxRequests, 1)))
 	b.busy = true
 	provisional := Agent{ID: agentPath, Path: agentPath, Attribution: Sought}
-	b.stepIn(0, Opened{Agent: provisional, Reader: r, From: b})
+	b.stepIn(0, Offer{Agent: provisional, Reader: r, From: b})
 	found := Agent{ID: "rank 0", Path: agentPath, Process: b.process}
 	b.stepIn(0, Attributed{Was: agentPath, Agent: found, Reader: r})
 	if n := last.tally.Requests(tally.Transmit).Events; !b.reopen || last.reader == r || n > 2*maxPass+1 {
@@ -143,7 +143,7 @@ func TestRingOfTheLastProcessIsDrainedBeforeAnotherReplacesIt(t *testing.T) {
 	}
 	for b.refused = ErrBusy; b.refused != nil; {
 		_, _, again := inMemory(t, 64)
-		b.stepIn(0, Opened{Agent: found, Reader: again, From: b})
+		b.stepIn(0, Offer{Agent: found, Reader: again, From: b})
 	}
 	if n := last.tally.Requests(tally.Transmit).Events; n != events {
 		t.Errorf("%d events are counted, want %d", n, events)

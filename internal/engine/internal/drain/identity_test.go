@@ -20,7 +20,7 @@ func (b *harness) openOther() {
 	b.t.Helper()
 	_, b.writer, b.reader = inMemory(b.t, 64)
 	b.push(1)
-	b.step(Opened{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: "/other/agent"}, Reader: b.reader, From: b})
+	b.step(Offer{Agent: Agent{ID: agentPath, Name: "agent", Dir: "/rings", Path: "/other/agent"}, Reader: b.reader, From: b})
 }
 
 func (b *harness) agent() *agent { return b.owner.agents[agentPath] }
@@ -129,8 +129,8 @@ func TestRingThatIsClosedContinuesAfterItsLastDrain(t *testing.T) {
 func TestExitIsCompleteOnceADrainHasLeftNothing(t *testing.T) {
 	e := exit{up: UpNo}
 	for i, left := range []bool{true, true, false} {
-		if e.drained(1, !left, time.Unix(int64(i), 0)); e.complete() == left {
-			t.Errorf("after drain %d, complete is %v", i+1, e.complete())
+		if e.drained(1, !left, time.Unix(int64(i), 0)); e.final() == left {
+			t.Errorf("after drain %d, final is %v", i+1, e.final())
 		}
 	}
 }

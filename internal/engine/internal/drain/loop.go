@@ -102,7 +102,7 @@ func (l *Loop) Send(m Message) {
 
 // refuseLate refuses a ring that is offered after the end of the loop.
 func refuseLate(m Message) {
-	if m, ok := m.(Opened); ok {
+	if m, ok := m.(Offer); ok {
 		m.From.Answer(m.Agent, m.Reader, ErrUnneeded)
 	}
 }

@@ -104,7 +104,7 @@ func (d *loopHarness) push() {
 }
 
 func (d *loopHarness) open(r *ringbuf.Reader) {
-	d.Send(Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: d})
+	d.Send(Offer{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: d})
 }
 
 // loopHarness implements Source.

@@ -20,7 +20,7 @@ type Source interface {
 	// Retire closes r, unless it is nil. The agent has exited, so the source opens
 	// the file again only when it changes.
 	Retire(a Agent, r *ringbuf.Reader)
-	// Answer answers an offer; see [Opened]. a has the ID under which the owner keeps the ring. If refused
+	// Answer answers an offer; see [Offer]. a has the ID under which the owner keeps the ring. If refused
 	// isn't nil, the owner doesn't keep r, so the source closes it, unless it is nil, and may offer the ring
 	// again later, depending on the reason.
 	Answer(a Agent, r *ringbuf.Reader, refused error)

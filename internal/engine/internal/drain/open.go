@@ -79,7 +79,7 @@ func (o *owner) restore(id string, now time.Time) {
 }
 
 // keep makes a ring that of its agent.
-func (o *owner) keep(m *Opened, now time.Time) {
+func (o *owner) keep(m *Offer, now time.Time) {
 	a := o.agents[m.Agent.ID]
 	switch {
 	case a == nil:
@@ -130,7 +130,7 @@ func (o *owner) replaced(a *agent) {
 // attach gives an agent a ring, and moves the ring to the position of the totals if it is
 // known.
 func (o *owner) attach(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
-	complete := a.exit.complete()
+	complete := a.exit.final()
 	o.describe(a, as, r, now)
 	a.attach(r, now)
 	o.enter(a)

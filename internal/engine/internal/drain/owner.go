@@ -56,7 +56,7 @@ type owner struct {
 	agents map[string]*agent   // by ID; without predecessors
 	absent int                 // number of these agents whose rings weren't found since the start
 	rings  map[Holder]int      // number of the others
-	files  map[files.ID]*agent // by the file of their ring; see holder
+	files  map[files.ID]*agent // by the file of their ring; see agentOf
 	order  []*agent            // agents with totals; see compare
 	visits []*agent            // the same, in the order in which they appeared: round then reads memory in order
 	due    time.Time           // the first time when the ring of an agent is due or is to be opened again, as of the last round

@@ -143,7 +143,7 @@ func (b *harness) open(mode ringbuf.Mode) {
 	must.OK(b.t, err)
 	b.reader, b.err = r, faults
 	a := Agent{ID: b.id, Name: "agent", Dir: "/rings", Path: agentPath, Process: b.process, Attribution: b.attribution}
-	b.step(Opened{Agent: a, Reader: r, From: b, File: b.file})
+	b.step(Offer{Agent: a, Reader: r, From: b, File: b.file})
 }
 
 // step advances the time by a second.
@@ -192,7 +192,7 @@ func (b *harness) killed() bool {
 func (b *harness) add(id string, capacity int, h Holder) (w *ringbuf.Writer, mem memory) {
 	b.t.Helper()
 	mem, w, r := inMemory(b.t, capacity)
-	b.step(Opened{Agent: Agent{ID: id, Path: id, Holder: h}, Reader: r, From: b})
+	b.step(Offer{Agent: Agent{ID: id, Path: id, Holder: h}, Reader: r, From: b})
 	return w, mem
 }
 
@@ -623,7 +623,7 @@ func TestRingThatRestartsAgainSoonWaitsUntilItIsOpened(t *testing.T) {
 		if b.stepIn(10 * time.Millisecond); b.reopen && b.agent().reader == nil {
 			r, err := ringbuf.NewReader(b.mem, b.mem, ringbuf.Consume)
 			must.OK(t, err)
-			b.stepIn(0, Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: b})
+			b.stepIn(0, Offer{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: b})
 			b.reopen = false
 			opened++
 		}
@@ -678,7 +678,7 @@ func TestReplacedRingIsDrainedCompletely(t *testing.T) {
 	b.step()
 	b.fill(events)
 	_, _, r := inMemory(t, 64)
-	offer := Opened{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: b}
+	offer := Offer{Agent: Agent{ID: agentPath, Path: agentPath}, Reader: r, From: b}
 	b.busy = true
 	if b.step(offer); !errors.Is(b.refused, ErrBusy) || b.counted() > 2*maxPass {
 		t.Errorf("the answer is %v, and %d events are counted in one step", b.refused, b.counted())

@@ -52,7 +52,7 @@ func (o *owner) retireStale(now time.Time) {
 			continue
 		}
 		o.closeGone(a, now)
-		if a.reader != nil && !a.exit.complete() || !o.silent(a, now) {
+		if a.reader != nil && !a.exit.final() || !o.silent(a, now) {
 			continue
 		}
 		if a.absent() {
@@ -78,7 +78,7 @@ func (o *owner) closeGone(a *agent, now time.Time) {
 		return
 	}
 	o.drain(a, now)
-	if a.reader == nil || a.exit.gone.IsZero() || a.held() > 0 || !a.exit.complete() && now.Sub(since) < unreadWait {
+	if a.reader == nil || a.exit.gone.IsZero() || a.held() > 0 || !a.exit.final() && now.Sub(since) < unreadWait {
 		return
 	}
 	if m, err := a.mark(); err == nil && !o.cfg.Observe {

@@ -213,7 +213,7 @@ func (p *process) step() {
 			}
 			p.world.checkUsage(path, a)
 		}
-		if a.reader != nil && !a.exit.complete() {
+		if a.reader != nil && !a.exit.final() {
 			delete(p.quiet, p.fileOf(a.reader))
 		} else if _, ok := p.quiet[p.fileOf(a.reader)]; a.reader != nil && !ok {
 			p.quiet[p.fileOf(a.reader)] = len(p.world.counted[path])
@@ -346,7 +346,7 @@ func (p *process) tryOpen(path string) {
 	f.locked, p.alive[f] = true, false // until it is asked
 	p.open[f] = r
 	delete(p.reopens, path)
-	p.inbox = append(p.inbox, simOpened{Opened{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p}, p.world})
+	p.inbox = append(p.inbox, simOffer{Offer{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p}, p.world})
 }
 
 // findChanged opens closed rings whose files have changed.

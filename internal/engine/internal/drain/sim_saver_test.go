@@ -161,13 +161,13 @@ func (s *simSaver) load() {
 	s.until = w.now.Add(w.plan.staleAfter)
 }
 
-// simOpened is like Opened, and records the restored totals.
-type simOpened struct {
-	Opened
+// simOffer is like Offer, and records the restored totals.
+type simOffer struct {
+	Offer
 	world *world
 }
 
-func (m simOpened) apply(o *owner, now time.Time) {
+func (m simOffer) apply(o *owner, now time.Time) {
 	w, p, id := m.world, m.world.process, m.Agent.ID
 	a := o.agents[id]
 	if a == nil && !p.appeared[id] { // it is new, or was dropped because it hasn't appeared in time
@@ -175,14 +175,14 @@ func (m simOpened) apply(o *owner, now time.Time) {
 	}
 	p.appeared[id] = true
 	if a == nil || !a.absent() {
-		m.Opened.apply(o, now)
+		m.Offer.apply(o, now)
 		return
 	}
 	mark := *a.resume
 	f := p.fileOf(m.Reader)
 	w.resuming(f, &mark)
 	p.expectRestart(f, m.Reader, &mark)
-	m.Opened.apply(o, now)
+	m.Offer.apply(o, now)
 	if r := p.reader(id); r == m.Reader && r.Position() == mark.To && r.Committed() != 0 {
 		w.resuming(f, &mark) // other events may have been written until the ring was looked at first
 	}
