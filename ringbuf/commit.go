@@ -63,7 +63,6 @@ func (r *Reader) guardedCommit() {
 		}
 	}
 	if r.err = err; err == nil {
-		r.moved += uint64(r.distance(r.committed, r.position))
 		r.committed, r.kept, r.sum, r.sumTo = r.position, false, 0, 0
 		r.rememberRun()
 	}

@@ -51,7 +51,6 @@ type Reader struct {
 	ring
 	next      uint64 // the slot after the last event that was read
 	committed uint64 // the value of readPos, as far as this reader knows
-	moved     uint64 // number of slots that this reader has committed
 	kept      bool   // the event in the last slot counts as committed; see CommitTo
 	mode      Mode
 

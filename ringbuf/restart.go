@@ -125,15 +125,13 @@ func (r *Reader) checkSize() error {
 //
 // The other process can also move the position backward: it may store a position
 // that is based on a load from before this reader's last commit. The events from there on
-// aren't read again, only committed again. A position that is further behind than this reader
-// has committed is one of the next lap.
+// aren't read again, only committed again. A position of the next lap looks the same.
 func (r *Reader) followForeign(s state) error {
 	if s.read == 0 {
 		return ErrRestarted
 	}
 	from, to := r.committed, s.read
-	read := r.distance(from, to) <= r.unreturned() || uint64(r.distance(to, from)) <= r.moved
-	if !read || r.distance(r.next, to) <= s.pending {
+	if r.distance(r.next, to) <= s.pending {
 		r.moveTo(to)
 	}
 	r.committed, r.kept, r.sum, r.sumTo = to, false, 0, 0

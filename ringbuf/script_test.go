@@ -145,12 +145,6 @@ func TestForeignReads(t *testing.T) {
 		"backward by five": `
 			open c; push 1 10; drain c; push 11 13; foreign 5 => c read 1-10
 			read c; drain c; header => c moved from 10 to 5, c read 11-13, header 13`,
-		// The other reader takes all events that are in the ring when a reader opens it, and the agent then writes beyond
-		// the end of the ring. The position is one of the next lap, because the reader hasn't committed anything.
-		"a lap from a new reader": `
-			push 1 2; open c; foreign 2; push 3 17; read c; drain c => c moved from 0 to 2, c read 3-17`,
-		"most of a lap from a new reader": `
-			push 1 15; open c; foreign 15; push 16 30; read c; drain c => c moved from 0 to 15, c read 16-30`,
 		// The position in the new run is within the reader's last commit, but the slots between the two positions belong to
 		// the old run.
 		"after a restart": `
