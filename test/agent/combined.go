@@ -25,30 +25,55 @@ import (
 
 // These attacks stay within each limit, but aim at what the limits allow together.
 
-// full keeps n rings full without writing events: it moves their write positions. The rings
-// have the size of the default budget together.
+// expensive are the events that take longest to count, one kind for each ring: errors, which are passed on to the log of
+// the receiver; names that are looked up, because each occurs once; and errors with such names.
+var expensive = []struct {
+	layout ringbuf.Layout
+	event  func() ringbuf.Event
+}{
+	{ringbuf.V4, func() ringbuf.Event { return ringbuf.NewEvent(ringbuf.TypeErrBackend, 1) }},
+	{ringbuf.V1, func() ringbuf.Event { return ringbuf.NewNamedEvent(ringbuf.CategoryCustom, randomName(), 1) }},
+	{ringbuf.V1, func() ringbuf.Event { return ringbuf.NewNamedEvent(ringbuf.CategoryError, randomName(), 1) }},
+}
+
+// randomName returns bytes that are hardly ever valid UTF-8.
+func randomName() string {
+	name := make([]byte, 0, 24)
+	for len(name) < cap(name) {
+		name = append(name, byte(1+rand.IntN(255)))
+	}
+	return string(name)
+}
+
+// full keeps n rings full of expensive events without writing any: it moves their write positions.
 func full(dir string, n int) error {
 	const slots = 16 << 10
 	var files []*os.File
 	for i := range n {
 		path := filepath.Join(dir, fmt.Sprint("full-", i))
-		w, err := ringbuf.Create(path, ringbuf.V4, slots)
+		kind := expensive[i%len(expensive)]
+		w, err := ringbuf.Create(path, kind.layout, slots)
 		if err != nil {
 			return err
-		}
-		for range slots - 1 { // so that the file has no holes
-			if err := w.Push(ringbuf.NewEvent(ringbuf.TypeTxBytes, 1)); err != nil {
-				return err
-			}
 		}
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			return err
 		}
+		for i := range slots { // so that the file has no holes
+			if i == slots-1 { // the ring is full
+				if _, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, slots-1), 8); err != nil {
+					return err
+				}
+			}
+			if err := w.Push(kind.event()); err != nil {
+				return err
+			}
+		}
 		files = append(files, f)
 	}
 	go every(time.Millisecond, func() {
-		b := make([]byte, 16) // the write position and the read position
+		b := make([]byte, 16) // the write position, and the read position at 8
 		for _, f := range files {
 			if _, err := f.ReadAt(b, 0); err == nil {
 				last := (binary.LittleEndian.Uint64(b[8:]) + slots - 1) % slots
