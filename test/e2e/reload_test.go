@@ -18,8 +18,8 @@ import (
 	"github.com/nixl-otel/nixl-otel/test/internal/proc"
 )
 
-// transfersPerSecond fill a ring of the default size in 13 seconds.
-const transfersPerSecond = 75
+// transfersPerSecond, with four events each, fill a ring of the default size in 6.8 seconds.
+const transfersPerSecond = 150
 
 // A reload waits for the exporter's timeout if the backend hangs. Meanwhile, agents continue to write.
 func TestReloadLosesNoEventsWhateverTheBackendDoes(t *testing.T) {
@@ -35,7 +35,7 @@ func TestReloadLosesNoEventsWhateverTheBackendDoes(t *testing.T) {
 
 func reloadLosesNothing(t *testing.T, backend string, queue bool) {
 	t.Helper()
-	dir, address := t.TempDir(), fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	dir, address := t.TempDir(), "127.0.0.1:0"
 	a := newAgent(t, dir, "agent")
 	var sink *otlpfile.Sink
 	var repair func()
@@ -43,14 +43,17 @@ func reloadLosesNothing(t *testing.T, backend string, queue bool) {
 	case "hangs":
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address) // nobody accepts
 		must.OK(t, err)
+		address = l.Addr().String()
 		repair = func() {
 			must.OK(t, l.Close())
 			sink = otlpfile.Listen(t, address)
 		}
 	case "refuses connections":
+		address = fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 		repair = func() { sink = otlpfile.Listen(t, address) }
 	default:
 		sink = otlpfile.Listen(t, address)
+		address = sink.Address
 		sink.SetDown(backend == "answers 503")
 		repair = func() { sink.SetDown(false) }
 	}
@@ -62,6 +65,7 @@ exporters: {otlp_http: {endpoint: "http://%s", timeout: 5s, retry_on_failure: {i
 service: {extensions: [file_storage], pipelines: {metrics: {receivers: [nixl_shm], exporters: [otlp_http]}}}
 `, t.TempDir(), dir, address, queue), otelcol.Every(time.Second)},
 	}.Start(t)
+	most := 0 // events in the ring
 	// write writes until a condition holds.
 	write := func(what string, until func() bool) {
 		t.Helper()
@@ -76,6 +80,9 @@ service: {extensions: [file_storage], pipelines: {metrics: {receivers: [nixl_shm
 			}
 			due := int(since*transfersPerSecond/time.Second) - (len(a.events)/4 - written)
 			a.transfer(t, max(due, 0)) // fails if the ring is full
+			n, err := a.Len()
+			must.OK(t, err)
+			most = max(most, n)
 		}
 	}
 	ready := func(n int) func() bool {
@@ -89,7 +96,7 @@ service: {extensions: [file_storage], pipelines: {metrics: {receivers: [nixl_shm
 	began := time.Now()
 	c.Signal(t, syscall.SIGHUP)
 	write("reload", ready(2))
-	t.Logf("the reload took %v", time.Since(began).Round(10*time.Millisecond))
+	t.Logf("the reload took %v; the ring had at most %d of %d events", time.Since(began).Round(10*time.Millisecond), most, a.Capacity()-1)
 	write("second", second())
 	repair()
 	sink.AwaitTotals(t, want(a))
