@@ -4,6 +4,7 @@
 package tally
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -28,31 +29,19 @@ type scale struct {
 	fine []uint64 // by fineCell, see fineBucket; nil if it isn't supported
 }
 
-const (
-	// maxBounds is far above what backends support.
-	maxBounds = 255
-	// maxMaxSize limits the memory of an exponential histogram.
-	maxMaxSize = 4096
-)
+// maxBounds is far above what backends support.
+const maxBounds = 255
 
 func newScale(c HistogramConfig, perUnit float64, bounds []float64) (*scale, error) {
-	s := &scale{kind: c.Kind, perUnit: perUnit, maxSize: c.MaxSize}
-	if s.kind == "" {
-		s.kind = Explicit
-	}
+	s := &scale{kind: cmp.Or(c.Kind, Explicit), perUnit: perUnit, maxSize: cmp.Or(c.MaxSize, defaultMaxSize)}
 	if len(c.Bounds) > 0 {
 		bounds = slices.Clone(c.Bounds)
-	}
-	if s.maxSize == 0 {
-		s.maxSize = defaultMaxSize
 	}
 	switch {
 	case s.kind != Explicit && s.kind != Exponential && s.kind != NoHistogram:
 		return nil, fmt.Errorf("kind is %q: use explicit, exponential or none", s.kind)
 	case len(bounds) > maxBounds:
 		return nil, fmt.Errorf("bounds has %d values: use at most %d", len(bounds), maxBounds)
-	case s.maxSize < 2 || s.maxSize > maxMaxSize:
-		return nil, fmt.Errorf("max_size is %d: it must be from 2 to %d", s.maxSize, maxMaxSize)
 	}
 	for i, b := range bounds {
 		if math.IsNaN(b) || math.IsInf(b, 0) || b < 0 || i > 0 && b <= bounds[i-1] {

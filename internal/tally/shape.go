@@ -4,6 +4,7 @@
 package tally
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -25,7 +26,7 @@ const (
 type HistogramConfig struct {
 	Kind    HistogramKind `mapstructure:"kind"`   // default: Explicit
 	Bounds  []float64     `mapstructure:"bounds"` // explicit: upper bounds in the metric's unit; default: the catalog's
-	MaxSize int           `mapstructure:"-"`      // exponential: maximum number of buckets, 2 to 4096; default: 160
+	MaxSize int           `mapstructure:"-"`      // exponential: maximum number of buckets; default: 160. Only tests set it
 }
 
 // Config configures the totals of agents.
@@ -34,7 +35,7 @@ type Config struct {
 	Size       HistogramConfig `mapstructure:"size"`       // bounds in bytes
 	Throughput HistogramConfig `mapstructure:"throughput"` // bounds in bytes per second
 	// MaxNames limits the number of series for names that aren't in the catalog,
-	// per agent. The default is 64.
+	// per agent. The default is 64. Only tests set it.
 	MaxNames int `mapstructure:"-"`
 }
 
@@ -52,21 +53,14 @@ type Shape struct {
 
 // NewShape validates a configuration. The error names every invalid field.
 func NewShape(c Config) (*Shape, error) {
-	if c.MaxNames == 0 {
-		c.MaxNames = defaultMaxNames
-	}
 	duration, errDuration := newScale(c.Duration, microsPerSecond, semconv.TransferDuration.Bounds)
 	size, errSize := newScale(c.Size, 1, semconv.TransferSize.Bounds)
 	throughput, errThroughput := newScale(c.Throughput, 1, semconv.TransferThroughput.Bounds)
-	var errNames error
-	if c.MaxNames < 0 {
-		errNames = fmt.Errorf("max names is %d: it must not be negative", c.MaxNames)
-	}
-	err := errors.Join(wrap("duration", errDuration), wrap("size", errSize), wrap("throughput", errThroughput), errNames)
+	err := errors.Join(wrap("duration", errDuration), wrap("size", errSize), wrap("throughput", errThroughput))
 	if err != nil {
 		return nil, err
 	}
-	return &Shape{duration: duration, size: size, throughput: throughput, maxNames: c.MaxNames}, nil
+	return &Shape{duration: duration, size: size, throughput: throughput, maxNames: cmp.Or(c.MaxNames, defaultMaxNames)}, nil
 }
 
 // hash returns a hash of the histogram configuration.

@@ -26,14 +26,10 @@ func TestNewShapeNamesEveryInvalidField(t *testing.T) {
 		{"not a number", Config{Duration: HistogramConfig{Bounds: []float64{math.NaN()}}}, []string{"duration: bounds", "NaN"}},
 		{"infinite", Config{Duration: HistogramConfig{Bounds: []float64{math.Inf(1)}}}, []string{"duration: bounds", "Inf"}},
 		{"too many", Config{Size: HistogramConfig{Bounds: make([]float64, 256)}}, []string{"size: bounds", "256", "at most 255"}},
-		{"max size 1", Config{Size: HistogramConfig{MaxSize: 1}}, []string{"size: max_size is 1", "2 to"}},
-		{"negative max size", Config{Size: HistogramConfig{MaxSize: -5}}, []string{"size: max_size is -5"}},
-		{"vast max size", Config{Duration: HistogramConfig{MaxSize: 1 << 30}}, []string{"duration: max_size is 1073741824"}},
-		{"max names", Config{MaxNames: -1}, []string{"max names is -1"}},
 		{
 			"all at once",
-			Config{Duration: HistogramConfig{Kind: "x"}, Size: HistogramConfig{MaxSize: 1}, MaxNames: -1},
-			[]string{"duration: kind", "size: max_size", "max names"},
+			Config{Duration: HistogramConfig{Kind: "x"}, Size: HistogramConfig{Kind: "y"}, Throughput: HistogramConfig{Bounds: []float64{2, 1}}},
+			[]string{"duration: kind", "size: kind", "throughput: bounds"},
 		},
 	}
 	for _, tt := range tests {

@@ -203,15 +203,14 @@ func (o *owner) drop(a *agent) {
 // watch makes an agent's totals pass transfers and errors to the handler.
 func (o *owner) watch(a *agent) {
 	var w tally.Watch
-	if h := &o.cfg.Handler; h.Transfer != nil || h.Error != nil {
-		if h.Transfer != nil {
-			w.Transfer = func(t *tally.Transfer) { h.Transfer(&a.Agent, t) }
-		}
-		if h.Error != nil {
-			w.Error = func(e tally.Error) { h.Error(&a.Agent, e) }
-		}
-		a.tally.Watch(w)
+	h := &o.cfg.Handler
+	if h.Transfer != nil {
+		w.Transfer = func(t *tally.Transfer) { h.Transfer(&a.Agent, t) }
 	}
+	if h.Error != nil {
+		w.Error = func(e tally.Error) { h.Error(&a.Agent, e) }
+	}
+	a.tally.Watch(w)
 }
 
 // report reports a notice about an agent.
