@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine"
-	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
 	"github.com/nixl-otel/nixl-otel/semconv"
 )
@@ -53,7 +52,7 @@ func Open(c Config) (*Producer, error) {
 	if c.clock == nil {
 		c.clock = time.Now
 	}
-	host, err := identity.HostName()
+	host, err := hostName()
 	cfg, invalid := c.engine()
 	p := &Producer{
 		log: cmp.Or(c.Logger, slog.Default()), clock: c.clock,

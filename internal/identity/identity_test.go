@@ -4,11 +4,9 @@
 package identity_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/nixl-otel/nixl-otel/internal/identity"
-	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 )
 
 // Backends join on the ID, so it must not change between releases.
@@ -33,22 +31,5 @@ func TestInstanceIDDependsOnEachPart(t *testing.T) {
 			t.Errorf("%q and %q have the same id", parts, other)
 		}
 		seen[id] = parts
-	}
-}
-
-func TestHostNameComesFromTheEnvironmentOrTheSystem(t *testing.T) {
-	system, err := os.Hostname()
-	must.OK(t, err)
-	for attributes, want := range map[string]string{
-		"":                        system,
-		"team=x":                  system,
-		"host.name=":              system,
-		"host.name=node-7,team=x": "node-7",
-		"host.name=node-%ff":      "node-\uFFFD",
-	} {
-		t.Setenv("OTEL_RESOURCE_ATTRIBUTES", attributes)
-		if got, err := identity.HostName(); got != want || err != nil {
-			t.Errorf("OTEL_RESOURCE_ATTRIBUTES=%s: host name %q, error %v; want %q", attributes, got, err, want)
-		}
 	}
 }

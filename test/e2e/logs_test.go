@@ -21,7 +21,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/nixl-otel/nixl-otel/internal/identity"
 	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 	"github.com/nixl-otel/nixl-otel/internal/lab/oracle"
 	"github.com/nixl-otel/nixl-otel/internal/simulate"
@@ -134,7 +133,7 @@ func TestScaleEachSlowTransferAndErrorIsLoggedOnce(t *testing.T) {
 	want := wantLogged(report)
 	must.Eventually(t, func() string { return cmp.Diff(want, backend.logged(t)) })
 	c.AwaitTotals(t, otlpfile.WantReport(t, report))
-	host, err := identity.HostName()
+	host, err := os.Hostname()
 	must.OK(t, err)
 	agent := filepath.Join(dir, "sim-0")
 	shown := backend.query(t, strings.NewReplacer("$agent", filepath.Base(agent), "$host", host).Replace(panelOfVictoriaLogs(t)))
