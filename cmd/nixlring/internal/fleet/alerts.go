@@ -177,7 +177,7 @@ func expand(text string, labels map[string]string, value float64) string {
 }
 
 // reference matches a recorded series in an expression, with what selects some of it, and its range.
-var reference = regexp.MustCompile(`(\b[a-z_]+:nixl_\w+:\w+|\bnixl_[a-z]+:\w+|\bnamespace:requests:running)(\{[^}]*\})?(\[\w+(?::\w+)?\])?( offset)?`)
+var reference = regexp.MustCompile(`(\b[a-z_]+:nixl_\w+:\w+|\bnixl_[a-z]+:\w+|\bnamespace:requests:running)(\{[^}]*\})?(\[\w+(?::\w+)?\])?( offset \w+)?`)
 
 // inline replaces recorded series in an expression with the expressions of their rules.
 func inline(expr string) (string, error) {
@@ -186,7 +186,7 @@ func inline(expr string) (string, error) {
 		part := reference.FindStringSubmatch(text)
 		name, matchers, over, offset := part[1], part[2], part[3], part[4]
 		rules := slices.DeleteFunc(slices.Clone(recordingRules()), func(r rule) bool { return r.Record != name })
-		if len(rules) != 1 || strings.Contains(rules[0].Expr, name) || over == "" && offset != "" {
+		if len(rules) != 1 || strings.Contains(rules[0].Expr, name) {
 			errs = append(errs, fmt.Errorf("it needs the recording rule %s", name))
 			return text
 		}
@@ -200,7 +200,10 @@ func inline(expr string) (string, error) {
 		default:
 			errs = append(errs, fmt.Errorf("it needs the recording rule %s", name))
 		}
-		if over != "" && !strings.Contains(over, ":") {
+		switch {
+		case over == "" && offset != "": // an expression can't have an offset
+			return "last_over_time(" + inner + "[1m:1m]" + offset + ")"
+		case over != "" && !strings.Contains(over, ":"):
 			over = strings.TrimSuffix(over, "]") + ":1m]"
 		}
 		return inner + over + offset
