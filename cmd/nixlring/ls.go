@@ -27,6 +27,7 @@ import (
 // lsFlags is the command line of nixlring ls.
 type lsFlags struct {
 	recursive bool
+	anywhere  bool // neither the command line nor the environment has a directory
 	output    *output
 }
 
@@ -54,7 +55,9 @@ NIXL_TELEMETRY_EXPORTER=prometheus_mp, NIXL_TELEMETRY_MULTIPROC_DIR.`,
   nixlring ls --output json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				args = []string{cmp.Or(w.env.StoreDir(), w.ringDir(), w.env.Dir())}
+				set := cmp.Or(w.env.StoreDir(), w.ringDir())
+				f.anywhere = set == ""
+				args = []string{cmp.Or(set, w.env.Dir())}
 			}
 			return f.run(cmd.Context(), w, args)
 		},
@@ -89,7 +92,11 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 			fmt.Fprintf(w.err, "%s\n", plural(hidden, "other file is neither a ring nor a store", "other files are neither rings nor stores"))
 		}
 		if found == 0 && err == nil {
-			fmt.Fprintf(w.err, "no ring in %s\n%s", strings.Join(dirs, ", "), w.howToStart(dirs[0]))
+			fmt.Fprintf(w.err, "no ring in %s\n", strings.Join(dirs, ", "))
+			if f.anywhere {
+				fmt.Fprintln(w.err, "To find the agents of all processes and containers: nixlring top")
+			}
+			fmt.Fprint(w.err, w.howToStart(dirs[0]))
 		}
 	}
 	return err

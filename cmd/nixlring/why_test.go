@@ -150,6 +150,22 @@ func TestWhyFindsProcessesThatDisableTelemetry(t *testing.T) {
 	}
 }
 
+// Otherwise, one worker of many with a wrong directory would be missing without a word.
+func TestWhyWarnsOfADirectoryThatDoesNotExist(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "missing")
+	const with = "NIXL_TELEMETRY_ENABLE=y\x00NIXL_TELEMETRY_DIR="
+	r := runWith(t.Context(), world{now: time.Now, proc: procWith(t, with+missing+"\x00")}, "why", "--for", "1s")
+	if want := "/100/root" + missing + ": no such directory; agents don't create it, so create it first\n"; r.code != exitNoRing || !strings.HasSuffix(r.err, want) {
+		t.Errorf("%+v", r)
+	}
+	pushed(t, filepath.Join(dir, "idle"), ringbuf.V4)
+	r = runWith(t.Context(), world{now: time.Now, proc: procWith(t, with+missing+"\x00", with+dir+"\x00")}, "why", "--for", "1s")
+	if !strings.Contains(r.out, "\nWarning: ") || !strings.Contains(r.out, "/100/root"+missing+": telemetry directory can't be read because it doesn't exist") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A problem of many agents is one paragraph, whose end names the others.
 func TestWhyNamesAllAgentsWithTheSameProblem(t *testing.T) {
 	group := make([]diagnose.Finding, 22)

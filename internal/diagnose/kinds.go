@@ -39,7 +39,7 @@ const (
 	checkNIC       = "Check the agent's NIC (negotiated speed, error counters), its GPU and its NUMA placement; "
 	checkExit      = "Check the exit code of the process, the events of its pod, and dmesg."
 	lookAtStacks   = "Look at the process's stacks (py-spy dump, gdb) and at the transport's log. If the agent was taken out of service on purpose, ignore this."
-	startCollector = "Start a Collector with the receiver nixl_shm, or check why it doesn't drain this ring: its log names the rings that it refuses."
+	startCollector = "Start a Collector with the receiver nixl_shm, or check why it doesn't drain this ring: it may have mode: observe, and its log names the rings that it refuses."
 )
 
 // about has what is the same for all findings of a kind: what it isn't, and what to do.

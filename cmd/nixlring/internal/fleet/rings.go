@@ -6,6 +6,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -318,8 +319,14 @@ func (s *Rings) err() error {
 		return patherr.Explain(patherr.Pods, s.cfg.Kubelet, err)
 	case s.cfg.Directory != "":
 		return patherr.Explain(patherr.Rings, s.cfg.Directory, err)
-	case len(state.Missing) > 0: // processes that can't be examined
-		return errors.Join(state.Missing...)
+	case len(state.Missing) > 0: // directories that don't exist, and processes that can't be examined
+		missing := slices.Clone(state.Missing)
+		for i, err := range missing {
+			if at := (*fs.PathError)(nil); errors.As(err, &at) && errors.Is(err, fs.ErrNotExist) && at.Path != s.cfg.Proc {
+				missing[i] = patherr.Explain(patherr.Rings, at.Path, err)
+			}
+		}
+		return errors.Join(missing...)
 	default:
 		return err
 	}
@@ -335,8 +342,12 @@ func (s *Rings) transferred(a *engine.Agent, t *tally.Transfer) {
 // note keeps a warning for the next frames.
 func (s *Rings) note(n notice.Notice) {
 	switch n.Kind {
-	case notice.RingFull, notice.RingForeign, notice.DirectoryMissing: // findings, or an error
+	case notice.RingFull, notice.RingForeign: // findings
 		return
+	case notice.DirectoryMissing:
+		if s.cfg.Directory != "" { // an error
+			return
+		}
 	case notice.DirectoryOnDisk: // a concern of consumers
 		return
 	}
