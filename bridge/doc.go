@@ -67,7 +67,10 @@
 //		return nil
 //	}
 //
-// A closed agent, runtime or session keeps its final values until the MeterProvider is shut down, so everything is exported once, in any
-// order of Close and Shutdown, even if the program lives for less than an export interval. None of
-// the packages requires gRPC; only the exporter does.
+// A closed agent, runtime or session keeps its final values until the MeterProvider is shut down, so
+// everything is exported once, in any order of Close and Shutdown, even if the program panics, or lives
+// for less than an export interval. os.Exit, log.Fatal and signals skip deferred calls, and with them
+// this export: handle SIGTERM with [os/signal.NotifyContext], as the examples in the repository do.
+//
+// None of the packages requires gRPC; only the exporter does.
 package bridge
