@@ -228,7 +228,8 @@ func (s *Backend) pace(ctx context.Context, known names, end time.Time) error {
 		if s.from.Job != "" {
 			of = fmt.Sprintf(" with the service_name %q", s.from.Job)
 		}
-		return fmt.Errorf("no agent%s in the %s before %s", of, units.Age(s.from.Length), end.UTC().Format(time.RFC3339))
+		return fmt.Errorf("no agent%s in the %s before %s; agents whose metrics have begun to arrive in the last 5 minutes may not be visible yet",
+			of, units.Age(s.from.Length), end.UTC().Format(time.RFC3339))
 	}
 	interval := (window / time.Duration(vector[0].Value)).Round(time.Second)
 	s.step = min(max(s.from.Length/mostSteps, leastStep), greatestStep)
