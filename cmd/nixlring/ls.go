@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,13 +95,21 @@ func (f *lsFlags) run(ctx context.Context, w world, dirs []string) error {
 		}
 		if found == 0 && err == nil {
 			fmt.Fprintf(w.err, "no ring in %s\n", strings.Join(dirs, ", "))
-			if f.anywhere {
+			switch {
+			case f.anywhere:
 				fmt.Fprintln(w.err, "To find the agents of all processes and containers: nixlring top")
+			case !f.recursive && slices.ContainsFunc(dirs, hasSubdirectory):
+				fmt.Fprintln(w.err, "To include subdirectories, where agents whose names contain a slash have their rings: nixlring ls -r")
 			}
 			fmt.Fprint(w.err, w.howToStart(dirs[0]))
 		}
 	}
 	return err
+}
+
+func hasSubdirectory(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, fs.DirEntry.IsDir)
 }
 
 // howToStart explains how to get rings or, with the exporter of the environment, stores in a directory.
