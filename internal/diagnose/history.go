@@ -204,7 +204,7 @@ func (h *history) pace(t *track, i int, w way) (p pace, ok bool) {
 			p, ok = d.moved[w].pace(w)
 			p.mixed = d.moved[w].Transfers < d.moved[both].Transfers
 			p.share = float64(d.moved[writes].Transfers) / max(1, float64(d.moved[both].Transfers))
-			ok = ok && !(p.mixed && t.states[i].Undivided)
+			ok = ok && (!p.mixed || !t.states[i].Undivided)
 			p.load, p.post = float64(d.moved[w].Bytes)/d.seconds, d.post/float64(d.moved[both].Transfers)
 		}
 	}
