@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
 )
@@ -99,6 +101,62 @@ func TestFrameFindsAgentsByID(t *testing.T) {
 	for id, want := range map[string]*diagnose.Agent{"a": nil, "b": &f.Agents[0], "c": nil, "d": &f.Agents[1], "e": nil} {
 		if got := f.Agent(id); got != want {
 			t.Errorf("%s: %v, want %v", id, got, want)
+		}
+	}
+}
+
+func TestEachKindHasAPlace(t *testing.T) {
+	kinds, seen := diagnose.Kinds(), make(map[diagnose.Kind]bool)
+	for _, k := range kinds {
+		if seen[k] {
+			t.Errorf("%s is there twice", k)
+		}
+		seen[k] = true
+	}
+	if len(kinds) != 21 || kinds[0] != diagnose.JobStalled || !seen[diagnose.NoTelemetry] {
+		t.Errorf("%d kinds: %v", len(kinds), kinds)
+	}
+}
+
+// A watch of an hour knows all that the rules need but the last day.
+func TestWindowsOfWatches(t *testing.T) {
+	rules := diagnose.Rules()
+	if got := diagnose.Watch(time.Hour); got != rules {
+		t.Errorf("an hour: %+v", got)
+	}
+	if got := diagnose.Watch(time.Hour - 1); got.Long != rules.Window || got.Longer != rules.Window || got.Silent != rules.Silent {
+		t.Errorf("nearly an hour: %+v", got)
+	}
+	want := rules
+	want.Window, want.Longer, want.Long, want.Before = 10*time.Second, 10*time.Second, 10*time.Second, 10*time.Second
+	want.Silent, want.Again, want.Apart = 5*time.Second, 5*time.Second, 5*time.Second
+	want.Short, want.Regular = 4*time.Second, 4*time.Second
+	if d := cmp.Diff(want, diagnose.Watch(10*time.Second)); d != "" {
+		t.Errorf("ten seconds (-want +got):\n%s", d)
+	}
+	want = diagnose.Watch(2 * time.Minute)
+	want.Window, want.Silent, want.Past, want.Step, want.Gap, want.Usual = 10*time.Second, 30*time.Second, time.Hour, 30*time.Second, time.Minute, 0.9
+	if d := cmp.Diff(want, diagnose.Live(10*time.Second, time.Hour)); d != "" {
+		t.Errorf("a page (-want +got):\n%s", d)
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	well, not := diagnose.Check{Well: true}, diagnose.Check{}
+	for _, tt := range []struct {
+		found  []diagnose.Finding
+		checks []diagnose.Check
+		still  string
+		want   string
+	}{
+		{nil, nil, "", "No data"},
+		{nil, []diagnose.Check{well}, "", "Nothing found"},
+		{nil, []diagnose.Check{well, not}, "", "No problem found in what could be compared"},
+		{make([]diagnose.Finding, 1), []diagnose.Check{well, not}, "", "No problem found, but something to know"},
+		{make([]diagnose.Finding, 1), []diagnose.Check{well}, "no agent completed a transfer", "Nothing moves: no agent completed a transfer"},
+	} {
+		if got := diagnose.Headline(tt.found, tt.checks, tt.still); got != tt.want {
+			t.Errorf("%d findings, %v, %q: %q, want %q", len(tt.found), tt.checks, tt.still, got, tt.want)
 		}
 	}
 }

@@ -20,10 +20,10 @@ func (h *history) gone(i int) (list []Finding) {
 		var names []string
 		active := false
 		for _, t := range job {
-			switch {
+			switch { // an agent that disappeared for another reason than an exit may still run
 			case t.up(i) != No:
 				active = active || h.rate(t, i, h.windows.Window, both) > 0
-			case t.exited(i) && h.rate(t, i, h.windows.Before, both) > 0:
+			case t.states[t.lastSeen(i)].Up == No && h.rate(t, i, h.windows.Before, both) > 0:
 				exited, names = append(exited, t.Identity), append(names, t.Identity.String())
 			}
 		}
@@ -36,13 +36,6 @@ func (h *history) gone(i int) (list []Finding) {
 	return list
 }
 
-// exited reports whether the agent had exited when it was last seen. An agent that disappeared for
-// another reason may still run.
-func (t *track) exited(i int) bool {
-	n := t.lastSeen(i)
-	return n >= 0 && t.states[n].Up == No
-}
-
 // vanished returns the agents that ran when a backend had metrics of them for the last time. Those of a host share a finding. Of an
 // agent whose ring this process can see, the process knows more.
 func (h *history) vanished(i int) (list []Finding) {
@@ -51,7 +44,7 @@ func (h *history) vanished(i int) (list []Finding) {
 	lost := slices.DeleteFunc(slices.Clone(h.agents), func(t *track) bool {
 		reporting[host{t.Cluster, t.Host}] = reporting[host{t.Cluster, t.Host}] || t.states[i] != nil
 		n := t.lastSeen(i)
-		return n < 0 || t.states[n].Up != Yes || t.states[n].Path != "" || h.at[i].Sub(h.at[n]) < h.windows.Silent
+		return t.states[n].Up != Yes || t.states[n].Path != "" || h.at[i].Sub(h.at[n]) < h.windows.Silent
 	})
 	for _, group := range grouped(lost, func(t *track) host { return host{t.Cluster, t.Host} }) {
 		last := 0
@@ -73,14 +66,12 @@ func (h *history) vanished(i int) (list []Finding) {
 	return list
 }
 
-// lastSeen returns the last frame up to i that has the agent, or -1.
+// lastSeen returns the last frame up to i that has the agent.
 func (t *track) lastSeen(i int) int {
-	for ; i >= t.first; i-- {
-		if t.states[i] != nil {
-			return i
-		}
+	for t.states[i] == nil {
+		i--
 	}
-	return -1
+	return i
 }
 
 // crashLoops returns the agents that restart, or exit and start, again and again. In each life, an agent has totals of its
@@ -117,7 +108,7 @@ func (h *history) crashLoops(i int) (list []Finding) {
 func (h *history) restarts(t *track, i int, ago time.Duration) float64 {
 	exits, starts := 0, 0
 	from := max(t.first, h.index(i, ago))
-	last := t.states[max(t.first, t.lastSeen(from))]
+	last := t.states[t.lastSeen(from)]
 	for _, a := range t.states[from : max(i, from)+1] {
 		if a != nil {
 			exits += boolean(last.Up == Yes && a.Up == No)

@@ -81,6 +81,18 @@ func TestPathOfTransfersIsSaidOnlyIfItIsCertain(t *testing.T) {
 				f.Links[0].Bytes = [2]uint64{9, 9}
 			}
 		}}, "", false},
+		"a port that never sends":    {host{begin: 9, ports: idle, eth: always(1.04), spoil: func(_ int, f *diagnose.Frame) { f.Links[0].Bytes[0] = 0 }}, "", false},
+		"a port that never receives": {host{begin: 9, ports: idle, eth: always(1.04), spoil: func(_ int, f *diagnose.Frame) { f.Links[0].Bytes[1] = 0 }}, "", false},
+		"counters that are read five times": {host{begin: 9, ports: idle, eth: always(1.04), spoil: func(i int, f *diagnose.Frame) {
+			if i%5 > 0 {
+				f.Links = nil
+			}
+		}}, "in 10 s, agents wrote 40.0 GB; the RDMA ports sent 120 MB, eth0 41.6 GB", true},
+		"counters that are read four times": {host{begin: 9, ports: idle, eth: always(1.04), spoil: func(i int, f *diagnose.Frame) {
+			if i%6 > 0 {
+				f.Links = nil
+			}
+		}}, "", false},
 		"counters that can't be read": {host{begin: 9, ports: idle, eth: always(1.04), spoil: func(_ int, f *diagnose.Frame) { f.Links = nil }}, "", false},
 	} {
 		r := diagnose.Now(tt.frames(), diagnose.Watch(10*time.Second))

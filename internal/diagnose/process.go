@@ -71,7 +71,7 @@ func ProcessCheck(list []Process) Check {
 	}
 	c := Check{"processes", []Kind{NoTelemetry, TelemetryDisabled}, len(list) > 0 && reporting == len(list), "no process that uses NIXL was found"}
 	if len(list) > 0 {
-		c.What = fmt.Sprintf("%d of %s that use NIXL have a ring or a store", reporting, counted(len(list), "1 process", "%d processes"))
+		c.What = fmt.Sprintf("%s NIXL, %d with a ring or a store", counted(len(list), "1 process uses", "%d processes use"), reporting)
 	}
 	return c
 }

@@ -67,6 +67,30 @@ func fewTransfers(n int) func(i, second int, a *diagnose.Agent) {
 	}
 }
 
+// instead is an agent that stops to read, and then completes some more writes per second.
+func instead(more int) func(i, second int, a *diagnose.Agent) {
+	return func(i, second int, a *diagnose.Agent) {
+		transfers(a, 0, 100*second, 1)
+		if transfers(a, 1, 20*second, 1); i == 3 {
+			transfers(a, 0, 100*second+more*max(0, second-5), 1)
+			transfers(a, 1, 20*min(second, 5), 1)
+		}
+	}
+}
+
+// hungBefore returns agents that write and read, one of which doesn't read. Its ring remembers some reads and writes.
+func hungBefore(reads, writes uint64) func(i, second int, a *diagnose.Agent) {
+	return func(i, second int, a *diagnose.Agent) {
+		transfers(a, 0, 100*second, 1)
+		if a.Before = 200; i != 3 {
+			transfers(a, 1, 100*second, 1)
+		}
+		for d, n := range []uint64{writes, reads} {
+			a.Remembered[d] = diagnose.Moved{Bytes: n << 22, Transfers: n, Seconds: float64(n) / 1000}
+		}
+	}
+}
+
 // spread returns agents whose speeds vary. The first is slower than the others by three standard deviations and some bytes
 // per second.
 func spread(more uint64) func(i, second int, a *diagnose.Agent) {
@@ -152,14 +176,24 @@ func short() []shortWatch {
 		}},
 		{"a peer takes over half of the load of an agent that hangs", 4, takeOver(0)},
 		{"a peer takes over almost half of the load", 4, takeOver(1)},
-		{"reads of one agent hung before", 5, func(i, second int, a *diagnose.Agent) {
-			transfers(a, 0, 100*second, 1)
-			for d := range a.Remembered {
-				a.Remembered[d] = diagnose.Moved{Bytes: 100 << 22, Transfers: 100, Seconds: 0.1}
+		{"reads of one agent hung before", 5, hungBefore(100, 100)},
+		{"reads of one agent hung before, of which its ring remembers just enough", 5, hungBefore(20, 20)},
+		{"reads of one agent hung before, of which its ring remembers too few", 5, hungBefore(19, 100)},
+		{"reads of one agent hung before, whose ring remembers too few writes", 5, hungBefore(100, 19)},
+		{"an agent with empty transfers hangs", 5, func(i, second int, a *diagnose.Agent) {
+			if transfers(a, 0, 20*second, 1); i == 3 {
+				transfers(a, 0, 20*min(second, 5), 1)
 			}
-			if a.Before = 200; i != 3 {
-				transfers(a, 1, 100*second, 1)
+			a.Moved[0].Bytes = 0
+		}},
+		{"events of one unknown type", 2, func(i, second int, a *diagnose.Agent) {
+			if busy(second, a); i == 0 {
+				a.Unknown = map[string]uint64{"unknown_event_21": 1}
 			}
+		}},
+		{"five operations of one agent fail, and four of another", 2, func(i, second int, a *diagnose.Agent) {
+			transfers(a, 0, 10*second, 1)
+			a.Errors = map[string]uint64{"backend": uint64(min(second, 2) + max(0, min(second-6, 3-i)))}
 		}},
 		{"all reads of a job stopped before", 4, func(_, second int, a *diagnose.Agent) {
 			transfers(a, 0, 100*second, 1)
@@ -203,6 +237,8 @@ func short() []shortWatch {
 				a.Name = ""
 			}
 		}},
+		{"an agent writes instead of reading", 5, instead(10)},
+		{"an agent stops to read, and writes a little more", 5, instead(9)},
 		{"one of two jobs stopped before", 8, func(i, second int, a *diagnose.Agent) {
 			if busy(second, a); i < 4 {
 				stopped(a)
@@ -507,6 +543,23 @@ func TestProcessesOfAProgramAreOneFinding(t *testing.T) {
 	}
 }
 
+func TestProcessesAreWellIfAllReport(t *testing.T) {
+	reports, not := diagnose.Process{Telemetry: true}, diagnose.Process{}
+	for _, tt := range []struct {
+		list []diagnose.Process
+		well bool
+		what string
+	}{
+		{nil, false, "no process that uses NIXL was found"},
+		{[]diagnose.Process{reports}, true, "1 process uses NIXL, 1 with a ring or a store"},
+		{[]diagnose.Process{reports, not, reports}, false, "3 processes use NIXL, 2 with a ring or a store"},
+	} {
+		if c := diagnose.ProcessCheck(tt.list); c.Well != tt.well || c.What != tt.what {
+			t.Errorf("%+v: %+v, want %v, %q", tt.list, c, tt.well, tt.what)
+		}
+	}
+}
+
 // A page that was just opened knows nothing about silence yet, whatever the rings remember.
 func TestSilenceIsNotJudgedInTheFirstSecondsOfAPage(t *testing.T) {
 	frames := watched(4, func(i, second int, a *diagnose.Agent) {
@@ -530,5 +583,12 @@ func TestSilenceIsNotJudgedInTheFirstSecondsOfAPage(t *testing.T) {
 	want := "decode-2 completed no transfer for 5 s or more, although it did before.\n"
 	if diff := cmp.Diff(want, at(5)); diff != "" {
 		t.Errorf("after 5 s (-want +got):\n%s", diff)
+	}
+	frames = watched(4, func(_, _ int, a *diagnose.Agent) { stopped(a) })
+	want = "No agent of this directory completed a transfer, although 4 did before.\nno agent completed a transfer, although 4 did before"
+	for second, want := range map[int]string{4: "", 5: want} {
+		if diff := cmp.Diff(want, at(second)); diff != "" {
+			t.Errorf("after %d s without transfers (-want +got):\n%s", second, diff)
+		}
 	}
 }

@@ -59,7 +59,7 @@ func (h *history) stallsOf(job []*track, i int, w way) []Finding {
 		} else if recent.failed == 0 { // else it doesn't hang
 			if f, ok := h.stoppedBefore(t, i, last, w); ok {
 				earlier, before = append(earlier, t), append(before, f)
-			} else if last < 0 && (w != both || t.up(i) == Yes || t.before() > 0) {
+			} else if last < 0 && t.remembered(w).Transfers < Regularly && (w != both || t.up(i) == Yes || t.before() > 0) {
 				idle = append(idle, newFinding(Idle, []Identity{t.Identity}, fmt.Sprintf("no %s, unlike its peers", w.noun()),
 					fmt.Sprintf("%s completed no %s in %s and, as far as its ring shows, few or none before, unlike its peers.", t.Identity, w.noun(), units.Age(h.at[i].Sub(h.at[0])))))
 			}

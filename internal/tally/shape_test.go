@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 	"github.com/nixl-otel/nixl-otel/ringbuf"
 )
 
@@ -68,5 +69,20 @@ func TestBucketsOfTheCatalogNeedNoSearch(t *testing.T) {
 	}
 	if len(s.throughput.fine) != quickBits<<fineBits {
 		t.Errorf("throughput: %d cells", len(s.throughput.fine))
+	}
+}
+
+func TestImportedShapeHasHistogramsOnlyWithBounds(t *testing.T) {
+	bounds := []float64{1000, 2000}
+	for _, tt := range []struct {
+		bounds     []float64
+		histograms bool
+		want       []float64
+	}{{bounds, true, []float64{0.001, 0.002}}, {bounds, false, nil}, {nil, true, nil}} {
+		s, err := ImportShape(tt.bounds, tt.histograms)
+		must.OK(t, err)
+		if got := NewAgent(s).Duration(); !slices.Equal(got.Bounds(), tt.want) || (got.Kind() == Explicit) != (tt.want != nil) {
+			t.Errorf("%v, %v: %s %v, want %v", tt.bounds, tt.histograms, got.Kind(), got.Bounds(), tt.want)
+		}
 	}
 }

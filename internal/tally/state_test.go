@@ -75,6 +75,9 @@ func TestTotalsOfALaterRunAreAddedToEarlierOnes(t *testing.T) {
 		for _, a := range []*Agent{next, together} {
 			feed(t, a, ringbuf.V4, later)
 			feed(t, a, ringbuf.V1, []ringbuf.Event{ringbuf.NewNamedEvent(ringbuf.CategoryError, "BAD_STATUS", 5)})
+			a.Restarted()
+			feed(t, a, ringbuf.V4, later)
+			a.Saturated()
 			a.Found(3, 64)
 			a.Missed()
 		}

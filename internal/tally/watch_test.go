@@ -110,3 +110,10 @@ func TestWatchMayLackAFunction(t *testing.T) {
 		t.Errorf("%d transfers and %d errors are passed, want 2 and 1", len(got.transfers), len(got.errors))
 	}
 }
+
+func TestWatchEndsWithTheNextOne(t *testing.T) {
+	a := NewAgent(shapeOf(t, Config{}))
+	a.Watch(Watch{Transfer: func(*Transfer) { t.Error("passed") }})
+	a.Watch(Watch{})
+	feed(t, a, ringbuf.V4, transfersOf(1))
+}
