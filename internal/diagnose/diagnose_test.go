@@ -118,6 +118,27 @@ func TestEachKindHasAPlace(t *testing.T) {
 	}
 }
 
+func TestFindingOfAnAlertIsAboutAJobIfItHasSeveralAgents(t *testing.T) {
+	agents := []diagnose.Identity{{Name: "a", Host: "node-1"}, {Name: "b"}}
+	for n, ofJob := range []bool{false, false, true} {
+		f := diagnose.Alerted("NIXLErrors", diagnose.Critical, agents[:n], "what", "evidence", "next")
+		if f.OfJob() != ofJob || (len(f.Commands) > 0) != (n > 0) || f.Kind != "NIXLErrors" {
+			t.Errorf("of %d agents: %+v", n, f)
+		}
+	}
+}
+
+func TestSeveritiesHaveAnOrder(t *testing.T) {
+	order := []diagnose.Severity{diagnose.Info, diagnose.Warning, diagnose.Critical}
+	for i, s := range order {
+		for n, other := range order {
+			if s.AtLeast(other) != (i >= n) {
+				t.Errorf("%s is at least %s: %v", s, other, s.AtLeast(other))
+			}
+		}
+	}
+}
+
 // A watch of an hour knows all that the rules need but the last day.
 func TestWindowsOfWatches(t *testing.T) {
 	rules := diagnose.Rules()

@@ -5,6 +5,7 @@ package diagnose_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -239,6 +240,11 @@ func short() []shortWatch {
 		}},
 		{"an agent writes instead of reading", 5, instead(10)},
 		{"an agent stops to read, and writes a little more", 5, instead(9)},
+		{"an agent with few reads, and none", 5, func(i, second int, a *diagnose.Agent) {
+			if transfers(a, 0, 100*second, 1); i == 3 {
+				transfers(a, 1, second/2, 1)
+			}
+		}},
 		{"one of two jobs stopped before", 8, func(i, second int, a *diagnose.Agent) {
 			if busy(second, a); i < 4 {
 				stopped(a)
@@ -540,6 +546,12 @@ func TestProcessesOfAProgramAreOneFinding(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestNothingStoppedWithoutAgents(t *testing.T) {
+	if r := diagnose.Now(watched(0, nil), diagnose.Watch(10*time.Second)); r.Still != "" || len(r.Findings) > 0 || slices.ContainsFunc(r.Checks, func(c diagnose.Check) bool { return c.Well }) {
+		t.Errorf("%+v", r)
 	}
 }
 
