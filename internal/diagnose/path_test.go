@@ -33,7 +33,7 @@ func (h *host) frames() (frames []*diagnose.Frame) {
 		f.Agents = []diagnose.Agent{{
 			Identity: diagnose.Identity{ID: "a", Name: "decode-0", Job: diagnose.Job{Service: "decode"}}, Up: diagnose.Yes,
 			Moved: [2]diagnose.Moved{{Bytes: uint64(moved), Transfers: uint64(i) * 100, Seconds: float64(i)}},
-		}}
+		}, {Identity: diagnose.Identity{ID: "b", Name: "idle"}, Up: diagnose.Yes}}
 		for n, p := range h.ports {
 			f.Links = append(f.Links, diagnose.Link{Name: "mlx5_" + string(rune('0'+n)) + "/1", RDMA: true, Bytes: [2]uint64{h.begin + uint64(sent[n]), h.begin + uint64(received[n])}})
 			sent[n], received[n] = sent[n]+p[0]*h.write*gb, received[n]+p[1]*h.write*gb
@@ -102,7 +102,7 @@ func TestPathOfTransfersIsSaidOnlyIfItIsCertain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, text, tt.want)
 		}
 		got := found(r.Findings)
-		if len(got) > 0 != tt.found || tt.found && (got[0].Kind != diagnose.NotRDMA || r.Findings[0].Evidence[0] != tt.want) {
+		if len(got) > 0 != tt.found || tt.found && (got[0].Kind != diagnose.NotRDMA || r.Findings[0].Evidence[0] != tt.want || len(r.Findings[0].Agents) != 1) {
 			t.Errorf("%s: found %v", name, r.Findings)
 		}
 	}

@@ -6,6 +6,7 @@ package diagnose_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -240,6 +241,14 @@ func short() []shortWatch {
 		}},
 		{"an agent writes instead of reading", 5, instead(10)},
 		{"an agent stops to read, and writes a little more", 5, instead(9)},
+		{"both agents of a job stop to read", 2, func(_, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*second, 1)
+			transfers(a, 1, 20*min(second, 5), 1)
+		}},
+		{"the only agent of a job stops to read", 1, func(_, second int, a *diagnose.Agent) {
+			transfers(a, 0, 100*second, 1)
+			transfers(a, 1, 20*min(second, 5), 1)
+		}},
 		{"an agent with few reads, and none", 5, func(i, second int, a *diagnose.Agent) {
 			if transfers(a, 0, 100*second, 1); i == 3 {
 				transfers(a, 1, second/2, 1)
@@ -535,6 +544,11 @@ func TestProcessesOfAProgramAreOneFinding(t *testing.T) {
 		{PID: 7, Command: "python3", Exporter: "buffer"},
 	})
 	diagnose.Sort(found)
+	for _, f := range found {
+		if exporter := f.Kind == diagnose.NoTelemetry && strings.Contains(f.What, "process 7"); exporter != (len(f.Evidence) > 1) {
+			t.Errorf("%s: %q", f.What, f.Evidence)
+		}
+	}
 	var got []string
 	for _, group := range diagnose.Group(found) {
 		got = append(got, fmt.Sprintf("%s: %s +%d", group[0].Severity, group[0].What, len(group)-1))
@@ -546,6 +560,14 @@ func TestProcessesOfAProgramAreOneFinding(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestExporterIsMisspelledIfOnlyItsCaseDiffers(t *testing.T) {
+	for name, want := range map[string]bool{"BUFFER": false, "buffer": true, "Buffer": true, "prometheus": false, "": false} {
+		if got := diagnose.Misspelled(name); (got != "") != want {
+			t.Errorf("%q: %q", name, got)
+		}
 	}
 }
 
