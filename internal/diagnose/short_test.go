@@ -179,8 +179,8 @@ func short() []shortWatch {
 		{"a peer takes over half of the load of an agent that hangs", 4, takeOver(0)},
 		{"a peer takes over almost half of the load", 4, takeOver(1)},
 		{"reads of one agent hung before", 5, hungBefore(100, 100)},
-		{"reads of one agent hung before, of which its ring remembers just enough", 5, hungBefore(20, 20)},
-		{"reads of one agent hung before, of which its ring remembers too few", 5, hungBefore(19, 100)},
+		{"reads of one agent hung before, and its ring remembers just enough", 5, hungBefore(20, 20)},
+		{"reads of one agent hung before, and its ring remembers too few", 5, hungBefore(19, 100)},
 		{"reads of one agent hung before, whose ring remembers too few writes", 5, hungBefore(100, 19)},
 		{"an agent with empty transfers hangs", 5, func(i, second int, a *diagnose.Agent) {
 			if transfers(a, 0, 20*second, 1); i == 3 {
