@@ -80,7 +80,7 @@ func instead(more int) func(i, second int, a *diagnose.Agent) {
 	}
 }
 
-// hungBefore returns agents that write and read, one of which doesn't read. Its ring remembers some reads and writes.
+// hungBefore returns agents that write and read, except for one that only writes. Its ring remembers some reads and writes.
 func hungBefore(reads, writes uint64) func(i, second int, a *diagnose.Agent) {
 	return func(i, second int, a *diagnose.Agent) {
 		transfers(a, 0, 100*second, 1)
