@@ -33,6 +33,17 @@ func newSeries(f *fleets.Fleet, kind string) map[key][]string {
 	directions := []string{`, nixl_transfer_direction="transmit"`, `, nixl_transfer_direction="receive"`}
 	all := f.Readings()
 	used := newBuckets(all)
+	// Every status is reported from 0 on. Of those that no agent of the fleet has, a few are enough.
+	kinds := []string{"backend", diagnose.NotFound, diagnose.Canceled}
+	for _, readings := range all {
+		for n := range readings {
+			for kind := range readings[n].Errors {
+				if !slices.Contains(kinds, kind) {
+					kinds = append(kinds, kind)
+				}
+			}
+		}
+	}
 	for i, readings := range all {
 		for n := range readings {
 			r := &readings[n]
@@ -45,7 +56,7 @@ func newSeries(f *fleets.Fleet, kind string) map[key][]string {
 				}
 				list[k] = append(values, fmt.Sprint(v))
 			}
-			addCounters(r, add)
+			addCounters(r, kinds, add)
 			sum := r.Both()
 			for n, d := range r.Moved {
 				if d.Transfers == 0 { // series are absent until the first transfer
@@ -96,7 +107,7 @@ func labelsOf(cluster string, r *fleets.Reading) string {
 	return labels
 }
 
-func addCounters(r *fleets.Reading, add func(name, more string, v any)) {
+func addCounters(r *fleets.Reading, kinds []string, add func(name, more string, v any)) {
 	add("nixl_agent_up", "", int(r.Up)-int(diagnose.No))
 	add("nixl_telemetry_ring_capacity", "", 4096)
 	add("nixl_telemetry_ring_utilization_ratio", "", r.Fill())
@@ -108,8 +119,7 @@ func addCounters(r *fleets.Reading, add func(name, more string, v any)) {
 	if *r.Memory > 0 { // absent until the first registration
 		add("nixl_memory_usage_bytes", "", *r.Memory)
 	}
-	// Every status is reported from 0 on.
-	for _, kind := range []string{"backend", diagnose.NotFound, diagnose.Canceled} {
+	for _, kind := range kinds {
 		add("nixl_errors_total", fmt.Sprintf(", error_type=%q", kind), r.Errors[kind])
 	}
 }
