@@ -273,7 +273,7 @@ func TestWhyJudgesTheFleetsOfABackendAsTheRulesDo(t *testing.T) {
 		}
 		return strings.ReplaceAll(name, ".", "_") + "_" + part
 	}
-	for i, f := range slices.Concat(fleets.Incidents(), fleets.Healthy(), fleets.Strangers(), fleets.HealthyStrangers()) {
+	for i, f := range slices.Concat(fleets.Incidents(), fleets.Healthy(), fleets.Strangers(), fleets.HealthyStrangers(), fleets.HealthyVisitors()) {
 		if len(f.Members) > 100 {
 			continue
 		}

@@ -66,10 +66,35 @@ func TestEachIncidentIsNamedWithinTenMinutes(t *testing.T) {
 	}
 }
 
+// Visitors pass, so they must be named while they last, and nobody else may be.
+func TestEachVisitorIsNamedWhileItLasts(t *testing.T) {
+	for _, f := range fleets.Visitors() {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			samples, missing := f.Frames(), slices.Clone(f.Want)
+			begin, within := int(fleets.Begin/fleets.Every), int(max(f.Within, fleets.Found-fleets.Begin)/fleets.Every)
+			for i := begin; i < min(begin+within+1, len(samples)); i += int(time.Minute / fleets.Every) {
+				list := held(samples[:i+1])
+				got := found(list)
+				missing = slices.DeleteFunc(missing, func(w fleets.Want) bool { return slices.Contains(got, w) })
+				for _, finding := range list {
+					other := slices.ContainsFunc(finding.Agents, func(a diagnose.Identity) bool { return !affected(&f, a) })
+					if finding.Severity.AtLeast(diagnose.Warning) && other {
+						t.Errorf("at %v, it isn't about all of these: %s", samples[i].Time.Sub(samples[0].Time), finding.What)
+					}
+				}
+			}
+			if len(missing) > 0 {
+				t.Errorf("%v isn't found; %s", missing, f.Why)
+			}
+		})
+	}
+}
+
 // eachMinute calls check with what is known of each healthy fleet after every minute.
 func eachMinute(t *testing.T, check func(t *testing.T, f *fleets.Fleet, samples []*diagnose.Frame)) {
 	t.Helper()
-	for _, f := range slices.Concat(fleets.Healthy(), fleets.HealthyStrangers()) {
+	for _, f := range slices.Concat(fleets.Healthy(), fleets.HealthyStrangers(), fleets.HealthyVisitors()) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			samples := f.Frames()

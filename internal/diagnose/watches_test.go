@@ -50,18 +50,23 @@ var unknowable = map[string][]string{
 		"an agent that hangs", "an agent that hangs, and whose peers take over its load", "the reads of an agent hang", "agents that hang one after the other",
 		"two of sixteen agents hang", "an agent restarts, and its load stays with its peers", "an agent that hangs but for heartbeats",
 		"two of eight agents hang while the load falls", "four ranks of a group hang", "a deadlock behind living heartbeats", "a stuck rank among uneven ones",
-		"the writes of one worker stop", "all reads of a pool stop, and its writes go on", "all reads of a pool stop", "a time-out cancels all reads",
+		"the writes of one worker stop", "a rollout of a setting turns the reads off", "all reads of a pool stop, and its writes go on", "all reads of a pool stop", "a time-out cancels all reads",
 	},
 	"a page waits until operations fail again and again, because a peer may restart": {
 		"7% of an agent's operations fail", "9% of all operations fail", "a few operations of each agent of a host fail", "one operation in 40 fails",
 		"operations of seven of eight agents are canceled, because a peer hangs", "split brain after a failover", "a quarter of all reads fails",
-		"a fifth of an agent's operations fails", "an agent uses metadata of a peer that has restarted",
+		"a fifth of an agent's operations fails", "an agent uses metadata of a peer that has restarted", "a decode worker loses one peer after the other", "a leaf switch reboots",
 	},
-	"some applications always cancel as many":             {"time-outs of a hung peer end as canceled"},
-	"at that time, nothing fails or is slow, or not much": {"80% fail in one minute of six", "a NIC that flaps", "a link that becomes slower by the minute", "a link degrades within 20 minutes", "a fabric that gets worse in steps"},
+	"some applications always cancel as many": {"time-outs of a hung peer end as canceled"},
+	"at that time, nothing fails or is slow, or not much": {
+		"80% fail in one minute of six", "a NIC that flaps", "a link that becomes slower by the minute", "a link degrades within 20 minutes", "a fabric that gets worse in steps",
+		"a partition between two racks heals after seven minutes", "a file system for offloaded caches fills and slows", "a storm of pause frames that comes in bursts",
+		"a NIC renegotiates its speed for 20 seconds every three minutes",
+	},
+	"its load fades, as if a load balancer drained it": {"an agent loses its slots until it does nothing"},
 	"the agent has just started": {
 		"new pods are slow", "a slow rollout to half the speed", "a canary with little load at a fifth of the speed", "a pod uses the wrong NIC after an upgrade",
-		"one pod falls back to TCP after a restart", "a replaced pod never transfers", "recreated pods that never transfer", "new pods never transfer",
+		"one pod falls back to TCP after a restart", "a replaced pod never transfers", "a host comes back from a reboot with another setting of its IOMMU", "recreated pods that never transfer", "new pods never transfer",
 	},
 	"a ring remembers too little about a single agent": {
 		"one of two agents becomes slow", "one of two workers at a fifth", "half of the agents lose half of their speed", "one of two models in a job becomes slow",
@@ -69,22 +74,24 @@ var unknowable = map[string][]string{
 	"there are too few transfers": {
 		"few large transfers become 15 times slower", "few large transfers hang", "the offload storage of all agents becomes 20 times slower", "one rank saves its checkpoints slowly",
 		"the storage of one host becomes slow", "a tenth of the transfers of an agent are reads, at 40% of the speed", "an object store throttles", "few operations, which all fail",
-		"a third of few transfers fails",
+		"a third of few transfers fails", "a firewall cuts the idle connections of two agents",
 	},
 	"it restarts fewer than three times": {
 		"an agent in a crash loop", "an agent in a fast loop of restarts", "an agent whose ring is new after each crash", "a crash loop of an agent with stores", "a pod that never gets ready",
+		"all agents restart in lockstep",
 	},
 	"a watch that begins then has no frames of the agent": {
 		"metrics of an agent stop", "a node is gone", "nothing arrives anymore", "an agent disappears from its host's metrics", "an agent hangs while its Collector restarts",
 		"a Collector without storage in a crash loop", "a Collector with storage in a crash loop", "a Collector that is killed every three minutes", "a Collector that runs out of memory",
+		"samples of a host with a wrong clock are rejected, most of the time",
 	},
-	"for half an hour, memory may be registered on demand": {"registered memory that only grows", "a leak beside memory that comes and goes", "a slow leak", "registrations leak", "pinned memory grows in steps"},
+	"for half an hour, memory may be registered on demand": {"registered memory that only grows", "a leak beside memory that comes and goes", "a slow leak", "a leak of registrations that follows the load", "registrations leak", "pinned memory grows in steps"},
 	"an exit is shown for two minutes, if it was seen":     {"the only agent of a host exits"},
 	"a burst may fill a ring once":                         {"a ring that is nearly full", "rings run full behind a noisy neighbor"},
 }
 
 // silent is the incidents that a page could know about, but doesn't.
-var silent = []string{"ten times as many transfers of a tenth", "75 times as many tiny transfers, with fewer bytes", "a fragmented cache"}
+var silent = []string{"ten times as many transfers of a tenth", "75 times as many tiny transfers, with fewer bytes", "a fragmented cache", "a canary with chunks that are far too small"}
 
 // watch is how a tool watches a fleet, for some time from the beginning of an incident on.
 type watch struct {
@@ -130,7 +137,7 @@ func watchedFleets(t *testing.T, all []fleets.Fleet, see func(t *testing.T, f *f
 }
 
 func TestWatchesNameIncidentsThatTheyCanKnow(t *testing.T) {
-	table := watchedFleets(t, slices.Concat(fleets.Incidents(), fleets.Strangers()), func(t *testing.T, f *fleets.Fleet) string {
+	table := watchedFleets(t, slices.Concat(fleets.Incidents(), fleets.Strangers(), fleets.Visitors()), func(t *testing.T, f *fleets.Fleet) string {
 		text, complete := f.Name+"\n", true
 		for _, w := range watches() {
 			r := w.see(f)
@@ -173,6 +180,7 @@ var transient = map[string][]string{
 	},
 	"a shared link slows down under load, and the load before isn't known": {"a nightly batch with ten times the load", "a load test for a quarter of an hour"},
 	"connections are set up": {"a job that is scaled up, with a slow start", "warm-up after a deployment"},
+	"a process is stopped":   {"a worker is stopped for a dump of its memory"},
 	"metrics are missing":    {"a host whose clock jumps by two minutes", "metrics of all hosts are lost for three minutes"},
 	"clients cancel":         {"clients that cancel most requests for three minutes"},
 	"a peer restarts":        {"a peer restarts for 45 s"}, // this is even critical
@@ -185,7 +193,7 @@ func TestWatchesOfHealthyFleetsFindNoProblem(t *testing.T) {
 			known[name] = true
 		}
 	}
-	watchedFleets(t, slices.Concat(fleets.Healthy(), fleets.HealthyStrangers()), func(t *testing.T, f *fleets.Fleet) string {
+	watchedFleets(t, slices.Concat(fleets.Healthy(), fleets.HealthyStrangers(), fleets.HealthyVisitors()), func(t *testing.T, f *fleets.Fleet) string {
 		said := ""
 		for _, w := range watches() {
 			for _, finding := range w.see(f).Findings {
