@@ -260,8 +260,8 @@ func (p *process) checkNotice(n notice.Notice) {
 	case notice.RingRestart, notice.RingReplaced:
 		// A position that another consumer stores can also be that of a restarted agent.
 		// So can that of a ring that was released, if the crash came before its checkpoint was removed.
-		ok = w.begun[path] > w.known[path] || w.taken[path] ||
-			(w.uncertain() || w.released[path]) && strings.Contains(n.Text, "since the last checkpoint")
+		ok = w.begun[path] > w.known[path] || w.back[path] ||
+			(w.uncertain() || w.released[path] || w.taken[path]) && strings.Contains(n.Text, "since the last checkpoint")
 		delete(p.mustReport, path)
 		w.heard[path], p.replaced[path] = w.begun[path], n.Kind == notice.RingReplaced
 		delete(w.takes, p.reading[path])

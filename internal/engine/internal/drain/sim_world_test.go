@@ -56,6 +56,7 @@ type world struct {
 	restarts map[string]uint64              // restarts that the current totals of each path include
 	gone     map[string]uint64              // the newest collection before the agent of a path was retired
 	taken    map[string]bool                // paths whose events another consumer has taken
+	back     map[string]bool                // paths of rings whose position another consumer has moved backward
 	released map[string]bool                // paths whose rings the owner has set to position 0
 	usage    map[string]usage               // of each path
 	takes    map[*simFile]int               // number of times since that or a restart was last reported
@@ -147,7 +148,7 @@ func newWorld(seed uint64) *world {
 		files: make(map[string]*simFile), observers: make(map[*simFile]*simObserver), takes: make(map[*simFile]int), store: make(map[string]stored),
 		written: make(map[uint64]string), valueOf: make(map[uint64]uint64), runs: make(map[uint64]int), stored: make(map[uint64]time.Time), live: make(map[*simFile]map[uint64]uint64),
 		begun: make(map[string]int), visible: make(map[string]int), heard: make(map[string]int),
-		restarts: make(map[string]uint64), taken: make(map[string]bool), released: make(map[string]bool), gone: make(map[string]uint64),
+		restarts: make(map[string]uint64), taken: make(map[string]bool), back: make(map[string]bool), released: make(map[string]bool), gone: make(map[string]uint64),
 		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), usage: make(map[string]usage), known: make(map[string]int), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
 	}
 	for i := range w.plan.agents {
@@ -602,7 +603,7 @@ func (w *world) backward(a *simAgent, read, write uint64) bool {
 		return false
 	}
 	w.note("%s: another consumer moves the position back to %d", a.path, to)
-	w.taken[a.path] = true
+	w.taken[a.path], w.back[a.path] = true, true
 	w.takes[f]++
 	f.store(offReadPos, to)
 	p.unreported[f] = true
