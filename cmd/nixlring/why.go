@@ -113,6 +113,7 @@ type verdict struct {
 	Recording string `json:"recording,omitempty"`  // that was read
 	Backend   string `json:"prometheus,omitempty"` // that was asked
 	where     string
+	volumes   bool               // only the volumes of pods were searched
 	Until     time.Time          `json:"until,omitzero"` // the end of what the backend was asked for
 	Seconds   float64            `json:"seconds"`        // length of the watch
 	Agents    int                `json:"agents"`
@@ -198,7 +199,7 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 	case f.past():
 		v.Backend, v.Until = source.Name(), last.Time.UTC()
 	default:
-		v.Directory = f.dir
+		v.Directory, v.volumes = f.dir, f.kubelet != ""
 	}
 	for i := range last.Agents {
 		if last.Agents[i].Up == diagnose.No {

@@ -59,8 +59,11 @@ func (v *verdict) headline() string {
 		return plural(n, "problem", "problems") + watched
 	case v.Agents == v.Exited: // rings that exited agents left empty aren't opened
 		next := ""
-		if v.Directory != "" {
+		switch {
+		case v.Directory != "":
 			next = " To see its rings, run: nixlring ls " + units.Printable(v.Directory)
+		case v.volumes:
+			next = " NIXL_TELEMETRY_DIR must be on an emptyDir volume of the agents' pods."
 		}
 		return fmt.Sprintf("Nothing to watch: no agent %s is running.%s", v.where, next)
 	}

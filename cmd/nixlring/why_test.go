@@ -113,6 +113,14 @@ func TestWhyWithNothingToExamineHasAnExitCodeOfItsOwn(t *testing.T) {
 	}
 }
 
+// A container's own /dev/shm, which processes mode finds, is not a volume.
+func TestWhySaysWhichVolumesAreSearched(t *testing.T) {
+	r := runWith(t.Context(), world{now: time.Now, proc: procWith(t)}, "why", "--for", "100ms", "--kubelet="+t.TempDir())
+	if r.code != exitNoRing || !strings.Contains(r.out, "no agent in the pods of this node is running. NIXL_TELEMETRY_DIR must be on an emptyDir volume") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // procWith returns a mock of /proc with the host's locks and with processes that have libnixl mapped
 // and an environment.
 func procWith(t *testing.T, environments ...string) string {
