@@ -60,11 +60,6 @@ var unseen = map[string]string{
 	"an agent loses its slots until it does nothing":                  "a router that drains an agent gives the same totals: its load fades, and its peers take it over",
 }
 
-// falsePages has the reasons why healthy visitors page an operator.
-var falsePages = map[string]string{
-	"a migration from a cold tier": "the durations have no direction, so slow reads that are new make the agent slower",
-}
-
 // Each incident must raise at least a warning in time, and name whom it is about, but nobody else. Healthy
 // fleets must not raise a critical alert; those that a person may want to know about may raise a warning. Each fleet is a cluster of its own, so
 // promtool can evaluate the rules for several at once, which takes a third of the time.
@@ -192,10 +187,6 @@ func (u *unitTest) add(f *fleets.Fleet, kind string) {
 	}
 	some := func(matchers string) {
 		u.Exprs = append(u.Exprs, exprTest{"group " + firing(matchers), at.String(), []exprTestWant{{"{}", 1}}})
-	}
-	if falsePages[f.Name] != "" {
-		some(`,severity="critical"`)
-		return
 	}
 	if len(f.Alerts) == 0 {
 		matchers := ""
