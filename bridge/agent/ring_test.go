@@ -19,7 +19,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.opentelemetry.io/otel"
 
 	"github.com/nixl-otel/nixl-otel/bridge/agent"
 	"github.com/nixl-otel/nixl-otel/bridge/internal/metrictest"
@@ -359,11 +358,9 @@ func TestRingThatShrinksIsAnError(t *testing.T) {
 }
 
 func TestErrorHandlerMayCloseTheAgent(t *testing.T) {
-	before := otel.GetErrorHandler()
-	defer otel.SetErrorHandler(before)
 	broken := sink.Func(func([]sink.Event) error { return errors.New("disk full") })
-	a, closed := newBackend().agent(t, agent.WithSinks(broken), agent.WithRunInterval(time.Millisecond)), make(chan error)
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { closed <- a.Close() }))
+	a, closed := newBackend().agent(t, agent.WithSinks(broken), agent.WithRunInterval(time.Millisecond)), make(chan error, 1)
+	metrictest.Handle(t, func(error) { closed <- a.Close() })
 	a.MemoryRegistered(ctx, 1)
 	select {
 	case err := <-closed:

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
@@ -89,14 +88,12 @@ func TestAnUnregisteredIDIsReportedOnce(t *testing.T) {
 
 // The error handler may record.
 func TestRegisterWithAnEmptyIDReportsAnErrorAndRecordsNothing(t *testing.T) {
-	before := otel.GetErrorHandler()
-	defer otel.SetErrorHandler(before)
 	w := newWorld(t)
 	var errs []string
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+	metrictest.Handle(t, func(err error) {
 		errs = append(errs, err.Error())
 		use(t, w.Register("handler"))
-	}))
+	})
 	if k := w.Register(""); k != nil || w.Summary().KernelCount != 1 {
 		t.Errorf("kernel %v of %d is registered", k, w.Summary().KernelCount)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -274,8 +273,6 @@ func TestErrDoesNotWaitForACollection(t *testing.T) {
 
 // An error handler may close what failed.
 func TestErrorHandlerMayCloseTheProducer(t *testing.T) {
-	before := otel.GetErrorHandler()
-	defer otel.SetErrorHandler(before)
 	dir, broken := t.TempDir(), sink.Func(func([]sink.Event) error { return errors.New("disk is full") })
 	ring := makeRing(t, dir)
 	for name, c := range map[string]struct {
@@ -292,7 +289,7 @@ func TestErrorHandlerMayCloseTheProducer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, Config{Directories: []string{dir}, Sinks: []sink.Sink{broken}})
 			closed := make(chan error, 1)
-			otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { closed <- w.Close() }))
+			metrictest.Handle(t, func(error) { closed <- w.Close() })
 			c.fail(w)
 			if err := <-closed; fmt.Sprint(err) != c.want {
 				t.Errorf("Close: %v, want %s", err, c.want)

@@ -7,6 +7,7 @@ package metrictest
 
 import (
 	"fmt"
+	"log"
 	"slices"
 	"sync"
 	"testing"
@@ -100,19 +101,25 @@ func Data[T metricdata.Aggregation](t testing.TB, ms []metricdata.Metrics, name 
 	return d
 }
 
+// Handle sets OpenTelemetry's error handler until the end of the test. What GetErrorHandler returns calls the handler
+// of the time, so it can't be used to restore an earlier one.
+func Handle(t testing.TB, handle func(error)) {
+	t.Helper()
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(handle))
+	t.Cleanup(func() { otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Print(err) })) })
+}
+
 // Handled returns a function that returns the errors that OpenTelemetry's error handler
 // has got since.
 func Handled(t testing.TB) func() []string {
 	t.Helper()
-	before := otel.GetErrorHandler()
-	t.Cleanup(func() { otel.SetErrorHandler(before) })
 	var mu sync.Mutex
 	var errs []string
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+	Handle(t, func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		errs = append(errs, err.Error())
-	}))
+	})
 	return func() []string {
 		mu.Lock()
 		defer mu.Unlock()
