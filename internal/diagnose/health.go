@@ -66,7 +66,7 @@ func (h *history) vanished(i int) (list []Finding) {
 	return list
 }
 
-// lastSeen returns the last frame up to i that has the agent.
+// lastSeen returns the last frame up to i that has the agent. i isn't before the first one.
 func (t *track) lastSeen(i int) int {
 	for t.states[i] == nil {
 		i--

@@ -23,7 +23,7 @@ func affected(f *fleets.Fleet, a diagnose.Identity) bool {
 		})
 }
 
-// seen returns what a tool says about an incident: the kinds of findings that name what is affected, and what is wrong.
+// seen returns the kinds of the findings that name an affected agent, and everything that a tool says falsely.
 func seen(f *fleets.Fleet, r *diagnose.Result) (kinds string, wrong []string) {
 	var named []string
 	for _, finding := range r.Findings {

@@ -11,7 +11,7 @@
 // for nobody: closing a ring or storing checkpoints are requests to others. A [Loop] runs one
 // owner on one goroutine. Other goroutines send messages or get copies.
 //
-//	discover ── Offer, Attended … ────────▶ ┌───────┐ ──▶ Close, Reopen, Retire
+//	discover ── Offer, Attended … ────────────▶ ┌───────┐ ──▶ Close, Reopen, Retire
 //	saver    ── saved ────────────────────────▶ │ owner │ ──▶ save
 //	receiver ── collect, delivered ───────────▶ └───────┘ ──▶ replies, notices
 //
@@ -32,6 +32,7 @@
 //
 //   - snapshot.go, message.go: what others see of an agent, and what they send
 //   - exit.go, pace.go, agent.go, owner.go: the state
+//   - identify.go, admit.go: which agent has which ring
 //   - successor.go, open.go, read.go: rings
 //   - collect.go, save.go, retire.go: requests, and what is due
 //   - loop.go: the goroutine
