@@ -23,10 +23,10 @@ const brokenWait = time.Second
 
 // maxWork limits the work that the agents of one container cause in workIn: the events that are
 // read from their rings, their drains, their checkpoints, and agents that are compared to make room. The unit is an event of a
-// whole transfer; see [tally.Agent.Add]. 128 agents that write as fast as NIXL's defaults allow cause as much. It takes
-// about a tenth of a core. The time is short because a container may cause all of it in one round, for which
-// the rings of all others wait.
-const maxWork, workIn = 2_000_000, 200 * time.Millisecond
+// whole transfer; see [tally.Agent.Add]. 64 agents that write as fast as NIXL's defaults allow cause as much. It takes
+// about a twentieth of a core, so that ten hostile containers cause no more than half. The time is short because a container
+// may cause all of it in one round, for which the rings of all others wait.
+const maxWork, workIn = 1_000_000, 200 * time.Millisecond
 
 // A drain takes as long as counting drainWork events, and a checkpoint as long as counting
 // saveWork events, mostly in the storage extension. In a large page, each event is workBytes; in slots that are compared
