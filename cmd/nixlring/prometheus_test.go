@@ -26,6 +26,9 @@ import (
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
 	"github.com/nixl-otel/nixl-otel/internal/lab/golden"
 	"github.com/nixl-otel/nixl-otel/internal/lab/must"
+	"github.com/nixl-otel/nixl-otel/internal/tally"
+	"github.com/nixl-otel/nixl-otel/ringbuf"
+	"github.com/nixl-otel/nixl-otel/semconv"
 )
 
 // fakeBackend answers the queries of nixlring for the series of a fleet, as Prometheus does.
@@ -68,22 +71,21 @@ func (b *fakeBackend) serve(t *testing.T, f *fleets.Fleet) {
 }
 
 func (b *fakeBackend) add(r *fleets.Reading, i, n int) {
+	a := r.Identity
 	add := func(name, suffixes string, v float64, more ...string) {
-		a, labels := r.Identity, make(map[string]string)
-		pairs := append([]string{
-			"k8s.cluster.name", a.Cluster, "k8s.namespace.name", a.Namespace, "service.name", a.Service, "k8s.pod.name", a.Pod, "host.name", a.Host,
-			"nixl.agent.name", a.Name, "instance", strconv.Itoa(r.Stream),
-		}, more...)
-		for p := 0; p < len(pairs); p += 2 {
-			if pairs[p+1] != "" {
-				labels[b.names(pairs[p], "")] = pairs[p+1]
-			}
-		}
-		key := fmt.Sprint(name, suffixes, labels)
+		key := strings.Join(append(more, a.ID, strconv.Itoa(r.Stream), name, suffixes), " ")
 		s := b.series[key]
 		if s == nil {
-			s = &fakeSeries{b.names(name, suffixes), labels, slices.Repeat([]float64{math.NaN()}, n)}
+			s = &fakeSeries{b.names(name, suffixes), make(map[string]string), slices.Repeat([]float64{math.NaN()}, n)}
 			b.series[key] = s
+			for pair := range slices.Chunk(append([]string{
+				"k8s.cluster.name", a.Cluster, "k8s.namespace.name", a.Namespace, "service.name", a.Service, "k8s.pod.name", a.Pod, "host.name", a.Host,
+				"nixl.agent.name", a.Name, "instance", strconv.Itoa(r.Stream),
+			}, more...), 2) {
+				if pair[1] != "" {
+					s.labels[b.names(pair[0], "")] = pair[1]
+				}
+			}
 		}
 		s.values[i] = v
 	}
@@ -93,8 +95,12 @@ func (b *fakeBackend) add(r *fleets.Reading, i, n int) {
 	add("nixl.telemetry.ring.saturations", "_total", float64(r.Ring.Saturations))
 	add("nixl.telemetry.ring.foreign_reads", "_total", float64(r.Ring.Foreign))
 	add("nixl.telemetry.ring.restarts", "_total", float64(r.Ring.Restarts))
-	for _, kind := range []string{"backend", diagnose.NotFound, diagnose.Canceled} {
-		add("nixl.errors", "_total", float64(r.Errors[kind]), "error.type", kind)
+	add("nixl.telemetry.events.dropped", "_total", float64(r.Dropped))
+	add("nixl.telemetry.ring.torn_groups", "_total", float64(r.Ring.Torn))
+	for kind := range ringbuf.Type(ringbuf.Types) {
+		if name := tally.ErrorName(kind); name != "" { // every status is reported from 0 on
+			add("nixl.errors", "_total", float64(r.Errors[name]), "error.type", name)
+		}
 	}
 	histogram := func(name, unit string, sum float64, count uint64, more ...string) {
 		if b.native {
@@ -125,7 +131,7 @@ func (b *fakeBackend) add(r *fleets.Reading, i, n int) {
 // countMark is in the names of series with the counts of histograms without buckets.
 const countMark = "#count"
 
-var rangeQuery = regexp.MustCompile(`^(histogram_sum\(|histogram_count\()?(last|max)_over_time\(\{__name__=~"([^"]*)"(?:,service_name="([^"]*)")?(?:,error_type=~"([^"]*)")?\}\[(\w+)\]\)\)?$`)
+var rangeQuery = regexp.MustCompile(`^(histogram_sum\(|histogram_count\()?(last|max)_over_time\(\{__name__=~"([^"]*)"(?:,service_name="([^"]*)")?(?:,error_type=~"([^"]*)")?\}\[(\w+)\]\)\)?( and increase\(.* > 0)?$`)
 
 func (b *fakeBackend) answer(w http.ResponseWriter, r *http.Request) {
 	say := func(data any) {
@@ -217,6 +223,9 @@ func (b *fakeBackend) matrix(r *http.Request, m []string) []any {
 	begin := float64(b.end.Unix())
 	for _, s := range b.series {
 		if strings.Contains(s.name, countMark) != (m[1] == "histogram_count(") || !name.MatchString(strings.Replace(s.name, countMark, "", 1)) || m[4] != "" && s.labels["service_name"] != m[4] || m[5] != "" && !slices.Contains(strings.Split(m[5], "|"), s.labels["error_type"]) {
+			continue
+		}
+		if known := slices.DeleteFunc(slices.Clone(s.values), math.IsNaN); m[7] != "" && slices.Max(known) == slices.Min(known) {
 			continue
 		}
 		var values []any
@@ -483,8 +492,17 @@ func TestTopShowsTheAgentsOfABackend(t *testing.T) {
 
 // A screen or a page goes on after the past, as time does.
 func TestFramesOfABackendGoOnAfterThePast(t *testing.T) {
+	f := straggling()
+	do, begin := f.Members[0].Do, f.Length-10*time.Minute
+	f.Members[0].Do = func(at time.Duration) fleets.State {
+		s := do(at)
+		if at > begin { // an error that wasn't in the past
+			s.Errors = map[string]float64{semconv.ErrorBackend: 2}
+		}
+		return s
+	}
 	var b fakeBackend
-	b.serve(t, straggling())
+	b.serve(t, f)
 	now := b.end.Add(-10 * time.Minute)
 	source, err := fleet.OpenBackend(fleet.Config{Now: func() time.Time { return now }}, fleet.BackendConfig{URL: b.url, Length: 30 * time.Minute, Live: true})
 	must.OK(t, err)
@@ -503,5 +521,8 @@ func TestFramesOfABackendGoOnAfterThePast(t *testing.T) {
 	must.OK(t, err)
 	if got := frame.Agents[0].Moved[0].Transfers - last.Agents[0].Moved[0].Transfers; !frame.Time.Equal(now) || got != 450 {
 		t.Errorf("%d transfers between %v and %v", got, last.Time, frame.Time)
+	}
+	if got := frame.Agents[0].Errors[semconv.ErrorBackend]; got != 30 {
+		t.Errorf("%d errors between %v and %v", got, last.Time, frame.Time)
 	}
 }

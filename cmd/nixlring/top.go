@@ -81,7 +81,7 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	flags.Lookup("window").DefValue = "0s" // the text has both
 	f.watchFlags.register(cmd, "show")
 	f.registerBackend(flags)
-	f.backend.Buckets = true
+	f.backend.Shown = true
 	flags.DurationVar(&f.length, "for", liveLength, "how much of the past to begin with, with --prometheus")
 	flags.StringVarP(&f.sort, "sort", "s", screen.ByProblems, "sort by `COLUMN`, such as p99")
 	f.output = addOutput(cmd, "text", "json")

@@ -61,7 +61,7 @@ tunnel: ssh -L 9470:127.0.0.1:9470 HOST`, "web", "web"),
 	flags.StringVarP(&f.listen, "listen", "l", "127.0.0.1:9470", "`ADDRESS` of this host to listen on; port 0 is any free port")
 	f.register(cmd, "show")
 	f.registerBackend(flags)
-	f.backend.Buckets = true
+	f.backend.Shown = true
 	flags.DurationVar(&f.length, "for", liveLength, "how much of the past to begin with, with --prometheus")
 	return cmd
 }

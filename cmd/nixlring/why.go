@@ -207,17 +207,19 @@ func (f *whyFlags) watch(ctx context.Context, w world, source fleet.Source) (*ve
 		}
 	}
 	judge := diagnose.Watched
-	if v.Backend != "" {
-		judge = diagnose.Held
+	backend, _ := source.(*fleet.Backend)
+	var alerts func([]diagnose.Finding) ([]diagnose.Finding, diagnose.Check, []string)
+	if backend != nil {
+		judge, alerts = diagnose.Held, backend.Alerts(ctx)
 	}
 	r := judge(all, diagnose.Watch(length))
 	v.Still, v.Checks = r.Still, r.Checks
 	v.Findings = append(v.Findings, r.Findings...)
-	if b, ok := source.(*fleet.Backend); ok {
-		alerts, check, notes := b.Alerts(ctx, v.Findings)
-		v.Findings, v.Checks, v.Warnings = append(v.Findings, alerts...), append(v.Checks, check), append(v.Warnings, notes...)
+	if backend != nil {
+		found, check, notes := alerts(v.Findings)
+		v.Findings, v.Checks, v.Warnings = append(v.Findings, found...), append(v.Checks, check), append(v.Warnings, notes...)
 		for i := range v.Findings {
-			b.Locate(&v.Findings[i])
+			backend.Locate(&v.Findings[i])
 		}
 	}
 	if !f.past() {

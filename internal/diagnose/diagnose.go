@@ -75,7 +75,7 @@ func Held(frames []*Frame, w Windows) Result {
 	}
 	for ago := time.Minute; len(open) > 0; ago += time.Minute {
 		n, found := sort.Search(len(frames), func(n int) bool { return frames[n].Time.After(end.Add(-ago)) }), make(map[Key]bool)
-		for _, f := range Now(frames[:n], w).Findings {
+		for _, f := range newHistory(frames[:n], w).findings(n - 1) {
 			found[f.Key()] = true
 		}
 		maps.DeleteFunc(open, func(k Key, _ bool) bool { return !found[k] })

@@ -18,6 +18,7 @@ import (
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/nixl-otel/nixl-otel/dashboards"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
@@ -66,24 +67,43 @@ var covered = map[string][]diagnose.Kind{
 // rulesLoaded is a series that the recording rules always have.
 const rulesLoaded = "nixl_threshold:straggler_speed"
 
-// Alerts evaluates the alerts at the end of what was read, and returns what the findings don't say. The notes say what couldn't be evaluated.
-func (s *Backend) Alerts(ctx context.Context, found []diagnose.Finding) (list []diagnose.Finding, check diagnose.Check, notes []string) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
+// Alerts begins to evaluate the alerts at the end of what was read. The function that it returns waits for them, and returns what the
+// findings don't say. The notes say what couldn't be evaluated.
+func (s *Backend) Alerts(ctx context.Context) (wait func(found []diagnose.Finding) (list []diagnose.Finding, check diagnose.Check, notes []string)) {
 	loaded := slices.Contains(s.known, rulesLoaded)
+	alerts := slices.DeleteFunc(slices.Clone(alertRules()), func(a rule) bool { return !loaded && covered[a.Alert] != nil })
+	vectors, errs, done := make([]model.Vector, len(alerts)), make([]error, len(alerts)), make(chan struct{})
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		var asking errgroup.Group
+		asking.SetLimit(atOnce)
+		for i, a := range alerts {
+			asking.Go(func() error {
+				vectors[i], errs[i] = s.firing(ctx, a, loaded)
+				return nil
+			})
+		}
+		_ = asking.Wait() // each has an error of its own
+	}()
+	return func(found []diagnose.Finding) (list []diagnose.Finding, check diagnose.Check, notes []string) {
+		<-done
+		return s.alerts(alerts, vectors, errs, found)
+	}
+}
+
+// alerts returns what the samples of alerts say and findings don't.
+func (s *Backend) alerts(alerts []rule, vectors []model.Vector, errs []error, found []diagnose.Finding) (list []diagnose.Finding, check diagnose.Check, notes []string) {
 	var evaluated []string
 	check = diagnose.Check{Name: "alerts", Kinds: []diagnose.Kind{}, Well: true}
-	for _, a := range alertRules() {
-		if !loaded && covered[a.Alert] != nil {
-			continue
-		}
-		vector, err := s.firing(ctx, a, loaded)
-		if err != nil {
-			check.Well, notes = false, append(notes, fmt.Sprintf("the alert %s can't be evaluated: %v", a.Alert, err))
+	for i, a := range alerts {
+		if errs[i] != nil {
+			check.Well, notes = false, append(notes, fmt.Sprintf("the alert %s can't be evaluated: %v", a.Alert, errs[i]))
 			continue
 		}
 		evaluated = append(evaluated, a.Alert)
-		for _, sample := range vector {
+		for _, sample := range vectors[i] {
 			if f, ok := s.alerted(a, sample, found); ok {
 				list = append(list, f)
 			}
@@ -93,7 +113,7 @@ func (s *Backend) Alerts(ctx context.Context, found []diagnose.Finding) (list []
 	if len(list) > 0 {
 		check.What = fmt.Sprintf("%d were evaluated", len(evaluated))
 	}
-	if !loaded {
+	if !slices.Contains(s.known, rulesLoaded) {
 		check.What = "the backend has no recording rules, so speeds weren't compared with the last day. Without them, these were evaluated: " + strings.Join(evaluated, ", ")
 	}
 	return list, check, notes
@@ -103,7 +123,7 @@ func (s *Backend) Alerts(ctx context.Context, found []diagnose.Finding) (list []
 func (s *Backend) firing(ctx context.Context, a rule, loaded bool) (list model.Vector, err error) {
 	expr := strings.TrimSpace(a.Expr)
 	if !loaded {
-		if expr, err = inline(expr); err != nil {
+		if expr, err = inline(expr, false); err != nil {
 			return nil, err
 		}
 	}
@@ -179,27 +199,27 @@ func expand(text string, labels map[string]string, value float64) string {
 // reference matches a recorded series in an expression, with what selects some of it, and its range.
 var reference = regexp.MustCompile(`(\b[a-z_]+:nixl_\w+:\w+|\bnixl_[a-z]+:\w+|\bnamespace:requests:running)(\{[^}]*\})?(\[\w+(?::\w+)?\])?( offset \w+)?`)
 
-// inline replaces recorded series in an expression with the expressions of their rules.
-func inline(expr string) (string, error) {
+// ofBoth selects the series of both directions together.
+const ofBoth = `{nixl_transfer_direction=""}`
+
+// inline replaces recorded series in an expression with the expressions of their rules. If only the series of both directions are used,
+// those of each direction, which follow them in the rules, aren't computed.
+func inline(expr string, both bool) (string, error) {
 	var errs []error
 	text := reference.ReplaceAllStringFunc(expr, func(text string) string {
 		part := reference.FindStringSubmatch(text)
 		name, matchers, over, offset := part[1], part[2], part[3], part[4]
 		rules := slices.DeleteFunc(slices.Clone(recordingRules()), func(r rule) bool { return r.Record != name })
-		if len(rules) != 1 || strings.Contains(rules[0].Expr, name) {
+		if len(rules) != 1 || strings.Contains(rules[0].Expr, name) || matchers != "" && matchers != ofBoth { // an expression can't have matchers
 			errs = append(errs, fmt.Errorf("it needs the recording rule %s", name))
 			return text
 		}
-		inner, err := inline(rules[0].Expr)
-		errs = append(errs, err)
-		switch matchers {
-		case "":
-			inner = "(" + inner + ")"
-		case `{nixl_transfer_direction=""}`: // an expression can't have matchers, and vector(1) has no labels
-			inner = "((" + inner + ") and on (nixl_transfer_direction) vector(1))"
-		default:
-			errs = append(errs, fmt.Errorf("it needs the recording rule %s", name))
+		inner, both := rules[0].Expr, both || matchers == ofBoth
+		if both {
+			inner, _, _ = strings.Cut(inner, "\nor\n")
 		}
+		inner, err := inline(inner, both)
+		errs, inner = append(errs, err), "("+inner+")"
 		switch {
 		case over == "" && offset != "": // an expression can't have an offset
 			return "last_over_time(" + inner + "[1m:1m]" + offset + ")"

@@ -21,6 +21,7 @@ import (
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/units"
@@ -35,7 +36,7 @@ type BackendConfig struct {
 	End        time.Time     // zero for now
 	Length     time.Duration // of the past that is read
 	Live       bool          // go on, once the past was read
-	Buckets    bool          // read those of histograms, of the last minutes
+	Shown      bool          // read what only a person looks at, too: memory, and the buckets of the last minutes
 }
 
 const (
@@ -177,11 +178,12 @@ func (s *Backend) read(ctx context.Context) error {
 	if r.End.Before(r.Start) {
 		return nil
 	}
-	queries, err := s.queries(ctx, names, end)
+	queries, err := s.queries(ctx, names, r)
 	if err != nil {
 		return err
 	}
-	more, err := s.ask(ctx, queries, r)
+	s.series.begin(r)
+	more, err := s.ask(ctx, queries)
 	if err != nil {
 		return err
 	}
@@ -252,33 +254,41 @@ func (s *Backend) selector(known names, m metric) string {
 // escaped returns a regular expression that matches names. In names, only a dot is special.
 func escaped(name string) string { return strings.ReplaceAll(name, ".", "[.]") }
 
-// query is a query and what its series are.
+// query is a query over a range of time, and what its series are.
 type query struct {
 	metric
 	expr string
+	r    v1.Range
 }
 
-// queries returns a query per metric that the backend has. Of the many types of errors, usually few occur, and the series of the others
-// stay at 0.
-func (s *Backend) queries(ctx context.Context, known names, end time.Time) (list []query, err error) {
+// queries returns a query per metric that the backend has, and that is used. Of the many types of errors, usually few occur.
+func (s *Backend) queries(ctx context.Context, known names, r v1.Range) (list []query, err error) {
 	for _, m := range metrics {
-		if len(known.of(m)) == 0 || m.what >= times && !s.from.Buckets {
+		if len(known.of(m)) == 0 || (m.what == memory || m.what >= times) && !s.from.Shown {
 			continue
 		}
-		selector, over, format := s.selector(known, m), "last_over_time", "%s(%s[%s])"
-		switch {
-		case m.what == failed:
-			if selector, err = s.occurred(ctx, selector, end); err != nil {
+		selector, q := s.selector(known, m), query{m, "", r}
+		if m.what == failed {
+			if selector, err = s.occurred(ctx, selector, r.End); err != nil {
 				return nil, err
 			}
+			if selector == "" {
+				continue
+			}
+		}
+		samples := fmt.Sprintf("%s[%s]", selector, s.presence)
+		switch q.expr = "last_over_time(" + samples + ")"; {
+		case m.rare: // most series stay as they were, so the backend returns only the others, with what they were before
+			q.r.Start = r.Start.Add(-r.Step)
+			q.expr += fmt.Sprintf(" and increase(%s[%s] @ end()) > 0", selector, s.presence+model.Duration(r.End.Sub(q.r.Start)))
 		case m.what == fill:
-			over = "max_over_time"
-		case m.native != "" && m.native != whole:
-			format = m.native + "(" + format + ")"
+			q.expr = "max_over_time(" + samples + ")"
+		case m.what >= times: // there are many, and only the newest are shown
+			q.r.Start = r.Start.Add(max(0, r.End.Sub(r.Start)-bucketsLength).Truncate(r.Step))
+		case m.native != "":
+			q.expr = m.native + "(" + q.expr + ")"
 		}
-		if selector != "" {
-			list = append(list, query{m, fmt.Sprintf(format, over, selector, s.presence)})
-		}
+		list = append(list, q)
 	}
 	return list, nil
 }
@@ -306,29 +316,19 @@ func (s *Backend) occurred(ctx context.Context, selector string, end time.Time) 
 }
 
 // ask adds the answers of all queries to the series.
-func (s *Backend) ask(ctx context.Context, queries []query, r v1.Range) (notes []string, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	s.series.begin(r)
+func (s *Backend) ask(ctx context.Context, queries []query) (notes []string, err error) {
 	var mu sync.Mutex // guards notes and the series
-	var asking sync.WaitGroup
-	free := make(chan struct{}, atOnce)
+	asking, ctx := errgroup.WithContext(ctx)
+	asking.SetLimit(atOnce)
 	for _, q := range queries {
-		asking.Go(func() {
-			free <- struct{}{}
-			defer func() { <-free }()
-			r := r
-			if q.what >= times { // there are many, and only the newest are shown
-				r.Start = r.Start.Add(max(0, r.End.Sub(r.Start)-bucketsLength).Truncate(r.Step))
-			}
-			value, warnings, err := s.api.QueryRange(ctx, q.expr, r)
-			matrix, ok := value.(model.Matrix)
-			if err == nil && !ok {
-				err = fmt.Errorf("%s: the answer isn't a matrix", q.expr)
-			}
+		asking.Go(func() error {
+			value, warnings, err := s.api.QueryRange(ctx, q.expr, q.r)
 			if err != nil {
-				cancel(err)
-				return
+				return err
+			}
+			matrix, ok := value.(model.Matrix)
+			if !ok {
+				return fmt.Errorf("%s: the answer isn't a matrix", q.expr)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -338,10 +338,11 @@ func (s *Backend) ask(ctx context.Context, queries []query, r v1.Range) (notes [
 					notes = append(notes, w)
 				}
 			}
+			return nil
 		})
 	}
-	asking.Wait()
-	return notes, context.Cause(ctx)
+	err = asking.Wait()
+	return notes, err
 }
 
 // kubernetesName matches what is safe in a command. The names may come from a stranger.

@@ -42,9 +42,6 @@ const (
 	sizes  // likewise
 )
 
-// whole stands for no function.
-const whole = "whole"
-
 // metric is a metric of the catalog, or a part of a histogram.
 type metric struct {
 	what
@@ -53,7 +50,11 @@ type metric struct {
 	part   string // of a histogram with buckets; empty for others
 	native string // function that returns the part of a histogram without buckets; whole for all of it
 	always bool   // an agent that transfers has it
+	rare   bool   // most agents never count anything in it
 }
+
+// whole stands for no function.
+const whole = "whole"
 
 var agentUp, ringCapacity = metric{what: up, name: "nixl.agent.up", always: true}, metric{what: capacity, name: "nixl.telemetry.ring.capacity"}
 
@@ -63,12 +64,12 @@ var metrics = append([]metric{
 	{what: memory, name: "nixl.memory.usage", unit: "_bytes"},
 	{what: bytesOf, name: "nixl.transfer.io", unit: "_bytes", always: true},
 	{what: transfersOf, name: "nixl.transfer.requests", always: true},
-	{what: failed, name: "nixl.errors", always: true},
-	{what: dropped, name: "nixl.telemetry.events.dropped"},
-	{what: saturations, name: "nixl.telemetry.ring.saturations"},
-	{what: torn, name: "nixl.telemetry.ring.torn_groups"},
-	{what: foreign, name: "nixl.telemetry.ring.foreign_reads"},
-	{what: restarts, name: "nixl.telemetry.ring.restarts"},
+	{what: failed, name: "nixl.errors", always: true, rare: true},
+	{what: dropped, name: "nixl.telemetry.events.dropped", rare: true},
+	{what: saturations, name: "nixl.telemetry.ring.saturations", rare: true},
+	{what: torn, name: "nixl.telemetry.ring.torn_groups", rare: true},
+	{what: foreign, name: "nixl.telemetry.ring.foreign_reads", rare: true},
+	{what: restarts, name: "nixl.telemetry.ring.restarts", rare: true},
 }, histograms()...)
 
 // histograms returns the parts of histograms in both forms.

@@ -137,18 +137,17 @@ func (s *series) add(m metric, matrix model.Matrix) {
 		last, known := s.last[key]
 		for _, p := range stream.Values {
 			i, v := s.index(p.Timestamp), float64(p.Value)
-			if i < 0 || math.IsNaN(v) {
+			if math.IsNaN(v) {
 				continue
 			}
-			a.there[i] = true
-			switch {
-			case w < gauges:
-				if !(values[i] > v) { // two Collectors may report an agent for a while
+			if i >= 0 { // else it is what a counter was before
+				a.there[i] = true
+				switch {
+				case w < gauges && !(values[i] > v): // two Collectors may report an agent for a while
 					values[i] = v
+				case w >= gauges && known:
+					values[i] += increase(last, v)
 				}
-				continue
-			case known:
-				values[i] += increase(last, v)
 			}
 			last, known = v, true
 		}
