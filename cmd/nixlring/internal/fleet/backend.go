@@ -217,7 +217,8 @@ func (s *Backend) pace(ctx context.Context, known names, end time.Time) error {
 	var queries []string
 	for _, m := range []metric{agentUp, ringCapacity} { // one at a time, because their labels are the same
 		if len(known.of(m)) > 0 {
-			queries = append(queries, fmt.Sprintf("max(max_over_time(count_over_time(%s[5m])[%s:5m]))", s.selector(known, m), model.Duration(s.from.Length.Truncate(time.Second))))
+			// The subquery is evaluated at multiples of 5 minutes. The samples of the last minute show agents that are newer.
+			queries = append(queries, fmt.Sprintf("max(max_over_time(count_over_time(%[1]s[5m])[%[2]s:5m])) or 5 * max(count_over_time(%[1]s[1m]))", s.selector(known, m), model.Duration(s.from.Length.Truncate(time.Second))))
 		}
 	}
 	value, _, err := s.api.Query(ctx, strings.Join(queries, " or "), end)
@@ -230,7 +231,7 @@ func (s *Backend) pace(ctx context.Context, known names, end time.Time) error {
 		if s.from.Job != "" {
 			of = fmt.Sprintf(" with the service_name %q", s.from.Job)
 		}
-		return fmt.Errorf("no agent%s in the %s before %s; agents whose metrics have begun to arrive in the last 5 minutes may not be visible yet",
+		return fmt.Errorf("no agent%s in the %s before %s; agents whose metrics have begun to arrive in the last minute may not be visible yet",
 			of, units.Age(s.from.Length), end.UTC().Format(time.RFC3339))
 	}
 	interval := (window / time.Duration(vector[0].Value)).Round(time.Second)
