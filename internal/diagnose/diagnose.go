@@ -75,6 +75,9 @@ func Held(frames []*Frame, w Windows) Result {
 	}
 	for ago := time.Minute; len(open) > 0; ago += time.Minute {
 		n, found := sort.Search(len(frames), func(n int) bool { return frames[n].Time.After(end.Add(-ago)) }), make(map[Key]bool)
+		if n == 0 {
+			break
+		}
 		for _, f := range newHistory(frames[:n], w).findings(n - 1) {
 			found[f.Key()] = true
 		}

@@ -247,6 +247,18 @@ func TestFindingsOfThePastHaveHeldForTwoMinutes(t *testing.T) {
 	}
 }
 
+func TestWhatHeldInAllFramesOfThePastBeganWithThem(t *testing.T) {
+	var frames []*diagnose.Frame
+	for i := range 11 {
+		full := diagnose.Agent{Identity: diagnose.Identity{ID: "a"}, Up: diagnose.Yes, Ring: &diagnose.Ring{Capacity: 100, Peak: 98, ConsumerUnknown: true}}
+		frames = append(frames, &diagnose.Frame{Time: time.Unix(int64(30*i), 0), Agents: []diagnose.Agent{full}})
+	}
+	list := diagnose.Held(frames, diagnose.Watch(5*time.Minute)).Findings
+	if len(list) != 1 || list[0].Kind != diagnose.NearlyFull || !list[0].Since.Equal(frames[0].Time) {
+		t.Errorf("%+v, want a ring that is nearly full since %v", list, frames[0].Time)
+	}
+}
+
 // A finding began when it was first seen, or when it says.
 func TestFindingsOfAWatchBeganInIt(t *testing.T) {
 	samples, _ := incident(t, "an agent at a tenth of the speed")
