@@ -27,7 +27,7 @@ type simObserver struct {
 // observe lets an observer open an agent's ring, read from it, or close it. An observer that was
 // overtaken by a lap ends, because it can't detect that.
 func (w *world) observe(f *simFile) {
-	o := w.observers[f]
+	o, raced := w.observers[f], w.raced
 	switch {
 	case o != nil && (w.IntN(50) == 0 || f.pushes-o.at >= f.slots):
 		delete(w.observers, f)
@@ -40,7 +40,7 @@ func (w *world) observe(f *simFile) {
 		w.note("%s: an observer opens the ring at %d", f.location(), o.reader.Position())
 	}
 	o.early = o.early || slices.ContainsFunc(w.agents, func(a *simAgent) bool { return a.file == f && a.next == 0 && a.write != 0 })
-	raced, before := w.raced, bytes.Clone(f.memory)
+	before := bytes.Clone(f.memory)
 	limit := w.IntN(8)
 	err := o.read(limit)
 	w.note("%s: an observer has read up to %d, last event %d, write position %d: %v", f.location(), o.reader.Position(), o.last, f.load(offWritePos), err)
