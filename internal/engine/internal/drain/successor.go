@@ -38,7 +38,7 @@ func (o *owner) describe(a *agent, as Agent, r *ringbuf.Reader, now time.Time) {
 		if a.stream.Len() > 0 && !a.stream.Equals(&attributes) {
 			o.succeed(a, now, now)
 			if a.resume == nil { // otherwise the totals may begin in the middle of a run
-				a.tally.Opened(r.Committed() == 0)
+				a.tally.Opened(r.Committed() == 0 && r.Position() == 0)
 			}
 		}
 		a.stream = attributes
