@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
 	"github.com/nixl-otel/nixl-otel/internal/files"
 	"github.com/nixl-otel/nixl-otel/internal/lab/must"
 	"github.com/nixl-otel/nixl-otel/internal/notice"
@@ -147,6 +149,33 @@ func TestRingOfTheLastProcessIsDrainedBeforeAnotherReplacesIt(t *testing.T) {
 	}
 	if n := last.tally.Requests(tally.Transmit).Events; n != events {
 		t.Errorf("%d events are counted, want %d", n, events)
+	}
+}
+
+// The last agent of the first slice gets an ID that comes before those of all others.
+func TestCollectionHasEachAgentOnceWhileIDsChange(t *testing.T) {
+	b := started(t, false)
+	for i := range 2 * maxSlice {
+		b.add(fmt.Sprint("/many-", i), 4, Holder{})
+	}
+	want, got := make(map[string]int), make(map[string]int)
+	for id := range b.owner.agents {
+		want[id] = 1
+	}
+	b.step(&collect{deadline: b.now.Add(time.Minute), done: func(c Collection) {
+		for _, s := range c.Snapshots {
+			got[s.ID]++
+		}
+	}})
+	first := "/a"
+	for checkpoint.PageOf(first) != 0 {
+		first += "a"
+	}
+	last := b.owner.order[maxSlice-1]
+	b.step(Attributed{Was: last.ID, Agent: Agent{ID: first, Path: last.Path}, Reader: last.reader})
+	b.steps(3)
+	if d := cmp.Diff(want, got); b.owner.order[0] != last || d != "" {
+		t.Errorf("the agent is now agent %q, times that each agent is collected (-want +got):\n%s", last.ID, d)
 	}
 }
 

@@ -23,6 +23,7 @@ type simAgent struct {
 	pushed  int       // number of events that it has pushed
 	steps   []simStep // that remain; the first isn't done
 	alive   bool
+	process int           // its number; an agent whose number stays is exported under the same attributes
 	paused  int           // number of steps for which it doesn't run
 	halfway time.Duration // for which it has been between its first two stores in the header
 
@@ -57,6 +58,9 @@ func (a *simAgent) start(lay simLayout, slots uint64) {
 	w := a.world
 	f := w.fileOf(a.path)
 	a.file, a.lay, a.slots, a.next, a.write, a.alive, a.starting, a.pushed = f, lay, slots, 0, 0, true, true, 0
+	if w.plan.streams && w.IntN(2) == 0 {
+		a.process++
+	}
 	reset := func(kind stepKind, store func()) simStep {
 		return simStep{kind: kind, do: func() {
 			if f.resets { // this is the first store

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixl-otel/nixl-otel/internal/engine/internal/checkpoint"
@@ -18,27 +19,35 @@ import (
 // process is one run of the Collector: an owner, a source of rings, a saver and
 // a receiver that collects.
 type process struct {
-	world  *world
-	owner  *owner
-	inbox  []Message
-	late   []lateMessage
-	next   time.Time // when the owner wants to run
-	stopBy time.Time // the deadline of its stop; zero before that
-	open   map[*simFile]*ringbuf.Reader
-	tryAt  map[string]time.Time   // when to try to open the ring of a path
-	gone   map[*simFile]time.Time // when to send Gone
-	shut   map[*simFile]time.Time // ctimes of the files whose rings were closed
-	exits  map[*simFile]time.Time // ctimes of the files whose agents were seen to have exited
-	sent   map[string]uint64      // events of each agent that were delivered
-	held   map[string]holding
-	zeros  map[string]time.Time // since when the stored position 0 of a path is old
-	left   map[string]time.Time // since when the checkpoint of an agent that was retired is stored, and no save is in progress
-	opened map[*simFile]int     // number of the agent that had started when the ring was opened
-	known  map[*simFile]int     // number of the agent that had started before the current step
-	passed map[*simFile]uint64  // number of events that were pushed before the reader opened the ring at its position, or in earlier runs
-	newest map[string][]uint64  // events of each path that were counted in the current step
+	world     *world
+	owner     *owner
+	inbox     []Message
+	late      []lateMessage
+	mends     []func()       // make headers valid after the current step
+	probes    []*atomic.Bool // of the messages in the current step
+	next      time.Time      // when the owner wants to run
+	stopAt    time.Time      // when it stops, after its last collection; zero before that
+	stopBy    time.Time      // the deadline of its stop; zero before that
+	open      map[*simFile]*ringbuf.Reader
+	tryAt     map[string]time.Time   // when to try to open the ring of a path
+	gone      map[*simFile]time.Time // when to send Gone
+	shut      map[*simFile]time.Time // ctimes of the files whose rings were closed
+	exits     map[*simFile]time.Time // ctimes of the files whose agents were seen to have exited
+	sent      map[string]sent        // what was delivered of each agent
+	told      map[*simFile]int       // the process of each open file, as discovery has last reported it
+	seekAt    map[*simFile]time.Time // when a search may find it
+	bare      map[string]bool        // paths of checkpoints without attributes, which are never exported
+	exhausted map[string]time.Time   // when the container of a path had last caused too much work
+	held      map[string]holding
+	zeros     map[string]time.Time // since when the stored position 0 of a path is old
+	left      map[string]time.Time // since when the checkpoint of an agent that was retired is stored, and no save is in progress
+	opened    map[*simFile]int     // number of the agent that had started when the ring was opened
+	known     map[*simFile]int     // number of the agent that had started before the current step
+	passed    map[*simFile]uint64  // number of events that were pushed before the reader opened the ring at its position, or in earlier runs
+	newest    map[string][]uint64  // events of each path that were counted in the current step
 
 	replaced   map[string]bool      // paths whose next ring was reported to replace another one
+	retiring   *ringbuf.Reader      // the ring that was closed last because its agent was retired
 	reading    map[string]*simFile  // of the newest ring of each path that the owner reports as opened
 	reopens    map[string]time.Time // when the ring of a path was closed to be opened again
 	restarted  map[string]time.Time // when the ring of a path was last opened again at once
@@ -70,7 +79,8 @@ func (w *world) boot() {
 		above0: make(map[*ringbuf.Reader]bool), alive: make(map[*simFile]bool), refuses: make(map[*simFile]bool), quiet: make(map[*simFile]int),
 		world: w, open: make(map[*simFile]*ringbuf.Reader), tryAt: make(map[string]time.Time),
 		gone: make(map[*simFile]time.Time), shut: make(map[*simFile]time.Time),
-		exits: make(map[*simFile]time.Time), sent: make(map[string]uint64),
+		exits: make(map[*simFile]time.Time), sent: make(map[string]sent),
+		told: make(map[*simFile]int), seekAt: make(map[*simFile]time.Time), bare: make(map[string]bool), exhausted: make(map[string]time.Time),
 		appeared: make(map[string]bool), held: make(map[string]holding), zeros: make(map[string]time.Time), left: make(map[string]time.Time), opened: make(map[*simFile]int),
 		replaced: make(map[string]bool), reading: make(map[string]*simFile), reopens: make(map[string]time.Time), restarted: make(map[string]time.Time), unreported: make(map[*simFile]bool), mustReport: make(map[string]bool),
 		known: make(map[*simFile]int), passed: make(map[*simFile]uint64), newest: make(map[string][]uint64),
@@ -80,6 +90,9 @@ func (w *world) boot() {
 	cfg := &Config{
 		Shape: w.shape, RunInterval: 100 * time.Millisecond, StaleAfter: w.plan.staleAfter,
 		Handler: Handler{Events: p.tap},
+	}
+	if w.plan.streams {
+		cfg.Stream = w.attributes
 	}
 	p.owner = newOwner(cfg, p, w.plan.saves)
 	for _, a := range w.agents {
@@ -91,7 +104,7 @@ func (w *world) boot() {
 				p.tryAt[path] = w.now.Add(30 * time.Second)
 			}
 		}
-		w.counted[path] = make(lineage)
+		w.counted[path], w.began[path] = make(lineage), w.now.UnixNano()
 	}
 	if w.plan.saves { // events that weren't stored are counted again
 		clear(w.usage)
@@ -173,7 +186,11 @@ func (p *process) step() {
 	}
 	p.findChanged()
 	p.attend()
+	p.search()
 	p.sendGone()
+	if !p.stopAt.IsZero() && !p.world.now.Before(p.stopAt) {
+		p.stop()
+	}
 	if p.saver.step(); p.world.doomed {
 		p.world.crash()
 		return
@@ -193,11 +210,24 @@ func (p *process) step() {
 	for f := range p.open {
 		p.known[f] = f.started // the agent may restart during the step
 	}
+	pending := p.pendings()
 	next := p.owner.step(p.world.now, in)
+	p.loseStreams(pending)
+	for _, mend := range p.mends {
+		mend()
+	}
+	p.mends = nil
 	for _, a := range p.world.agents {
 		a.fence()
 	}
 	p.next = next
+	for _, pending := range p.probes {
+		if pending.Load() {
+			p.world.fail("the owner has received whether a ring is open elsewhere, but discovery doesn't know this")
+		}
+	}
+	p.probes = nil
+	p.checkHolders()
 	for f, r := range p.open {
 		if r.Committed() == 0 && p.above0[r] {
 			p.world.fail("%s: position 0 was stored", f.location())
@@ -206,7 +236,10 @@ func (p *process) step() {
 	}
 	for path, a := range p.owner.agents {
 		f := p.world.files[path]
-		if a.reader != nil && a.reader == p.open[f] && a.due.Equal(p.world.now.Add(a.wait)) { // the owner has checked the ring
+		if p.owner.exhausted(a.Holder) {
+			p.exhausted[path] = p.world.now
+		}
+		if a.reader != nil && a.reader == p.open[f] && a.due.Equal(p.world.now.Add(a.wait)) && !p.owner.exhausted(a.Holder) { // the owner has checked the ring
 			f.taken = 0
 			if !f.half { // else it can't know yet that another run has begun
 				p.drained[path] = p.world.now
@@ -234,8 +267,15 @@ func (p *process) step() {
 
 // stop lets the process stop.
 func (p *process) stop() {
+	p.stopAt = time.Time{}
 	p.stopBy, p.atStop = p.world.now.Add(stopWait), p.pushed()
 	p.inbox = append(p.inbox, stop{p.stopBy})
+}
+
+// stopLater lets the process stop after its last collection, which takes a while to export.
+func (p *process) stopLater() {
+	p.collect(true)
+	p.stopAt = p.world.now.Add(time.Duration(p.world.IntN(2000)) * time.Millisecond)
 }
 
 // lateMessage is a message about a ring from discovery. The owner may have replaced the ring since.
@@ -266,6 +306,9 @@ func (p *process) arrived() (list []Message) {
 		l := p.late[0]
 		p.late = p.late[1:]
 		list = append(list, l.Message)
+		if m, ok := l.Message.(Attended); ok {
+			p.probes = append(p.probes, m.Pending)
+		}
 		if p.open[l.file] == l.reader {
 			l.sets()
 		}
@@ -302,7 +345,7 @@ func (p *process) crowd(a *simAgent) {
 	a.pushAll(1)
 	a.end()
 	f, changed := a.file, a.file.changed
-	p.tell(f, Attended{ID: a.path, Reader: r, Up: UpNo}, func() { p.exits[f], p.alive[f] = changed, false })
+	p.tell(f, p.attended(f, UpNo), func() { p.exits[f], p.alive[f] = changed, false })
 	w.now = w.now.Add(1) // the next start changes the file at another time
 }
 
@@ -346,7 +389,27 @@ func (p *process) tryOpen(path string) {
 	f.locked, p.alive[f] = true, false // until it is asked
 	p.open[f] = r
 	delete(p.reopens, path)
-	p.inbox = append(p.inbox, simOffer{Offer{Agent: Agent{ID: path, Name: path[len("/rings/"):], Dir: "/rings", Path: f.location()}, Reader: r, From: p}, p.world})
+	p.inbox = append(p.inbox, simOffer{Offer{Agent: p.offered(f), Reader: r, From: p}, p.world})
+	if p.world.plan.breaks && p.world.IntN(4) == 0 {
+		p.breakHeader(f)
+	}
+}
+
+// breakHeader makes the write position of a file invalid until the end of the current step.
+func (p *process) breakHeader(f *simFile) {
+	w, write := p.world, f.load(offWritePos)
+	busy := slices.ContainsFunc(w.agents, func(a *simAgent) bool { return a.file == f && len(a.steps) > 0 })
+	if w.halfway() || busy || !f.readable() || f.broken > 0 || write >= f.slots {
+		return
+	}
+	w.note("%s: the header is invalid", f.location())
+	f.broken++
+	f.store(offWritePos, f.slots+write)
+	p.mends = append(p.mends, func() {
+		w.note("%s: the header is valid again", f.location())
+		f.store(offWritePos, write)
+		f.broken = 0
+	})
 }
 
 // findChanged opens closed rings whose files have changed.
@@ -382,7 +445,7 @@ func (p *process) attend() {
 			case open:
 				up = UpYes
 			}
-			p.tell(f, Attended{ID: a.path, Reader: r, Up: up}, func() {
+			p.tell(f, p.attended(f, up), func() {
 				if p.alive[f] = open && !w.plan.leaseless; !open {
 					p.exits[f] = changed
 				}
@@ -393,8 +456,15 @@ func (p *process) attend() {
 		}
 	}
 	for _, f := range p.goneFiles() {
-		p.tell(f, Attended{ID: f.path, Reader: p.open[f], Up: UpNo}, func() { p.alive[f] = false })
+		p.tell(f, p.attended(f, UpNo), func() { p.alive[f] = false })
 	}
+}
+
+// attended returns whether another process has an open file open.
+func (p *process) attended(f *simFile, up Up) Attended {
+	m := Attended{ID: f.path, Reader: p.open[f], Up: up, Pending: new(atomic.Bool)}
+	m.Pending.Store(true)
+	return m
 }
 
 // goneFiles returns the open files that were removed, in order.
@@ -439,10 +509,13 @@ func (p *process) report(n notice.Notice) {
 }
 
 func (p *process) save(b *batch, ops []checkpoint.Op) {
-	agents := maps.Clone(p.owner.agents) // the same step may drop some
+	agents, pending := maps.Clone(p.owner.agents), make(map[string]streams) // the same step may drop some
+	for path := range agents {
+		pending[path] = p.pending(path)
+	}
 	p.call(func() {
 		p.asked, p.saving = p.world.now, b
-		p.saver.save(b, ops, agents)
+		p.saver.save(b, ops, agents, pending)
 	})
 }
 
@@ -496,6 +569,7 @@ func (p *process) retire(a Agent, r *ringbuf.Reader) {
 	}
 	delete(p.saver.entries, a.ID)
 	delete(p.restarted, a.ID)
+	p.retiring = r
 	p.close(r)
 	w.unwatch(func(l loss) bool { return l.path == a.ID && l.at.After(p.drained[a.ID]) })
 	if f := w.files[a.ID]; p.open[f] != nil { // it is the first ring of the next agent
@@ -525,16 +599,20 @@ func (p *process) lose(r *ringbuf.Reader, why string, watched bool) {
 
 // countedBefore returns the events in the totals of a checkpoint. A collection that can't wait may
 // have drained the ring again in the same step.
-func (p *process) countedBefore(path string, e *checkpoint.Entry) lineage {
+func (p *process) countedBefore(path string, e *checkpoint.Entry, page *checkpoint.Pages) lineage {
 	events := maps.Clone(p.world.counted[path])
 	totals, err := p.world.shape.Restore(e.Totals)
 	if err != nil {
 		p.world.fail("saved totals: %v", err)
 		return events
 	}
+	stored := int(totals.Registered().Events + p.world.earlierStreams(path, p.storedStreams(path, page), e.Mark.Start).events)
 	newest := p.newest[path]
-	for ; len(newest) > 0 && len(events) > int(totals.Registered().Events); newest = newest[:len(newest)-1] {
+	for ; len(newest) > 0 && len(events) > stored; newest = newest[:len(newest)-1] {
 		delete(events, newest[len(newest)-1])
+	}
+	if len(events) != stored {
+		p.world.fail("%s: a checkpoint has %d events, but %d were counted", path, stored, len(events))
 	}
 	return events
 }
@@ -546,14 +624,17 @@ func (p *process) reported(n notice.Notice) {
 	p.world.kinds[n.Kind]++
 }
 
-func (p *process) collect() {
-	if !p.stopBy.IsZero() {
-		return // its last collection has ended
+func (p *process) collect(last bool) {
+	if !p.stopBy.IsZero() || !p.stopAt.IsZero() {
+		return // its last collection has begun
 	}
-	c := &collect{deadline: p.world.now.Add(hungSave)}
+	c := &collect{deadline: p.world.now.Add(hungSave), last: last}
 	p.waiting[c] = true
 	pushed := p.pushed()
 	c.done = func(got Collection) {
+		if !p.waiting[c] {
+			p.world.fail("a collection is answered twice")
+		}
 		delete(p.waiting, c)
 		p.checkDrained(pushed)
 		p.world.note("collected %d agents", len(got.Snapshots))
@@ -562,9 +643,7 @@ func (p *process) collect() {
 			return // the next consumer has rejected it
 		}
 		p.inbox = append(p.inbox, delivered{got.number})
-		for _, s := range got.Snapshots {
-			p.sent[s.ID] = s.Totals.Registered().Events
-		}
+		p.deliver(got)
 	}
 	p.inbox = append(p.inbox, c)
 }

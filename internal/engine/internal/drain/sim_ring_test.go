@@ -53,6 +53,7 @@ type simFile struct {
 	content map[int]uint64 // offset of a value to the event that was written there
 	begun   int            // number of the last agent that has begun to start; see world.begun
 	started int            // the same, but it has started completely
+	process int            // number of the last process that has begun to start
 	run     int            // of the last agent that has reset the header, among all files
 	half    bool           // an agent has reset the write position, but not the read position
 	broken  int            // 1 while the header is invalid
