@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,13 +206,17 @@ func (c *chart) logs(t *testing.T) string {
 	return out
 }
 
-// uninstall uninstalls the release, and fails the test if some of its objects
+// uninstall uninstalls the release, and fails the test if other objects of it than kept
 // remain in the cluster.
-func (c *chart) uninstall(t *testing.T) {
+func (c *chart) uninstall(t *testing.T, kept ...string) {
 	t.Helper()
 	run(t, "helm", "-n", c.namespace, "uninstall", c.name, "--wait")
 	const kinds = "daemonsets,pods,configmaps,serviceaccounts,clusterroles,clusterrolebindings,networkpolicies,secrets"
 	eventually(t, func() string {
-		return kubectl(t, "get", kinds, "-A", "-o", "name", "-l", "app.kubernetes.io/instance="+c.name)
+		left := strings.Fields(kubectl(t, "get", kinds, "-A", "-o", "name", "-l", "app.kubernetes.io/instance="+c.name))
+		if slices.Equal(left, kept) {
+			return ""
+		}
+		return fmt.Sprintf("%q are left, want %q", left, kept)
 	})
 }

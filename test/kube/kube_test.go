@@ -155,7 +155,12 @@ func TestSidecarModeCountsAllEventsOnce(t *testing.T) {
 	awaitTotals(t, a)
 	checkClusters(t, "test")
 	checkAttributes(t, []string{"k8s.pod.name", "k8s.node.name", "host.name", "k8s.container.name"}, a)
-	c.uninstall(t)
+
+	c.uninstall(t, "configmap/"+c.fullName())
+	t.Log("a patched pod is replaced after the release was uninstalled")
+	a.replace(t, 10)
+	a.write(t, 3)
+	awaitTotals(t, a)
 }
 
 func logOnFailure(t *testing.T, c *chart) {
