@@ -29,13 +29,13 @@ func newInspect(w world) *cobra.Command {
 fill level, the processes that have the ring mapped, the consumer, and whether
 the agent is running. It gives advice, for example about a wrong user, a full
 ring, a buffer that is too small, the ring of an exited agent, or other readers.
-Of a store of NIXL's prometheus_mp exporter, it shows the agent and the process.
+For a store of NIXL's prometheus_mp exporter, it shows the agent and the process.
 
 AGENT is the name of an agent as nixlring top shows it without DIR, such as
 decode-0/vllm/agent, or only its end, such as agent, if no other agent has it.
 
 Inspect never changes the file. Only its owner and root can see whether it is in
-use, and only root which processes of other users have it mapped.
+use, and only root can see which processes of other users have it mapped.
 
 Exit code 3 means that the file isn't a readable ring or store; the report says
 why.`,

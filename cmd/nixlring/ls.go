@@ -45,8 +45,8 @@ are unrelated to telemetry are only counted.
 PENDING is the number of events in the ring, and FILL its share of the capacity;
 at 100% the agent loses events. IN USE shows whether an agent or a consumer has
 the ring open for writing, or a process holds the lock on the store; ? means
-that finding out requires the file's owner or root, or isn't possible on this
-file system. OWNER is a uid; a consumer must run as this user or as root. AGE is
+that only the file's owner or root can find out, or that this file system doesn't
+report it. OWNER is a uid; a consumer must run as this user or as root. AGE is
 the time since the file system noted a change of the file; it can be too high,
 because agents write through a memory mapping.
 

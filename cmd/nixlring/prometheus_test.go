@@ -356,13 +356,13 @@ func TestWhyOfABackendSaysWhatTheAlertsFind(t *testing.T) {
 			backend: fakeBackend{rules: true, alerts: map[string]map[string]string{"agent:nixl_memory_grows:ratio": agent, "host:nixl_crash_loop:gaps": {"host_name": "gpu-0"}}},
 			want:    []string{"only grows", "NIXL metrics from gpu-0 have gaps", "spec.nodeName=gpu-0"},
 		},
-		"what why says itself": {backend: fakeBackend{rules: true, alerts: map[string]map[string]string{straggler: agent, slower: job}}, want: []string{"1 problem", "alerts: 18 were evaluated, and say nothing else"}},
+		"what why says itself": {backend: fakeBackend{rules: true, alerts: map[string]map[string]string{straggler: agent, slower: job}}, want: []string{"1 problem", "alerts: 18 evaluated, with no other problem"}},
 		"other agents": {
 			backend: fakeBackend{rules: true, alerts: map[string]map[string]string{"agent:nixl_memory_grows:ratio": {"nixl_agent_name": "rank-7"}, "otelcol_receiver": {"instance": "collector"}}},
 			args:    []string{"--include", "rank-0"}, want: []string{"1 problem"},
 		},
 		"a Collector": {backend: fakeBackend{alerts: map[string]map[string]string{"checkpoint_failures": {"instance": "collector\x1b"}}}, want: []string{`The Collector "collector\x1b" can't store checkpoints`}},
-		"dots":        {backend: fakeBackend{names: func(name, _ string) string { return name }, native: true}, want: []string{"the alert NIXLSmallerTransfers can't be evaluated: its expression has no names with dots, such as nixl.transfer"}},
+		"dots":        {backend: fakeBackend{names: func(name, _ string) string { return name }, native: true}, want: []string{"the alert NIXLSmallerTransfers can't be evaluated: its expression can't use names with dots, such as nixl.transfer"}},
 	} {
 		tt.backend.serve(t, straggling())
 		r := runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, append([]string{"why", "--prometheus", tt.backend.url, "--at", "1700000050"}, tt.args...)...)
@@ -437,7 +437,7 @@ func TestCredentialsOfABackendComeFromAFile(t *testing.T) {
 		must.OK(t, os.WriteFile(config, []byte(settings), 0o600))
 		return runWith(t.Context(), world{now: time.Now, env: lookup(nil)}, "why", "--prometheus", guarded.URL, "--at", "1700000050", "--http.config.file", config)
 	}
-	if r := run("tls_config: {insecure_skip_verify: true}\n"); r.code != exitNoRing || !strings.Contains(r.err, "401; a file with credentials can be named with --http.config.file") {
+	if r := run("tls_config: {insecure_skip_verify: true}\n"); r.code != exitNoRing || !strings.Contains(r.err, "401; specify a file with credentials with --http.config.file") {
 		t.Errorf("without credentials: %+v", r)
 	}
 	if r := run("{}\n"); r.code != exitNoRing || !strings.Contains(r.err, "certificate") {

@@ -45,7 +45,7 @@ the ring against other consumers of this project.
 
 With --follow, read continues until interrupted, even if an agent restarts. An
 observer misses events that a consumer takes and the agent overwrites between
-two polls, and can't always detect it. A full ring without a consumer stops
+two polls, and can't always detect this. A full ring without a consumer stops
 changing.
 
 Only layout v1 has timestamps, printed in local time. For other layouts, the

@@ -21,11 +21,11 @@ ring file to a directory. Ls, inspect, top, why and web also read the stores of
 NIXL's prometheus_mp exporter.
 
 Without a directory, top, why, web, slow and record find the agents of all
-processes. For ls, the default is that of the agents: NIXL_TELEMETRY_DIR, else
+processes. Ls lists the default directory of agents: NIXL_TELEMETRY_DIR, else
 /tmp.
 
-Exit codes: 0 success, 1 error or, of why, problems, 2 invalid command line, 3
-nothing to examine (inspect, why).`,
+Exit codes: 0 success, 1 error, or problems found (why), 2 invalid command line,
+3 nothing to examine (inspect, why).`,
 		Example: `  nixlring simulate /run/nixl --agents 4 --duration 1m
   nixlring ls /run/nixl
   nixlring top /run/nixl

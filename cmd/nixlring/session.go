@@ -25,7 +25,7 @@ func newSession(w world) *cobra.Command {
 		Use:   "session",
 		Short: "Analyze and recover sessions of split inference",
 		Long: `Session reads the files that a split-inference pipeline writes through package
-bridge/session: a CSV with a row per work packet, and a JSON summary.`,
+bridge/session: a CSV file with a row per work packet, and a JSON summary.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -41,9 +41,9 @@ func newAnalyze(w world) *cobra.Command {
 		Short: "Report on a session",
 		Long: fmt.Sprintf(`Analyze reports on the session of a CSV file, or on the newest one in a directory
 (default: %s). The session may still be running, or have crashed. If its file
-has rotated, run1.csv includes run1.1.csv, run1.2.csv and so on. Sessions of the
-Python program with the same columns are read, too, even if a spreadsheet has saved
-the file. Invalid and incomplete rows are skipped and reported with their lines; a
+has rotated, run1.csv includes run1.1.csv, run1.2.csv and so on. Analyze also reads
+sessions of the Python program with the same columns, even if a spreadsheet program
+has saved the file. Invalid and incomplete rows are skipped and reported with their lines; a
 file without valid rows is rejected.
 
 In JSON, "summary" is computed from the CSV, which contains neither tokens,
@@ -82,7 +82,7 @@ func newRecover(w world) *cobra.Command {
 		Short: "Rebuild the summary of a session that crashed",
 		Long: fmt.Sprintf(`Recover rebuilds the JSON summary of a session whose program crashed, from its CSV
 file or from the newest one in a directory (default: %s). The summary is
-written next to the CSV, as the session would have done.
+written next to the CSV file, as the session would have done.
 
 The CSV contains neither tokens, contention events nor the names of experts: the
 first two are 0, and selections of experts count by operation and layer. The session
@@ -150,7 +150,7 @@ func explainSession(path string, err error) error {
 func runRecover(w world, path string, force bool) error {
 	r, err := session.Recover(path, force)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w, or replace it with --force by one without tokens", err)
+		return fmt.Errorf("%w, or use --force to replace it with one without tokens", err)
 	}
 	if err != nil {
 		return explainSession(path, err)
@@ -162,7 +162,7 @@ func runRecover(w world, path string, force bool) error {
 		fmt.Fprintf(w.err, "line %d of %s was skipped: %s\n", row.Line, units.Printable(row.Path), row.Reason)
 	}
 	if n := r.SkippedRows - int64(len(r.Skipped)); n > 0 {
-		fmt.Fprintf(w.err, "%d more rows were skipped\n", n)
+		fmt.Fprintln(w.err, plural(int(n), "more row was skipped", "more rows were skipped"))
 	}
 	return nil
 }

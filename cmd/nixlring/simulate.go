@@ -206,8 +206,8 @@ func (f *simulateFlags) run(ctx context.Context, w world) error {
 	elapsed := time.Since(start)
 	rate := float64(report.Sum.Operations) / elapsed.Seconds() / float64(f.fleet.Agents)
 	t := &report.Sum
-	fmt.Fprintf(w.out, "%s transfers (%s failed), %s events written (%s unread), %s dropped in staging, %s dropped because a ring was full\n"+
-		"%s transfers/s of each agent over %v, seed %d\n",
+	fmt.Fprintf(w.out, "Transfers: %s, failed: %s. Events written: %s, unread: %s, dropped in staging: %s, dropped because a ring was full: %s\n"+
+		"%s transfers/s per agent over %v, seed %d\n",
 		units.Count(t.Operations), units.Count(t.Failed), units.Count(t.Written), units.Count(uint64(t.Pending)),
 		units.Count(t.DroppedStaging), units.Count(t.DroppedRing), units.Count(uint64(rate)), elapsed.Round(100*time.Millisecond), report.Seed)
 	return err

@@ -37,21 +37,21 @@ func newSlow(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slow [DIR|RECORDING]",
 		Short: "Print slow transfers as they occur",
-		Long: fmt.Sprintf(`Slow prints a line for each slow transfer of all agents until interrupted. From
-rings, it first prints those that are already in them.
+		Long: fmt.Sprintf(`Slow prints a line for each slow transfer of all agents until interrupted. It
+first prints those that are already in the rings.
 
 `+sourceHelp+`
 
 A transfer is slow if it took longer than --slow-transfer. A recording has all
 transfers that took longer than a second, and of the others only the slowest of each
-agent and second. An agent writes four events per transfer; if one of them is
+agent in each second. An agent writes four events per transfer; if one of them is
 missing, the transfer isn't printed. Slow misses events that a consumer takes and
 the agent overwrites before it reads them. A full ring without a consumer stops
 changing.
 
 Only layout v1 has timestamps; for other layouts, TIME is when the events were read.
-JSON has one object per line. The receiver can log slow transfers; see its setting
-logs.`, "slow"),
+In JSON, there is one object per line. The receiver can also log slow transfers; see
+its setting logs.`, "slow"),
 		Example: `  nixlring slow
   nixlring slow /run/nixl --slow-transfer 50ms
   nixlring slow bug.jsonl.zst --include 'decode-*' --output json`,

@@ -40,24 +40,25 @@ func newTop(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [DIR|RECORDING]",
 		Short: "Show what agents are doing, live",
-		Long: fmt.Sprintf(`Top shows a line for each agent, those with problems first.
+		Long: fmt.Sprintf(`Top shows a line for each agent. Agents with problems come first.
 
 `+sourceHelp+`
 
 `+backendHelp+`
-It begins with the past of --for, and goes on unless --at is set.
+It starts with the past that --for selects, and then continues live unless --at is
+set.
 
 Rates and quantiles cover the last --window. AGENT starts with the agent's pod and
 container, if it has any. The other columns are:
 
   %s
 
-Beside a Collector, totals lack what it took before top started, and top misses
-events that it takes and the agent overwrites between two readings. A full ring
+Beside a Collector, totals lack the events that it took before top started, and top
+misses events that it takes and the agent overwrites between two readings. A full ring
 without a consumer stops changing.
 
-With --output, or if standard output isn't a terminal, top prints one measurement; of
-a recording, that of its end. In JSON, that is two frames, one window apart, each on a
+With --output, or if standard output isn't a terminal, top prints one measurement; for
+a recording, the one at its end. In JSON, this is two frames, one window apart, one per
 line. A frame has the counters and histograms of all agents; what they did in the
 window is the difference.
 
@@ -82,7 +83,7 @@ func (f *topFlags) register(cmd *cobra.Command) {
 	f.watchFlags.register(cmd, "show")
 	f.registerBackend(flags)
 	f.backend.Shown = true
-	flags.DurationVar(&f.length, "for", liveLength, "how much of the past to begin with, with --prometheus")
+	flags.DurationVar(&f.length, "for", liveLength, "with --prometheus, how much of the past to start with")
 	flags.StringVarP(&f.sort, "sort", "s", screen.ByProblems, "sort by `COLUMN`, such as p99")
 	f.output = addOutput(cmd, "text", "json")
 	complete(cmd, "sort", screen.Keys())

@@ -39,13 +39,14 @@ func newWeb(w world) *cobra.Command {
 		Long: fmt.Sprintf(`Web serves a page about agents, and prints its address. The page shows first
 what is wrong, as nixlring why explains it; then the agents, those with problems
 first; and then speeds, transfer times and sizes, errors, and the fill of the
-rings, from when the page was opened, for up to 30 minutes. Each agent has a
+rings since the page was opened, for up to 30 minutes. Each agent has a
 page with its slowest transfers; Enter opens that of the first row.
 
 `+sourceHelp+`
 
 `+backendHelp+`
-It begins with the past of --for, and goes on unless --at is set.
+It starts with the past that --for selects, and then continues live unless --at is
+set.
 
 The page needs no backend and no other host, and changes nothing. Only programs on
 this host can open it, including those of other users. For another host, use a
@@ -62,7 +63,7 @@ tunnel: ssh -L 9470:127.0.0.1:9470 HOST`, "web", "web"),
 	f.register(cmd, "show")
 	f.registerBackend(flags)
 	f.backend.Shown = true
-	flags.DurationVar(&f.length, "for", liveLength, "how much of the past to begin with, with --prometheus")
+	flags.DurationVar(&f.length, "for", liveLength, "with --prometheus, how much of the past to start with")
 	return cmd
 }
 

@@ -31,15 +31,16 @@ func newWhy(w world) *cobra.Command {
 		Use:   "why [DIR|RECORDING]",
 		Short: "Explain what is wrong with agents",
 		Long: fmt.Sprintf(`Why watches agents, and then explains what is wrong in plain sentences, the worst
-first: what was measured, what it isn't, and what to do.
+first: what was measured, what can be ruled out, and what to do.
 
 `+sourceHelp+`
 
 `+backendHelp+`
-Why then judges the time of --for that ends at --at, at once. A finding must have
-held for two minutes, and the command that examines its host is printed. Why also
-evaluates the alerts, and prints those that say more: with the recording rules in
-the backend, all of them; without, those that need only metrics.
+Why then judges at once the time that ends at --at and is as long as --for. A
+finding must have held for two minutes. Why also prints the commands that examine
+its host, evaluates the alerts, and prints those that add something. If the backend
+has the recording rules, it evaluates all alerts; otherwise those that need only
+metrics.
 
 It finds
 
@@ -47,7 +48,7 @@ It finds
     or, if agents are discovered, with the same OTEL_SERVICE_NAME, and with
     transfers of a similar size in the same direction. This requires at least four
     agents with 100 transfers each, or three if one has less than 22%% of their
-    speed. Size and load don't matter. Why also says if their processes have
+    speed. Size and load don't matter. Why also reports if their processes have
     fewer RDMA devices open than those of all peers on this host, or only those
     of other NUMA nodes;
   - agents that hang while their peers continue, or are idle;
@@ -57,16 +58,16 @@ It finds
   - rings that overflow, are nearly full, aren't drained, or are read by another
     program;
   - metrics that no longer arrive, in a backend;
-  - transfers that use TCP although the host has RDMA ports, which why says only if
-    their counters and those of the network interfaces leave no doubt. Seeing them
-    requires root;
+  - transfers that use TCP although the host has RDMA ports, but only if the
+    counters of these ports and of the network interfaces leave no doubt. Seeing
+    the counters requires root;
   - processes that use NIXL without telemetry, or with NIXL_TELEMETRY_ENABLE=n,
     which breaks vLLM. Examining processes of other users requires root.
 
 The alerts have the same definitions, but compare longer times: only they find
 agents that are slower than an hour ago, memory that grows, and transfers that
-became smaller. Why also says what it compared, and for
-how many agents. An agent that transfers nothing may be spare or hang.
+became smaller. Why also lists what it compared, and for how many agents. An agent
+without transfers may be spare, or may hang.
 
 Exit codes: 0 no problem, 1 problems, 2 invalid command line, 3 nothing to
 examine, such as no running agent, or no permission.`, "why", "why"),

@@ -63,9 +63,13 @@ func (h *history) checks(found []Finding) (list []Check, still string) {
 	if c.unknown > 0 {
 		nobody = fmt.Sprintf("who consumes the rings isn't known; they are at most %s full", percent(c.fill))
 	}
-	add("telemetry", all(c.drained), unless(c.drained, nobody, "a consumer was found for %s, with rings at most %s full", of(c.drained, running), percent(c.fill)),
+	add("telemetry", all(c.drained), unless(c.drained, nobody, "a consumer was found for %s; rings are at most %s full", of(c.drained, running), percent(c.fill)),
 		EventsLost, RingFull, NearlyFull, NoConsumer, EventsTaken, EventsUnknown)
-	add("exits and restarts", all(c.up), unless(c.up, "it isn't known whether the agents still run", "%s run, and none restarts again and again", of(c.up, running)), Gone, Missing, CrashLoop)
+	loops := ", no crash loop"
+	if slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == CrashLoop }) {
+		loops = ""
+	}
+	add("exits and restarts", all(c.up), unless(c.up, "it isn't known whether the agents are still running", "%s running%s", of(c.up, running), loops), Gone, Missing, CrashLoop)
 	stopped := 0
 	for _, f := range found {
 		if f.Kind == JobStalled {

@@ -296,3 +296,33 @@ func TestSmallTransfersAreNotDenied(t *testing.T) {
 		}
 	}
 }
+
+// Of an agent with few transfers, one that takes far longer is evidence. An agent alone has no peers.
+func TestFindingsAboutOneTransferAndOneAgentAreInTheSingular(t *testing.T) {
+	var frames []*diagnose.Frame
+	var sum diagnose.Moved
+	for minute := range 46 {
+		took := 1.0
+		if minute == 40 {
+			took = 60
+		}
+		if minute < 30 || minute == 40 {
+			sum.Bytes, sum.Transfers, sum.Seconds = sum.Bytes+4<<20, sum.Transfers+1, sum.Seconds+took
+		}
+		frames = append(frames, &diagnose.Frame{Time: time.Unix(int64(60*minute), 0), Agents: []diagnose.Agent{{Identity: diagnose.Identity{Name: "decode-0", Job: diagnose.Job{Service: "decode"}}, Up: diagnose.Yes, Moved: [2]diagnose.Moved{sum}}}})
+	}
+	var got []string
+	for _, f := range diagnose.Now(frames, diagnose.Rules()).Findings {
+		got = append(got, f.Short+": "+f.What, strings.Join(f.Evidence, "; "), f.Not)
+	}
+	want := []string{
+		"2% of its past speed: decode-0, the only agent of decode that could be compared, moves data at 2% of its past speed.",
+		"1 transfer of 4.00 MiB, 60.0 s, 69.9 kB/s; expected from before, at this size and load: 1.00 s each, 4.19 MB/s",
+		"It isn't a change of the size of its transfers, nor an effect of a higher load.",
+		"no transfer for 5 m: No agent of decode completed a transfer, although one did before.", "",
+		"It needn't be a problem: if no requests arrive, this is normal.",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}

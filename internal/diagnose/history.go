@@ -181,6 +181,9 @@ type pace struct {
 }
 
 func (p *pace) String() string {
+	if p.count == 1 {
+		return fmt.Sprintf("1 %s of %s, %s, %s", p.way.noun(), size(p.size), units.Duration(p.time), units.Throughput(p.speed))
+	}
 	return fmt.Sprintf("%s %ss of %s on average, %s each, %s", units.Count(uint64(p.count)), p.way.noun(), size(p.size), units.Duration(p.time), units.Throughput(p.speed))
 }
 

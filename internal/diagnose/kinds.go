@@ -57,7 +57,7 @@ var kinds = []about{
 	},
 	{Stalled, Critical, "NIXL reports a transfer when it completes, so one that hangs is invisible.", lookAtStacks},
 	{
-		Failing, Critical, "Canceled operations don't count, and the errors are still going on.",
+		Failing, Critical, "Canceled operations don't count, and the errors are still occurring.",
 		"If several agents fail at once, look for the peer or fabric that they share. backend: see the transport's log; other types: see docs/alerts.md#nixlerrors. " + seeErrors,
 	},
 	{
@@ -73,7 +73,7 @@ var kinds = []about{
 		checkNIC + "compare them with those of a peer. If only some of its transfers are slow, look for what they share. " + seeSlow,
 	},
 	{
-		Slower, Warning, "It isn't a change of the size of its transfers, nor the price of a higher load.",
+		Slower, Warning, "It isn't a change of the size of its transfers, nor an effect of a higher load.",
 		checkNIC + "and what changed when it became slower. " + seeSlow,
 	},
 	{SomeFail, Warning, "Canceled operations don't count.", "backend: see the transport's log; other types: see docs/alerts.md#nixlagenterrors. " + seeErrors},

@@ -90,6 +90,10 @@ func jobSlower(slower []Finding, judged int, remembered bool) Finding {
 	ratio := median(ratios)
 	f := newFinding(JobSlower, agents, percent(ratio)+" of its past speed, like its peers",
 		fmt.Sprintf("%d of %d agents of %s move data at %s of their past speed.", len(slower), judged, agents[0].Job, percent(ratio)), slower[0].Evidence...)
+	if len(slower) == 1 { // no other agent could be compared
+		f.Short, f.What = percent(ratio)+" of its past speed", fmt.Sprintf("%s, the only agent of %s that could be compared, moves data at %s of its past speed.", agents[0], agents[0].Job, percent(ratio))
+		f.Not = kinds[Slower.urgency()].not
+	}
 	if f.Ratio = ratio; remembered {
 		f.Severity = Warning // the load is unknown
 	}

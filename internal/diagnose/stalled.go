@@ -322,7 +322,11 @@ func (h *history) still(i int) (list []Finding) {
 		if last == 0 {
 			quiet += " or more"
 		}
-		f := newFinding(JobStalled, stopped, fmt.Sprintf("no %s for %s, like its peers", noun, quiet), "N"+noTransfer(" of "+job[0].Job.String(), noun, len(stopped))[1:]+".")
+		like := ", like its peers"
+		if len(job) == 1 {
+			like = ""
+		}
+		f := newFinding(JobStalled, stopped, fmt.Sprintf("no %s for %s%s", noun, quiet, like), "N"+noTransfer(" of "+job[0].Job.String(), noun, len(stopped))[1:]+".")
 		f.Since = h.at[last]
 		list = append(list, f)
 	}

@@ -111,7 +111,7 @@ func (h *history) undrained(group []*track, i int, kind Kind, name string) Findi
 	case kind == EventsTaken:
 		f := newFinding(EventsTaken, all, "events taken", fmt.Sprintf("Another process consumes the telemetry of %s.", such(all)))
 		if reads > 0 {
-			f.Evidence = append(f.Evidence, "times that events were gone: "+units.Count(uint64(reads)))
+			f.Evidence = append(f.Evidence, "number of times that events were gone: "+units.Count(uint64(reads)))
 		}
 		return f
 	case kind == RingFull:

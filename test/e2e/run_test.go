@@ -37,7 +37,7 @@ func TestMakeRunServesSimulatedAgentsUntilCtrlC(t *testing.T) {
 		return pageHas(t, port, "nixl_transfer_throughput_bytes_per_second_count", `nixl_agent_name="sim-4"`)
 	})
 	endByCtrlC(t, p, port, tmp)
-	if text := p.Stdout.Text() + p.Stderr.Text(); !strings.Contains(text, "transfers/s of each agent") {
+	if text := p.Stdout.Text() + p.Stderr.Text(); !strings.Contains(text, "transfers/s per agent") {
 		t.Errorf("the simulator doesn't print its totals:\n%s", text)
 	}
 }

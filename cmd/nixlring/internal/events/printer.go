@@ -255,7 +255,7 @@ func (p *printer) sum(rings []*ring) {
 	if p.shown != read {
 		shown = fmt.Sprintf(" (%d shown)", p.shown)
 	}
-	fmt.Fprintf(p.Notes, "Total events read: %d%s\nLeft in the rings: %d events\n", read, shown, left)
+	fmt.Fprintf(p.Notes, "Total events read: %d%s\nEvents left in the rings: %d\n", read, shown, left)
 }
 
 // left returns the number of events in the ring. It consumes nothing, but an observer must

@@ -109,9 +109,9 @@ func (s *Backend) alerts(alerts []rule, vectors []model.Vector, errs []error, fo
 			}
 		}
 	}
-	check.What = fmt.Sprintf("%d were evaluated, and say nothing else", len(evaluated))
+	check.What = fmt.Sprintf("%d evaluated, with no other problem", len(evaluated))
 	if len(list) > 0 {
-		check.What = fmt.Sprintf("%d were evaluated", len(evaluated))
+		check.What = fmt.Sprintf("%d evaluated", len(evaluated))
 	}
 	if !slices.Contains(s.known, rulesLoaded) {
 		check.What = "the backend has no recording rules, so speeds weren't compared with the last day. Without them, these were evaluated: " + strings.Join(evaluated, ", ")

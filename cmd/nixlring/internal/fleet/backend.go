@@ -143,7 +143,7 @@ func (s *Backend) explain(ctx context.Context, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: no answer within %v; --job and a shorter --for make it faster", s.name, answerTimeout)
 	case refused && (strings.HasSuffix(answer.Msg, strconv.Itoa(http.StatusUnauthorized)) || strings.HasSuffix(answer.Msg, strconv.Itoa(http.StatusForbidden))):
-		return fmt.Errorf("%s: %s; a file with credentials can be named with --http.config.file", s.name, answer.Msg)
+		return fmt.Errorf("%s: %s; specify a file with credentials with --http.config.file", s.name, answer.Msg)
 	case refused:
 		return fmt.Errorf("%s: %s; is it the address of Prometheus' HTTP API, without /api/v1?", s.name, units.Printable(answer.Msg))
 	}

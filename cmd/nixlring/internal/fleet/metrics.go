@@ -120,7 +120,7 @@ func (n names) missing() []string {
 	if len(list) == 0 {
 		return nil
 	}
-	return []string{"the backend has no series " + strings.Join(list, ", ") + ", so what needs them isn't found, or no agent has completed a transfer"}
+	return []string{"the backend has no series " + strings.Join(list, ", ") + ": either no agent has completed a transfer, or findings that need these series are missing"}
 }
 
 // word matches the name of a metric in an expression, and others.
@@ -139,7 +139,7 @@ func (n names) translate(expr string) (string, error) {
 			return name
 		}
 		if strings.Contains(found[0], ".") {
-			err = fmt.Errorf("its expression has no names with dots, such as %s", found[0])
+			err = fmt.Errorf("its expression can't use names with dots, such as %s", found[0])
 		}
 		return found[0]
 	})

@@ -94,7 +94,7 @@ func (r *Report) adviseFill() {
 		r.advice("The ring is full and has no consumer: the agent loses all new events. "+
 			"Start a Collector for the directory, or consume the events with: nixlring read --consume --follow %s", r.Path)
 	case r.Drops > 0:
-		r.advice("The agent reports %d dropped events, which didn't fit its own queue. %s", r.Drops, r.larger(tally.EnoughSlots(r.Capacity, r.Drops)))
+		r.advice("The agent dropped events that didn't fit its own queue (%d). %s", r.Drops, r.larger(tally.EnoughSlots(r.Capacity, r.Drops)))
 	}
 }
 

@@ -198,7 +198,7 @@ function showTable() {
   });
   body.replaceChildren(...rows);
   const flagged = frame.rows.filter((r) => r.severity).length;
-  set($("counts"), flagged ? `${flagged} of ${frame.rows.length} with problems${order.column === byProblem ? ", these first" : ""}` : many(frame.rows.length, "agent", "agents"));
+  set($("counts"), flagged ? `${flagged} of ${frame.rows.length} with problems${order.column === byProblem ? ", shown first" : ""}` : many(frame.rows.length, "agent", "agents"));
   $("filter").hidden = frame.rows.length <= mostRows;
   $("more").hidden = matching.length <= mostRows;
   set($("more"), allRows ? "Show fewer" : `Show all ${matching.length}`);
@@ -263,7 +263,7 @@ function showFleetCharts() {
 
 // --- the page of an agent
 
-const slowColumns = [["Time", ""], ["Direction", "medium"], ["Size", "num"], ["Took", "num"], ["Of it posting", "num medium"], ["Throughput", "num"]];
+const slowColumns = [["Time", ""], ["Direction", "medium"], ["Size", "num"], ["Took", "num"], ["Posting", "num medium"], ["Throughput", "num"]];
 
 function showAgent(row) {
   set($("name"), row.name);
