@@ -59,7 +59,7 @@ NIXL_TELEMETRY_EXPORTER=prometheus_mp, NIXL_TELEMETRY_MULTIPROC_DIR.`,
 			if len(args) == 0 {
 				set := cmp.Or(w.env.StoreDir(), w.ringDir())
 				f.anywhere = set == ""
-				args = []string{cmp.Or(set, w.env.Dir())}
+				args = []string{cmp.Or(set, w.dir, w.env.Dir())}
 			}
 			return f.run(cmd.Context(), w, args)
 		},

@@ -34,6 +34,7 @@ type world struct {
 	env  process.Env
 	now  func() time.Time
 	proc string // the mount point of procfs
+	dir  string // the directory of rings if no variable names one; that of agents if empty
 }
 
 // envOutputPath names the directory of rings in some configurations. No release of NIXL reads it.
