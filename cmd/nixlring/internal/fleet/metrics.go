@@ -51,15 +51,16 @@ type metric struct {
 	native string // function that returns the part of a histogram without buckets; whole for all of it
 	always bool   // an agent that transfers has it
 	rare   bool   // most agents never count anything in it
+
+	pattern *regexp.Regexp // its names in backends: with and without the suffixes that they add, and with dots or underscores
 }
 
 // whole stands for no function.
 const whole = "whole"
 
-var agentUp, ringCapacity = metric{what: up, name: "nixl.agent.up", always: true}, metric{what: capacity, name: "nixl.telemetry.ring.capacity"}
-
-var metrics = append([]metric{
-	agentUp, ringCapacity,
+var metrics = withPatterns(append([]metric{
+	{what: up, name: "nixl.agent.up", always: true},
+	{what: capacity, name: "nixl.telemetry.ring.capacity"},
 	{what: fill, name: "nixl.telemetry.ring.utilization", unit: "_ratio"},
 	{what: memory, name: "nixl.memory.usage", unit: "_bytes"},
 	{what: bytesOf, name: "nixl.transfer.io", unit: "_bytes", always: true},
@@ -70,7 +71,20 @@ var metrics = append([]metric{
 	{what: torn, name: "nixl.telemetry.ring.torn_groups", rare: true},
 	{what: foreign, name: "nixl.telemetry.ring.foreign_reads", rare: true},
 	{what: restarts, name: "nixl.telemetry.ring.restarts", rare: true},
-}, histograms()...)
+}, histograms()...))
+
+var agentUp, ringCapacity = metrics[0], metrics[1]
+
+func withPatterns(list []metric) []metric {
+	for i := range list {
+		m, total := &list[i], "(_total)?"
+		if m.part+m.native != "" || m.what < gauges {
+			total = ""
+		}
+		m.pattern = regexp.MustCompile("^" + strings.ReplaceAll(m.name, ".", "[._]") + "(" + m.unit + ")?" + total + m.part + "$")
+	}
+	return list
+}
 
 // histograms returns the parts of histograms in both forms.
 func histograms() (list []metric) {
@@ -94,15 +108,10 @@ func histograms() (list []metric) {
 // names are names of series.
 type names []string
 
-// of returns the names of a metric, with and without the suffixes that backends add, and with dots or underscores.
+// of returns the names of a metric.
 func (n names) of(m metric) (list []string) {
-	total := "(_total)?"
-	if m.part+m.native != "" || m.what < gauges {
-		total = ""
-	}
-	pattern := regexp.MustCompile("^" + strings.ReplaceAll(m.name, ".", "[._]") + "(" + m.unit + ")?" + total + m.part + "$")
 	for _, name := range n {
-		if pattern.MatchString(name) {
+		if m.pattern.MatchString(name) {
 			list = append(list, name)
 		}
 	}
