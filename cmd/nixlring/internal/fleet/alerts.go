@@ -169,8 +169,13 @@ func (s *Backend) alerted(a rule, sample *model.Sample, found []diagnose.Finding
 			}
 		}
 	}
-	if len(agents) == 0 && (about != (diagnose.Identity{}) || len(s.cfg.Include) > 0 || s.from.Job != "") {
-		return f, false
+	if len(agents) == 0 {
+		if len(s.cfg.Include) > 0 || s.from.Job != "" {
+			return f, false
+		}
+		if about != (diagnose.Identity{}) { // its metrics stopped before what was read
+			agents = append(agents, about)
+		}
 	}
 	labels := make(map[string]string)
 	for name, value := range sample.Metric {
