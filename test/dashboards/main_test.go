@@ -34,9 +34,10 @@ func file(t *testing.T, name ...string) string {
 
 // backend is a server that stores metrics.
 type backend struct {
-	name string
-	url  string // of its HTTP API
-	otlp string // OTLP endpoint, without /v1/metrics
+	name   string
+	url    string // of its HTTP API
+	otlp   string // OTLP endpoint, without /v1/metrics
+	config string // path of Prometheus' configuration
 }
 
 func startVictoriaMetrics(t *testing.T) backend {
@@ -55,26 +56,26 @@ func startVictoriaMetrics(t *testing.T) backend {
 // the README, which promotes resource attributes. It also promotes others.
 func startPrometheus(t *testing.T, promoted ...string) backend {
 	t.Helper()
-	return startPrometheusWith(t, fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%s]\n", file(t, "dashboards", "rules.yaml")), promoted...)
-}
-
-// startPrometheusWith starts Prometheus with a configuration, to which it adds the attributes to promote.
-func startPrometheusWith(t *testing.T, text string, promoted ...string) backend {
-	t.Helper()
-	b, dir := backend{name: "Prometheus"}, t.TempDir()
-	config := filepath.Join(dir, "prometheus.yaml")
-	text += promotion(t)
+	text := fmt.Sprintf("global: {evaluation_interval: 1s}\nrule_files: [%s]\n%s", file(t, "dashboards", "rules.yaml"), promotion(t))
 	for _, attribute := range promoted {
 		text += "    - " + attribute + "\n"
 	}
-	must.OK(t, os.WriteFile(config, []byte(text), 0o600))
+	return startPrometheusWith(t, text, "--query.lookback-delta=10s") // so that series of an exited agent end sooner
+}
+
+// startPrometheusWith starts Prometheus with a configuration and flags.
+func startPrometheusWith(t *testing.T, text string, flags ...string) backend {
+	t.Helper()
+	dir := t.TempDir()
+	b := backend{name: "Prometheus", config: filepath.Join(dir, "prometheus.yaml")}
+	must.OK(t, os.WriteFile(b.config, []byte(text), 0o600))
 	address := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
 	b.url = "http://" + address
 	b.otlp = b.url + "/api/v1/otlp"
-	proc.Start(t, exec.CommandContext(t.Context(), built.Path(t, "PROMETHEUS"), "--config.file="+config,
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--web.enable-otlp-receiver",
-		"--query.lookback-delta=10s", // so that series of an exited agent end sooner
-		"--enable-feature=otlp-native-delta-ingestion", "--log.level=warn"))
+	proc.Start(t, exec.CommandContext(t.Context(), built.Path(t, "PROMETHEUS"), append([]string{
+		"--config.file=" + b.config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address,
+		"--web.enable-otlp-receiver", "--web.enable-lifecycle", "--enable-feature=otlp-native-delta-ingestion", "--log.level=warn",
+	}, flags...)...))
 	b.wait(t)
 	return b
 }
@@ -102,10 +103,16 @@ func (b backend) wait(t *testing.T) {
 	})
 }
 
-// get sends a request to the HTTP API and returns the response.
+// get reads from the HTTP API.
 func (b backend) get(t *testing.T, path string, query url.Values) ([]byte, error) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+path+"?"+query.Encode(), nil)
+	return b.call(t, http.MethodGet, path, query)
+}
+
+// call sends a request to the HTTP API and returns the response.
+func (b backend) call(t *testing.T, method, path string, query url.Values) ([]byte, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,12 @@ func (b backend) sendSynthetic(t *testing.T, kind string) {
 		nic.counter(name, "", func(ago time.Duration) float64 { return ago.Seconds() + past.Seconds() })
 	}
 
+	b.send(t, md)
+}
+
+// send sends metrics to a backend.
+func (b backend) send(t *testing.T, md pmetric.Metrics) {
+	t.Helper()
 	text, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
 	must.OK(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.otlp+"/v1/metrics", bytes.NewReader(text))

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -20,7 +19,6 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 
 	"github.com/nixl-otel/nixl-otel/internal/diagnose"
 	"github.com/nixl-otel/nixl-otel/internal/diagnose/fleets"
@@ -33,7 +31,7 @@ import (
 // is a cluster of its own. Every other one has exponential histograms.
 func TestWhyJudgesTheFleetsOfRealBackends(t *testing.T) {
 	nixlring := built.Path(t, "NIXLRING")
-	backends := []backend{startPrometheusWith(t, ""), startVictoriaMetrics(t)}
+	backends := []backend{startPrometheusWith(t, promotion(t)), startVictoriaMetrics(t)}
 	const longest = 2 * time.Hour
 	all := slices.DeleteFunc(slices.Concat(fleets.Incidents(), fleets.Healthy()), func(f fleets.Fleet) bool {
 		return len(f.Members) > 100 || f.Length > longest || !regexp.MustCompile(*only).MatchString(f.Name)
@@ -111,18 +109,8 @@ func sendFleets(t *testing.T, all []fleets.Fleet, end time.Time, longest time.Du
 				}
 			}
 		}
-		text, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
-		must.OK(t, err)
 		for _, b := range backends {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.otlp+"/v1/metrics", bytes.NewReader(text))
-			must.OK(t, err)
-			request.Header.Set("Content-Type", "application/x-protobuf")
-			response, err := http.DefaultClient.Do(request)
-			must.OK(t, err)
-			must.OK(t, response.Body.Close())
-			if response.StatusCode/100 != 2 {
-				t.Fatalf("%s: %s", b.name, response.Status)
-			}
+			b.send(t, md)
 		}
 	}
 	return agents
