@@ -97,6 +97,23 @@ func TestAgentContinuesTheTotalsOfItsLastProcess(t *testing.T) {
 	}
 }
 
+// A point must be later than the last one, which the agent's last process had.
+func TestAgentThatContinuesTotalsContinuesTheirTime(t *testing.T) {
+	b := newHarness(t)
+	b.attribution = Sought
+	b.start(ringbuf.Consume, false)
+	b.push(10)
+	b.attribute(1)
+	b.steps(10)
+	b.exported()
+	b.step(Attended{ID: b.id, Reader: b.reader, Up: UpNo})
+	b.another(5)
+	b.owner.agents["rank 0"].Path = "/rings/old"
+	b.attribute(1)
+	b.now = b.now.Add(-10 * time.Second)
+	b.expect([]string{"1 from 0s: 15 requests, 0 bytes, ended at 12.002s", "1 from 6s: 0 requests, unknown bytes"}, b.exported())
+}
+
 // Its ring is opened again, and refused as long as the other one runs.
 func TestAgentWithTheIDOfARunningOneIsExportedOnceMore(t *testing.T) {
 	eachStore(t, func(t *testing.T, saves bool) {

@@ -52,9 +52,10 @@ func inMemory(tb testing.TB, capacity int) (memory, *ringbuf.Writer, *ringbuf.Re
 type loopHarness struct {
 	t *testing.T
 	*Loop
-	writer *ringbuf.Writer
-	reader *ringbuf.Reader
-	gate   chan struct{} // the loop hangs at the next event while it is full
+	writer  *ringbuf.Writer
+	reader  *ringbuf.Reader
+	gate    chan struct{} // the loop hangs at the next event while it is full
+	onClose func()        // called once when a ring is closed, unless it is nil
 
 	rounds, events, hangs, retired atomic.Int64
 	closed                         sync.Map // readers
@@ -110,6 +111,10 @@ func (d *loopHarness) open(r *ringbuf.Reader) {
 // loopHarness implements Source.
 
 func (d *loopHarness) Close(r *ringbuf.Reader) {
+	if fn := d.onClose; fn != nil {
+		d.onClose = nil
+		fn()
+	}
 	d.closed.Store(r, true)
 	if err := r.Close(); err != nil {
 		d.t.Error(err)
@@ -250,10 +255,13 @@ func TestCollectionThatStopInterruptsFails(t *testing.T) {
 
 func TestNothingStaysOpenAfterStop(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *loopHarness) {
-		must.OK(t, d.Stop(t.Context()))
+		_, _, meanwhile := inMemory(t, 64)
 		_, _, late := inMemory(t, 64)
-		if d.open(late); !d.isClosed(d.reader) || !d.isClosed(late) {
-			t.Errorf("closed are: the ring %v, one that was opened after Stop %v", d.isClosed(d.reader), d.isClosed(late))
+		d.onClose = func() { d.open(meanwhile) }
+		must.OK(t, d.Stop(t.Context()))
+		if d.open(late); !d.isClosed(d.reader) || !d.isClosed(meanwhile) || !d.isClosed(late) {
+			t.Errorf("closed are: the ring %v, one that was opened during the last step %v, one that was opened after Stop %v",
+				d.isClosed(d.reader), d.isClosed(meanwhile), d.isClosed(late))
 		}
 		if _, _, err := d.collect(time.Minute); !errors.Is(err, errStopped) {
 			t.Errorf("a late collection returns %v", err)

@@ -153,6 +153,7 @@ type pushed struct {
 	events []uint64
 	write  uint64 // position at that time
 	at     time.Time
+	reader *ringbuf.Reader // a ring that is opened again later needn't be read
 }
 
 // pushed returns the events in open rings that a collection must have.
@@ -166,7 +167,7 @@ func (p *process) pushed() map[*simFile]pushed {
 		if r != p.reader(f.path) || w.taken[f.path] || !f.readable() {
 			continue
 		}
-		list := pushed{write: f.load(offWritePos), at: w.now}
+		list := pushed{write: f.load(offWritePos), at: w.now, reader: r}
 		for slot, id := range w.live[f] {
 			if w.inRing(f, slot) && !w.counted[f.path][id] && !w.earlier[id] {
 				list.events = append(list.events, id)
@@ -183,7 +184,7 @@ func (p *process) checkDrained(all map[*simFile]pushed) {
 	w := p.world
 	for f, list := range all {
 		r := p.open[f]
-		if r == nil || r != p.reader(f.path) || w.taken[f.path] || f.load(offWritePos) < list.write || p.limited(f.path, list.at) {
+		if r == nil || r != list.reader || r != p.reader(f.path) || w.taken[f.path] || f.load(offWritePos) < list.write || p.limited(f.path, list.at) {
 			continue
 		}
 		if r.Committed() == 0 && (r.Position() == list.write || r.Position() == f.load(offWritePos)) {

@@ -159,7 +159,7 @@ func newWorld(seed uint64) *world {
 		kinds: make(map[notice.Kind]int), found: make(map[string]time.Time), usage: make(map[string]usage), known: make(map[string]int), counted: make(map[string]lineage), earlier: make(map[uint64]bool), lost: make(map[uint64]loss),
 	}
 	more := rand.New(rand.NewPCG(seed, 1)) // so that the others of the plan don't depend on it
-	w.plan.streams, w.plan.limits, w.plan.exports = more.IntN(4) == 0, more.IntN(6) == 0, more.IntN(4) == 0
+	w.plan.streams, w.plan.limits, w.plan.exports = more.IntN(4) == 0, more.IntN(6) == 0, more.IntN(2) == 0 && w.plan.crashes
 	for i := range w.plan.agents {
 		path := fmt.Sprintf("/rings/agent-%d", i)
 		for n := 0; w.plan.onePage && checkpoint.PageOf(path) != 0; n++ {
@@ -1069,7 +1069,8 @@ func (w *world) checkReported(id uint64, l loss) {
 // explains lists the notices that report a loss.
 var explains = map[string][]notice.Kind{
 	"restart": {notice.RingRestart, notice.RingReplaced, notice.RingBroken, notice.RingForeign},
-	"foreign": {notice.RingForeign, notice.RingRestart},
+	// RingBroken: the header was invalid by the time when the ring was read.
+	"foreign": {notice.RingForeign, notice.RingRestart, notice.RingBroken},
 	"gone":    {notice.RingReplaced, notice.RingRestart, notice.RingForeign, notice.RingBroken},
 	// RingReplaced: the old ring is closed without a checkpoint. StreamLost: the lost events aren't known to the simulation.
 	"crash": {notice.RingReplaced, notice.StreamLost, notice.StoreFailed, notice.StoreHangs, notice.StoreSlow, notice.CheckpointUnusable, notice.RingForeign},
