@@ -42,16 +42,16 @@ type fileBacking interface {
 	Close() error
 }
 
-// ring is an open ring, without what is specific to a Reader or a Writer.
+// ring is an open ring, without what is specific to a Reader or a Writer. What [Reader.Idle] needs comes first.
 type ring struct {
 	words
 	layout  Layout
 	mask    uint64 // checked when the ring was opened; used instead of the header's
+	backing Backing
+	err     error  // result of a function that runs under guard
 	mem     []byte // the whole file; nil once closed
 	slots   []byte
-	backing Backing
 	path    string
-	err     error // result of a function that runs under guard
 }
 
 func ringIn(mem []byte, b Backing, l Layout, mask uint64) ring {

@@ -48,11 +48,14 @@ func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 // Reader reads one ring. It is not safe for concurrent use, except that Path, ID, Layout,
 // Capacity and Attended may be called from other goroutines.
 type Reader struct {
-	ring
+	// Most calls find an idle ring, and nothing of it in the processor's caches. So what Idle needs is in two cache lines.
 	next      uint64 // the slot after the last event that was read
 	committed uint64 // the value of readPos, as far as this reader knows
 	kept      bool   // the event in the last slot counts as committed; see CommitTo
 	mode      Mode
+	idle      bool // result of runIdle
+	runIdle   func()
+	ring
 
 	extent extent    // see holes.go
 	since  time.Time // when this reader first saw the ambiguous header; see restart.go
@@ -66,10 +69,9 @@ type Reader struct {
 
 	// Arguments and results of the functions that run under Guard. The functions are
 	// created once, so that a pass allocates nothing.
-	runIdle, runRead, runCopy, runCommit func()
-	pass                                 pass
-	position                             uint64
-	idle                                 bool
+	runRead, runCopy, runCommit func()
+	pass                        pass
+	position                    uint64
 }
 
 // pass is the state of [Reader.Read].

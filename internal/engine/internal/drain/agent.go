@@ -17,14 +17,14 @@ import (
 // agent is the owner's state for one agent. It outlives the agent's process and ring:
 // an agent that restarts keeps its totals.
 type agent struct {
-	// What round needs for an idle ring comes first, because it isn't in the processor's caches by then.
-	reader   *ringbuf.Reader // nil while the agent has no open ring
-	wait     time.Duration   // latest interval between two drains
-	due      time.Time       // next drain
-	reopenAt time.Time       // when to open a closed ring again; zero if there is none
-	exit     exit
-	fresh    int // events counted by the current drain
+	// What round needs for an idle ring comes first, in one cache line, because it isn't in the processor's caches by then.
+	reader *ringbuf.Reader // nil while the agent has no open ring
+	wait   time.Duration   // latest interval between two drains
+	due    time.Time       // next drain
+	fresh  int             // events counted by the current drain
+	exit   exit
 
+	reopenAt time.Time // when to open a closed ring again; zero if there is none
 	Agent
 	source Source   // nil if the agent is absent
 	file   files.ID // of reader

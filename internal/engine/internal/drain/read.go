@@ -78,10 +78,12 @@ func (o *owner) round(now time.Time) {
 	o.due = now.Add(idleStep)
 	for _, a := range o.visits {
 		switch {
-		case !a.reopenAt.IsZero() && !now.Before(a.reopenAt):
-			a.reopenAt = time.Time{}
-			a.source.Reopen(a.Agent, nil)
-		case a.reader == nil, now.Before(a.due.Add(-a.wait / 2)):
+		case a.reader == nil:
+			if !a.reopenAt.IsZero() && !now.Before(a.reopenAt) {
+				a.reopenAt = time.Time{}
+				a.source.Reopen(a.Agent, nil)
+			}
+		case now.Before(a.due.Add(-a.wait / 2)):
 		case !o.cfg.Observe && (o.saves || a.held() == 0) && a.reader.Idle():
 			// An observer also reports how full the ring is. Without a store, events are held
 			// only after another consumer has prevented their commit.
