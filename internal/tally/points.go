@@ -23,9 +23,8 @@ type Point struct {
 
 // points calls a function with points.
 type points struct {
-	yield      func(*Point)
-	point      Point
-	attributes [2]attribute.KeyValue
+	yield func(*Point)
+	point Point
 }
 
 // Points calls yield with the points of the totals, which are valid until it returns.
@@ -36,16 +35,15 @@ type points struct {
 // 0, so that an alert can fire on the first one.
 func (t *Totals) Points(yield func(*Point)) {
 	p := points{yield: yield}
-	for d := Transmit; d <= Receive; d++ {
-		direction := attribute.String(semconv.Direction, d.String())
+	for d, direction := range directions {
 		if size := &t.sizes[d]; size.Count() > 0 {
-			p.int(&semconv.TransferIO, size.Total().Int64(), direction)
-			p.int(&semconv.TransferLastSize, size.LastInt64(), direction)
-			p.histogram(&semconv.TransferSize, size, direction)
+			p.int(&semconv.TransferIO, size.Total().Int64(), direction...)
+			p.int(&semconv.TransferLastSize, size.LastInt64(), direction...)
+			p.histogram(&semconv.TransferSize, size, direction...)
 		}
-		p.histogram(&semconv.TransferThroughput, &t.throughput[d], direction)
-		if requests := t.Requests(d); requests.Events > 0 {
-			p.int(&semconv.TransferRequests, requests.Sum.Int64(), direction)
+		p.histogram(&semconv.TransferThroughput, &t.throughput[d], direction...)
+		if requests := t.Requests(Direction(d)); requests.Events > 0 {
+			p.int(&semconv.TransferRequests, requests.Sum.Int64(), direction...)
 		}
 	}
 	if t.duration.Count() > 0 {
@@ -58,7 +56,7 @@ func (t *Totals) Points(yield func(*Point)) {
 	p.histogram(&semconv.TransferPostDuration, &t.post)
 	t.memoryPoints(&p)
 	for kind := ringbuf.TypeErrNotPosted; kind.IsError(); kind++ {
-		p.int(&semconv.Errors, t.Errors(kind).Sum.Int64(), attribute.String(semconv.ErrorType, ErrorName(kind)))
+		p.int(&semconv.Errors, t.Errors(kind).Sum.Int64(), errorTypes[kind]...)
 	}
 	if other := t.OtherErrors(); other != (Sum{}) {
 		p.int(&semconv.Errors, other.Int64(), attribute.String(semconv.ErrorType, semconv.ErrorOther))
@@ -93,11 +91,11 @@ func (t *Totals) memoryPoints(p *points) {
 	registered, deregistered := t.Registered(), t.Deregistered()
 	if registered.Events > 0 {
 		p.int(&semconv.MemoryRegistered, registered.Sum.Int64())
-		p.int(&semconv.MemoryLastSize, registered.Last(), attribute.String(semconv.MemoryOperation, semconv.Register))
+		p.int(&semconv.MemoryLastSize, registered.Last(), registering...)
 	}
 	if deregistered.Events > 0 {
 		p.int(&semconv.MemoryDeregistered, deregistered.Sum.Int64())
-		p.int(&semconv.MemoryLastSize, deregistered.Last(), attribute.String(semconv.MemoryOperation, semconv.Deregister))
+		p.int(&semconv.MemoryLastSize, deregistered.Last(), deregistering...)
 	}
 	if usage, known := t.MemoryUsage(); known && registered.Events+deregistered.Events > 0 {
 		p.int(&semconv.MemoryUsage, usage)
@@ -130,23 +128,40 @@ func (t *Totals) EventPoints(yield func(*Point)) {
 	}
 }
 
-func (p *points) add(m *semconv.Metric, one Point, attributes []attribute.KeyValue) {
+// add calls yield. It doesn't copy the attributes: most are those of all agents.
+func (p *points) add(one Point) {
 	p.point = one
-	p.point.Metric, p.point.Attributes = m, p.attributes[:copy(p.attributes[:], attributes)]
 	p.yield(&p.point)
 }
 
 func (p *points) int(m *semconv.Metric, v int64, attributes ...attribute.KeyValue) {
-	p.add(m, Point{Int: v}, attributes)
+	p.add(Point{Metric: m, Int: v, Attributes: attributes})
 }
 
-func (p *points) float(m *semconv.Metric, v float64) { p.add(m, Point{Float: v}, nil) }
+func (p *points) float(m *semconv.Metric, v float64) { p.add(Point{Metric: m, Float: v}) }
 
 // histogram adds a histogram, unless it has no values.
 func (p *points) histogram(m *semconv.Metric, h *Histogram, attributes ...attribute.KeyValue) {
 	if h.Count() > 0 && h.Kind() != NoHistogram {
-		p.add(m, Point{Histogram: h}, attributes)
+		p.add(Point{Metric: m, Histogram: h, Attributes: attributes})
 	}
+}
+
+// The attributes of points of all agents.
+var (
+	directions    = [...][]attribute.KeyValue{one(semconv.Direction, semconv.Transmit), one(semconv.Direction, semconv.Receive)}
+	registering   = one(semconv.MemoryOperation, semconv.Register)
+	deregistering = one(semconv.MemoryOperation, semconv.Deregister)
+	errorTypes    = func() (list [ringbuf.Types][]attribute.KeyValue) {
+		for kind, name := range errorNames {
+			list[kind] = one(semconv.ErrorType, name)
+		}
+		return list
+	}()
+)
+
+func one(key attribute.Key, value string) []attribute.KeyValue {
+	return []attribute.KeyValue{key.String(value)}
 }
 
 // ErrorName returns the value of error.type for the type of an error event.

@@ -5,6 +5,7 @@ package nixlshmreceiver
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,13 +23,15 @@ import (
 // generates, but adds all points itself, because that code has no histograms.
 type builder struct {
 	*metadata.MetricsBuilder
-	disabled map[string]bool // metrics, by name
+	disabled []string // names of metrics; few, so that finding one is faster than in a map
 }
 
 func newBuilder(cfg *Config, mb *metadata.MetricsBuilder) *builder {
-	b := &builder{mb, make(map[string]bool)}
+	b := &builder{MetricsBuilder: mb}
 	for metric, value := range reflect.ValueOf(cfg.Metrics).Fields() {
-		b.disabled[metric.Tag.Get("mapstructure")] = !value.FieldByName("Enabled").Bool()
+		if !value.FieldByName("Enabled").Bool() {
+			b.disabled = append(b.disabled, metric.Tag.Get("mapstructure"))
+		}
 	}
 	return b
 }
@@ -65,7 +68,7 @@ func (b *builder) write(a *engine.Snapshot, taken pcommon.Timestamp, metrics pme
 	p := &points{disabled: b.disabled, metrics: metrics, start: start, ts: max(taken, start+pcommon.Timestamp(time.Millisecond))}
 	a.Totals.Points(p.add)
 	if !a.Store { // a store, which has neither events nor a ring
-		if !b.disabled[semconv.Events.Name] { // off by default, and they are many points
+		if !slices.Contains(b.disabled, semconv.Events.Name) { // off by default, and they are many points
 			a.Totals.EventPoints(p.add)
 		}
 		a.Totals.RingPoints(a.Layout, p.add)
@@ -85,7 +88,7 @@ func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // points adds points to the metrics of one agent.
 type points struct {
-	disabled  map[string]bool // metrics, by name
+	disabled  []string // names of metrics
 	metrics   pmetric.MetricSlice
 	start, ts pcommon.Timestamp
 
@@ -97,7 +100,7 @@ type points struct {
 func (p *points) add(one *tally.Point) {
 	if p.of != one.Metric {
 		p.of, p.metric = one.Metric, pmetric.Metric{}
-		if !p.disabled[p.of.Name] {
+		if !slices.Contains(p.disabled, p.of.Name) {
 			p.metric = p.find(one)
 		}
 	}

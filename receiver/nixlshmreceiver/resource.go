@@ -89,8 +89,8 @@ func (r *resources) of(a *engine.Snapshot) attribute.Set {
 func putAttributes(res pcommon.Resource, set attribute.Set) {
 	attributes := res.Attributes()
 	attributes.EnsureCapacity(set.Len())
-	for _, kv := range set.ToSlice() {
-		if kv.Value.Type() == attribute.INT64 {
+	for list := set.Iter(); list.Next(); {
+		if kv := list.Attribute(); kv.Value.Type() == attribute.INT64 {
 			attributes.PutInt(string(kv.Key), kv.Value.AsInt64())
 		} else {
 			attributes.PutStr(string(kv.Key), kv.Value.AsString())
