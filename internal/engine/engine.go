@@ -8,7 +8,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,8 +93,8 @@ func (e *Engine) addSource(cfg discover.Config, f discover.Finder) {
 	e.sources = append(e.sources, discover.NewWatcher(cfg, e.loop.Send, e.reporter))
 }
 
-// Collect drains all rings, reads all stores, and returns the totals of all agents, by ID;
-// see [drain.Loop.Collect]. The first and the last collection search for rings and
+// Collect drains all rings, reads all stores, and returns the totals of all agents; see [drain.Loop.Collect]. Those of
+// an agent are in the order in which they began. The first and the last collection search for rings and
 // stores first, because a program may collect right after Start, and an agent may
 // have started and exited since the last walk.
 func (e *Engine) Collect(ctx context.Context, last bool) (drain.Collection, error) {
@@ -108,7 +107,6 @@ func (e *Engine) Collect(ctx context.Context, last bool) (drain.Collection, erro
 	stores := e.stores(ctx)
 	c, err := e.loop.Collect(ctx, last)
 	c.Snapshots = append(c.Snapshots, stores...)
-	slices.SortStableFunc(c.Snapshots, func(a, b Snapshot) int { return strings.Compare(a.ID, b.ID) })
 	return c, err
 }
 
