@@ -130,7 +130,7 @@ func TestAgentWithTheIDOfARunningOneIsExportedOnceMore(t *testing.T) {
 		b.step()
 		b.attribute(2)
 		if b.hangs = false; saves {
-			b.stepIn(0, saved{batch: b.batch})
+			b.stepIn(0, saved{})
 		}
 		b.expect([]string{"2 from 3s: 6 requests, 0 bytes, ended at 5s", "1 from 0s: 10 requests, 0 bytes"}, b.exported())
 		b.expect([]string{"1 from 0s: 10 requests, 0 bytes"}, b.exported())

@@ -75,7 +75,7 @@ func TestRingStaysOpenUntilItsEventsAreStored(t *testing.T) {
 				t.Fatal("the ring was closed before its events were stored, or its last events weren't delivered")
 			}
 			b.hangs = false
-			b.step(saved{batch: b.batch})
+			b.step(saved{})
 			b.steps(3)
 			if a := b.agent(); a != nil && a.reader != nil || !b.retired || b.reader.Uncommitted() > 0 {
 				t.Errorf("retired: %v, with %d events that aren't committed", b.retired, b.reader.Uncommitted())

@@ -182,8 +182,8 @@ func (l *Loop) StopSaving(ctx context.Context) error {
 
 // Loop implements env. None of these methods block.
 
-func (l *Loop) save(b *batch, ops []checkpoint.Op) {
-	l.saver.Save(ops, func(err error) { l.Send(saved{batch: b, err: err}) })
+func (l *Loop) save(_ *batch, ops []checkpoint.Op) {
+	l.saver.Save(ops, func(err error) { l.Send(saved{err}) })
 }
 
 func (l *Loop) reply(c *collect) { c.done(c.Collection) }

@@ -240,7 +240,7 @@ func (b *harness) save(batch *batch, ops []checkpoint.Op) {
 			b.saving()
 		}
 		if !b.hangs {
-			b.inbox = append(b.inbox, saved{batch: batch})
+			b.inbox = append(b.inbox, saved{})
 		}
 	})
 }
@@ -704,7 +704,7 @@ func TestAgentGivesWayOnlyAfterItsTotalsAreStored(t *testing.T) {
 		t.Error("the agent gives way, although its events are neither stored nor committed")
 	}
 	b.hangs = false
-	b.step(saved{batch: b.batch})
+	b.step(saved{})
 	b.collect()
 	b.steps(2)
 	if b.add("/next", 64, Holder{}); !b.retired {

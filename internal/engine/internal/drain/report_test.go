@@ -157,9 +157,9 @@ func TestOperatorsLearnWhatHappens(t *testing.T) {
 			b.hangs = true
 			b.push(3)
 			b.steps(2)
-			b.step(saved{batch: b.batch, err: disk})
+			b.step(saved{disk})
 			b.collect() // although it isn't stored
-			b.step(saved{batch: b.batch})
+			b.step(saved{})
 		}, want: []string{failed, "INFO checkpoints can be stored again"}},
 		"storage that hangs": {saves: true, do: func(b *harness) {
 			b.hangs = true

@@ -41,16 +41,11 @@ type ticket struct {
 	to         uint64
 }
 
-// saved is the answer to env.save.
-type saved struct {
-	batch *batch
-	err   error
-}
+// saved is the answer to env.save: the result of the current save.
+type saved struct{ err error }
 
 func (m saved) apply(o *owner, now time.Time) {
-	if m.batch != o.batch {
-		return
-	}
+	b := o.batch
 	o.batch = nil
 	if o.failing && m.err == nil {
 		o.env.report(info(notice.StoreRecovered, "checkpoints can be stored again"))
@@ -58,17 +53,17 @@ func (m saved) apply(o *owner, now time.Time) {
 	o.failing = m.err != nil
 	if m.err != nil {
 		o.retryAt = now.Add(saveEvery)
-		o.pages.Failed(m.batch.ops)
-		for _, t := range m.batch.tickets {
+		o.pages.Failed(b.ops)
+		for _, t := range b.tickets {
 			t.agent.dirty = true
 		}
 		o.storeFailed(m.err)
 	} else {
-		for _, t := range m.batch.tickets {
+		for _, t := range b.tickets {
 			o.commit(t, now)
 		}
 	}
-	for _, c := range m.batch.collects {
+	for _, c := range b.collects {
 		o.answer(c, m.err == nil)
 	}
 }

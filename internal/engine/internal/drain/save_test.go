@@ -56,7 +56,7 @@ func TestRingIsCommittedWithoutACheckpointOnlyBeforeItFillsUp(t *testing.T) {
 			b.step()
 			b.step() // a save begins
 			if c.fails {
-				b.step(saved{batch: b.batch, err: errors.New("disk full")})
+				b.step(saved{errors.New("disk full")})
 			}
 			b.push(events - 1)
 			b.notices = nil
@@ -106,7 +106,7 @@ func TestSaveThatFailedIsRepeated(t *testing.T) {
 	b.hangs = true
 	b.agent().dirty = true // as after a commit without a checkpoint
 	b.step()
-	b.step(saved{batch: b.batch, err: errors.New("disk full")})
+	b.step(saved{errors.New("disk full")})
 	if !b.agent().unsaved() {
 		t.Error("the totals count as stored")
 	}
@@ -137,7 +137,7 @@ func TestBusyAgentsAreSavedInTurn(t *testing.T) {
 		for _, one := range b.batch.tickets {
 			stored[one.agent.ID]++
 		}
-		b.inbox = append(b.inbox, saved{batch: b.batch})
+		b.inbox = append(b.inbox, saved{})
 	}
 	for id, n := range stored {
 		if n != 2 {
@@ -207,7 +207,7 @@ func TestPagesOfASaveThatFailedAreWrittenAgain(t *testing.T) {
 	b.step()
 	b.stored[checkpoint.PageOf(dropped)] = nil
 	b.hangs = false
-	b.step(saved{batch: b.batch, err: errors.New("disk full")})
+	b.step(saved{errors.New("disk full")})
 	if b.stepIn(saveEvery); b.stored[checkpoint.PageOf(dropped)] == nil {
 		t.Error("the page isn't written again")
 	}

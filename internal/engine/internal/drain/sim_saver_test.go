@@ -48,7 +48,7 @@ func (s *simSaver) step() {
 		s.apply()
 	}
 	w.note("saved %d: %v", len(s.current.ops), s.err)
-	p.inbox = append(p.inbox, saved{s.current.batch, s.err})
+	p.inbox = append(p.inbox, saved{s.err})
 	if p.saving, p.hangs = nil, false; s.err != nil {
 		p.badSaves++
 	}
