@@ -70,7 +70,7 @@ func TestRowsAreCompleteWhenADiskFillsUpAndHasRoomAgain(t *testing.T) {
 	if last := rows[len(rows)-1].PacketID; last != id {
 		t.Errorf("the last row is packet %d's, want %d", last, id)
 	}
-	if err := s.Close(); !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "5 rows are missing") {
+	if err := s.Close(); !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), ": 5, first error: ") {
 		t.Errorf("close: %v", err)
 	}
 	if got := s.Summary().TotalPackets; got != id+1 {
@@ -86,7 +86,7 @@ func TestRowsAreCompleteWhenADiskFillsUpAndHasRoomAgain(t *testing.T) {
 			t.Errorf("without room: %v", err)
 		}
 	}
-	if err := closed.Close(); !strings.Contains(err.Error(), "1 rows are missing") {
+	if err := closed.Close(); !strings.Contains(err.Error(), ": 1, first error: ") {
 		t.Errorf("close without room: %v", err)
 	}
 	entries, err := os.ReadDir(dir)

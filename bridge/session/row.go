@@ -199,7 +199,7 @@ func (l *rowLog) write(b []byte) error {
 func (l *rowLog) close() error {
 	var lost error
 	if l.lost > 0 {
-		lost = fmt.Errorf("%d rows are missing in %s, first error: %w", l.lost, l.file.Name(), l.err)
+		lost = fmt.Errorf("rows missing in %s: %d, first error: %w", l.file.Name(), l.lost, l.err)
 	}
 	return errors.Join(lost, l.file.Close())
 }
