@@ -55,6 +55,9 @@ func (o *owner) retireStale(now time.Time) {
 		if a.reader != nil && !a.exit.final() || !o.silent(a, now) {
 			continue
 		}
+		if a.reader != nil && !a.reader.Idle() { // its next process has written, and the ring waits for others of its container
+			continue
+		}
 		if a.absent() {
 			o.drop(a)
 			continue
