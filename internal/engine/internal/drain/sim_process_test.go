@@ -446,7 +446,7 @@ func (p *process) attend() {
 				up = UpYes
 			}
 			p.tell(f, p.attended(f, up), func() {
-				if p.alive[f] = open && !w.plan.leaseless; !open {
+				if p.alive[f] = up == UpYes; !open {
 					p.exits[f] = changed
 				}
 			})
