@@ -720,3 +720,19 @@ func (o *owner) running(id string, h Holder) *agent {
 	o.rings[h]++
 	return a
 }
+
+// After the exit of an agent, the next process may write to the same ring before the kernel is asked again.
+func TestRingStaysOpenIfTheNextProcessHasWritten(t *testing.T) {
+	b := started(t, false)
+	b.push(1)
+	b.step(Gone{ID: agentPath, Reader: b.reader}, Attended{ID: agentPath, Reader: b.reader, Up: UpNo})
+	b.step()
+	b.push(2)
+	b.steps(10)
+	if b.agent().reader == nil {
+		t.Error("the ring is closed")
+	}
+	if got := b.counted(); got != 3 {
+		t.Errorf("%d events are counted, want 3", got)
+	}
+}

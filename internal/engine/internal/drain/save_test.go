@@ -225,3 +225,19 @@ func TestFillIncludesEventsThatAreNotCommitted(t *testing.T) {
 		t.Errorf("the fill is %v, want 1/63", got)
 	}
 }
+
+// A collection that can't wait for the store must not leave agents out.
+func TestCollectionHasAllAgentsWhileTheStoreFails(t *testing.T) {
+	const others = 3 * maxSlice
+	b := started(t, true)
+	for i := range others {
+		b.add(fmt.Sprint("/other-", i), 64, Holder{})
+	}
+	b.hangs = true
+	b.agent().dirty = true
+	b.step()
+	b.step(saved{errors.New("disk full")})
+	if got := len(b.collect()); got != others+1 {
+		t.Errorf("%d agents are collected, want %d", got, others+1)
+	}
+}
