@@ -149,18 +149,18 @@ func (p *points) histogram(m *semconv.Metric, h *Histogram, attributes ...attrib
 
 // The attributes of points of all agents.
 var (
-	directions    = [...][]attribute.KeyValue{one(semconv.Direction, semconv.Transmit), one(semconv.Direction, semconv.Receive)}
-	registering   = one(semconv.MemoryOperation, semconv.Register)
-	deregistering = one(semconv.MemoryOperation, semconv.Deregister)
+	directions    = [...][]attribute.KeyValue{single(semconv.Direction, semconv.Transmit), single(semconv.Direction, semconv.Receive)}
+	registering   = single(semconv.MemoryOperation, semconv.Register)
+	deregistering = single(semconv.MemoryOperation, semconv.Deregister)
 	errorTypes    = func() (list [ringbuf.Types][]attribute.KeyValue) {
 		for kind, name := range errorNames {
-			list[kind] = one(semconv.ErrorType, name)
+			list[kind] = single(semconv.ErrorType, name)
 		}
 		return list
 	}()
 )
 
-func one(key attribute.Key, value string) []attribute.KeyValue {
+func single(key attribute.Key, value string) []attribute.KeyValue {
 	return []attribute.KeyValue{key.String(value)}
 }
 

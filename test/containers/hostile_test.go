@@ -135,9 +135,8 @@ func (a attacker) start(t *testing.T, n int, full bool) {
 // sets how long they last. Then, no ring of these agents may ever be full.
 func TestHostileContainersHarmNoOtherAgent(t *testing.T) {
 	duration, full := hostileDuration(t)
-	// The attackers keep all CPUs busy. What is tested is what they do to the Collector, not
-	// whether it gets a CPU, so it has the largest weight. With four times the weight of all
-	// pods together, Linux 6.18 still let its threads wait for 0.9 s.
+	// The attackers saturate all CPUs. This test is about the limits of the Collector rather than those of the scheduler, so the
+	// Collector has the largest weight: with four times the weight of all pods together, Linux 6.18 still delayed it by 0.9 s.
 	c := configured(t, hostileConfiguration, "--memory="+memoryLimit, "--cpu-shares=262144")
 	var args []string
 	if !full {

@@ -588,6 +588,35 @@ func TestWorkForAContainerIsLimited(t *testing.T) {
 	}
 }
 
+// No real container has as many agents that fill a ring in each run interval.
+func TestContainerWith64BusyAgentsIsNotLimited(t *testing.T) {
+	const slots = 4096 // NIXL's default
+	eachStore(t, func(t *testing.T, saves bool) {
+		b := newHarness(t)
+		b.start(ringbuf.Consume, saves)
+		var writers []*ringbuf.Writer
+		for i := range 64 {
+			w, _ := b.add(fmt.Sprint("/busy-", i), slots, Holder{Pod: "pod", Container: "busy"})
+			writers = append(writers, w)
+		}
+		events := slices.Repeat([]ringbuf.Event{
+			ringbuf.NewEvent(ringbuf.TypeXferPostTime, 1), ringbuf.NewEvent(ringbuf.TypeXferTime, 1),
+			ringbuf.NewEvent(ringbuf.TypeTxBytes, 1), ringbuf.NewEvent(ringbuf.TypeTxRequests, 1),
+		}, slots/4)[:slots-1]
+		for range 20 {
+			for i, w := range writers {
+				if n, err := w.PushBatch(events); n != len(events) || err != nil {
+					t.Fatalf("agent %d: %d events fit, want %d: %v", i, n, len(events), err)
+				}
+			}
+			b.stepIn(100 * time.Millisecond)
+		}
+		if n := b.count(notice.BudgetReached); n > 0 {
+			t.Errorf("%d notices say that the container causes too much work", n)
+		}
+	})
+}
+
 // The simulation checks that no other agent gives way.
 func TestExitedAgentGivesWayAtTheLimit(t *testing.T) {
 	eachStore(t, func(t *testing.T, saves bool) {
